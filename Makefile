@@ -1,0 +1,45 @@
+# Two commands need nothing but Python (3.11 or newer) and a package registry:
+#   make demo    learn a formula
+#   make test    lint, types and the quick tests
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+
+.PHONY: demo test test-slow lint types docs clean help
+
+help:
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+# Some distributions ship venv without ensurepip; then pip comes from the system's own pip.
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gmeql needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	$(PYTHON) -m venv .venv || { rm -rf .venv && $(PYTHON) -m venv --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install pip; }
+
+.venv/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,web,experiments]'
+	@touch $@ .venv/.installed
+
+demo: .venv/.installed  ## learn a formula from a small table
+	$(BIN)/python examples/first_formula.py
+
+test: lint types  ## lint, types, quick tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
+
+test-slow: .venv/.installed-dev  ## the tests that take longer
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+lint: .venv/.installed-dev  ## ruff
+	$(BIN)/ruff check .
+
+types: .venv/.installed-dev  ## mypy
+	$(BIN)/mypy
+
+docs: .venv/.installed-dev  ## run the examples that stand in docstrings
+	$(BIN)/python -m pytest --doctest-modules src/gmeql -q
+
+clean:  ## remove caches and the virtual environment
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,26 @@
+"""What every test shares: one CPU device unless told otherwise, few threads, reproducible property tests."""
+
+from __future__ import annotations
+
+import os
+
+# Before anything imports JAX. A machine with an accelerator runs its tests with JAX_PLATFORMS set by hand.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Test workers run side by side; thread pools inside each of them would only compete.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "gmeql", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=50
+)
+settings.load_profile("gmeql")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator with a fixed seed, fresh for each test."""
+    return np.random.default_rng(20210526)
