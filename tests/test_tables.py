@@ -23,7 +23,11 @@ def utf16(text: str, mark: bool = True, big: bool = False) -> bytes:
 
 GOOD = "t,y\n0,1\n1,3\n2,6\n"
 T, Y = [0.0, 1.0, 2.0], [1.0, 3.0, 6.0]
-WIDE = ",".join(f"c{i}" for i in range(10_000)) + "\n" + "\n".join(",".join(str(i * j % 89) for i in range(10_000)) for j in range(4))
+WIDE = (
+    ",".join(f"c{i}" for i in range(10_000))
+    + "\n"
+    + "\n".join(",".join(str(i * j % 89) for i in range(10_000)) for j in range(4))
+)
 
 # name: (bytes, target, expected X columns by name, expected y, a code that must be among the notes)
 READ: dict[str, tuple[bytes, str, dict[str, list[float]], list[float], str | None]] = {
@@ -50,13 +54,37 @@ READ: dict[str, tuple[bytes, str, dict[str, list[float]], list[float], str | Non
     "decimal comma, semicolon": (b"t;y\n0,5;1,25\n1,5;3\n", "y", {"t": [0.5, 1.5]}, [1.25, 3], "decimal"),
     "decimal comma, tab": (b"t\ty\n0,5\t1,25\n1,5\t3\n", "y", {"t": [0.5, 1.5]}, [1.25, 3], "decimal"),
     "decimal comma, quoted": (b't,y\n"0,5","1,25"\n"1,5",3\n', "y", {"t": [0.5, 1.5]}, [1.25, 3], "decimal"),
-    "decimal comma, thousands point": (b"t;y\n1.234,5;1\n2.345,25;2\n", "y", {"t": [1234.5, 2345.25]}, [1, 2], "decimal"),
+    "decimal comma, thousands point": (
+        b"t;y\n1.234,5;1\n2.345,25;2\n",
+        "y",
+        {"t": [1234.5, 2345.25]},
+        [1, 2],
+        "decimal",
+    ),
     "decimal comma, exponent": (b"t;y\n1,5e3;1\n2,5E-1;2\n", "y", {"t": [1500, 0.25]}, [1, 2], "decimal"),
     "decimal comma, three digits": (b"t;y\n0,125;1\n0,250;2\n", "y", {"t": [0.125, 0.25]}, [1, 2], "decimal"),
     "decimal comma, spaces": (b"t y\n0,5 1,25\n1,5 3,0\n", "y", {"t": [0.5, 1.5]}, [1.25, 3], "decimal"),
-    "thousands comma, quoted": (b't,y\n"1,234.5",1\n"2,345.25",2\n', "y", {"t": [1234.5, 2345.25]}, [1, 2], "thousands"),
-    "thousands comma in tabs": (b"t\ty\n1,234.5\t1\n12,345,678.25\t2\n", "y", {"t": [1234.5, 12345678.25]}, [1, 2], "thousands"),
-    "thousands space": ("t,y\n1\u00a0234.5,1\n2\u202f345.5,2\n".encode(), "y", {"t": [1234.5, 2345.5]}, [1, 2], "thousands"),
+    "thousands comma, quoted": (
+        b't,y\n"1,234.5",1\n"2,345.25",2\n',
+        "y",
+        {"t": [1234.5, 2345.25]},
+        [1, 2],
+        "thousands",
+    ),
+    "thousands comma in tabs": (
+        b"t\ty\n1,234.5\t1\n12,345,678.25\t2\n",
+        "y",
+        {"t": [1234.5, 12345678.25]},
+        [1, 2],
+        "thousands",
+    ),
+    "thousands space": (
+        "t,y\n1\u00a0234.5,1\n2\u202f345.5,2\n".encode(),
+        "y",
+        {"t": [1234.5, 2345.5]},
+        [1, 2],
+        "thousands",
+    ),
     "thousands apostrophe": (b"t,y\n1'234.5,1\n2'345.5,2\n", "y", {"t": [1234.5, 2345.5]}, [1, 2], "thousands"),
     "fortran exponents": (b"t,y\n1.5D+03,1\n2.5d-1,2\n", "y", {"t": [1500, 0.25]}, [1, 2], None),
     "unicode minus": ("t,y\n\u22121.5,1\n2,2\n".encode(), "y", {"t": [-1.5, 2]}, [1, 2], None),
@@ -74,15 +102,32 @@ READ: dict[str, tuple[bytes, str, dict[str, list[float]], list[float], str | Non
     "escape codes in name": (b"\x1b[31mt,y\n0,1\n1,3\n2,6\n", "y", {"\ufffd[31mt": T}, Y, "changed_names"),
     "very long name": (b"t" * 500 + b",y\n0,1\n1,3\n2,6\n", "y", {"t" * 119 + "…": T}, Y, "changed_names"),
     "duplicate header": (b"t,t,y\n0,5,1\n1,4,3\n2,9,6\n", "y", {"t": T, "t_2": [5, 4, 9]}, Y, "duplicate_names"),
-    "triple header": (b"t,t,t,y\n0,5,8,1\n1,4,7,3\n", "y", {"t": [0, 1], "t_2": [5, 4], "t_3": [8, 7]}, [1, 3], "duplicate_names"),
-    "duplicate meets its number": (b"t,t_2,t,y\n0,5,8,1\n1,4,7,3\n", "y", {"t": [0, 1], "t_2": [5, 4], "t_3": [8, 7]}, [1, 3],
-                                   "duplicate_names"),
+    "triple header": (
+        b"t,t,t,y\n0,5,8,1\n1,4,7,3\n",
+        "y",
+        {"t": [0, 1], "t_2": [5, 4], "t_3": [8, 7]},
+        [1, 3],
+        "duplicate_names",
+    ),
+    "duplicate meets its number": (
+        b"t,t_2,t,y\n0,5,8,1\n1,4,7,3\n",
+        "y",
+        {"t": [0, 1], "t_2": [5, 4], "t_3": [8, 7]},
+        [1, 3],
+        "duplicate_names",
+    ),
     "empty header cell": (b"t,,y\n0,5,1\n1,4,3\n2,9,6\n", "y", {"t": T, "column2": [5, 4, 9]}, Y, "empty_names"),
     "blank header cell": (b"t,  ,y\n0,5,1\n1,4,3\n2,9,6\n", "y", {"t": T, "column2": [5, 4, 9]}, Y, "empty_names"),
     "padded names": (b"  t ,\ty \n0,1\n1,3\n2,6\n", "y", {"t": T}, Y, None),
     "no header": (b"0,1\n1,3\n2,6\n", "x2", {"x1": T}, Y, "header"),
     "no header, white space": (b"0 1\n1 3\n2 6\n", "x2", {"x1": T}, Y, "header"),
-    "no header, missing in the first row": (b"NA,1,5\n0,1,4\n1,3,8\n2,6,2\n", "x2", {"x1": T, "x3": [4, 8, 2]}, Y, "missing_rows"),
+    "no header, missing in the first row": (
+        b"NA,1,5\n0,1,4\n1,3,8\n2,6,2\n",
+        "x2",
+        {"x1": T, "x3": [4, 8, 2]},
+        Y,
+        "missing_rows",
+    ),
     "header in a comment": (b"# t y\n0 1\n1 3\n2 6\n", "y", {"t": T}, Y, "comments"),
     "comments on top": (b"# made by a logger\n# in 1987\nt,y\n0,1\n1,3\n2,6\n", "y", {"t": T}, Y, "comments"),
     "comments below": (b"t,y\n0,1\n# pause\n1,3\n2,6\n", "y", {"t": T}, Y, "comments"),
@@ -96,12 +141,24 @@ READ: dict[str, tuple[bytes, str, dict[str, list[float]], list[float], str | Non
     "some trailing delimiters": (b"t,y\n0,1\n1,3,,\n2,6\n", "y", {"t": T}, Y, None),
     "rows of delimiters": (b"t,y\n0,1\n1,3\n,\n2,6\n,\n", "y", {"t": T}, Y, "missing_rows"),
     "missing cells": (b"t,y\n0,1\n,2\n1,3\n7,\n2,6\n", "y", {"t": T}, Y, "missing_rows"),
-    "words for missing": (b"t,y\n0,1\nNA,2\n1,3\n7,n/a\n2,6\nnull,3\n?,4\n-,5\nNaN,5\n", "y", {"t": T}, Y, "missing_rows"),
+    "words for missing": (
+        b"t,y\n0,1\nNA,2\n1,3\n7,n/a\n2,6\nnull,3\n?,4\n-,5\nNaN,5\n",
+        "y",
+        {"t": T},
+        Y,
+        "missing_rows",
+    ),
     "spreadsheet errors": (b"t,y\n0,1\n#DIV/0!,2\n1,3\n7,#N/A\n2,6\n#REF!,2\n", "y", {"t": T}, Y, "missing_rows"),
     "infinite cells": (b"t,y\n0,1\ninf,2\n1,3\n-Infinity,5\n2,6\n", "y", {"t": T}, Y, "infinite_rows"),
     "overflow": (b"t,y\n0,1\n1e400,2\n1,3\n2,6\n", "y", {"t": T}, Y, "infinite_rows"),
     "underflow": (b"t,y\n1e-400,1\n1,3\n2,6\n", "y", {"t": T}, Y, None),
-    "huge integer": (b"t,y\n123456789012345678901234567890,1\n1,3\n", "y", {"t": [1.2345678901234568e29, 1]}, [1, 3], None),
+    "huge integer": (
+        b"t,y\n123456789012345678901234567890,1\n1,3\n",
+        "y",
+        {"t": [1.2345678901234568e29, 1]},
+        [1, 3],
+        None,
+    ),
     "text column": (b"who,t,y\nann,0,1\nbob,1,3\neve,2,6\n", "y", {"t": T}, Y, "text_columns"),
     "date column": (b"day,t,y\n2020-01-01,0,1\n2020-01-02,1,3\n2020-01-03,2,6\n", "y", {"t": T}, Y, "text_columns"),
     "clock column": (b"at,t,y\n10:01,0,1\n10:02,1,3\n10:03,2,6\n", "y", {"t": T}, Y, "text_columns"),
@@ -177,7 +234,13 @@ REFUSED: dict[str, tuple[bytes, str, str, int | None, str | None]] = {
     "broken arrow": (b"ARROW1\0\0" + b"\x07" * 60, "y", "damaged", None, None),
     "not a workbook": (b"PK\x03\x04" + b"\x00" * 60, "y", "Excel|workbook", None, None),
     "prose": (b"Dear reader,\nthis is a letter.\nYours, A.\n", "y", "", None, None),
-    "html page": (b"<!doctype html>\n<html><body><table><tr><td>1</td></tr></table></body></html>\n", "y", "", None, None),
+    "html page": (
+        b"<!doctype html>\n<html><body><table><tr><td>1</td></tr></table></body></html>\n",
+        "y",
+        "",
+        None,
+        None,
+    ),
     "json": (b'{"t": [1, 2], "y": [3, 4]}\n', "y", "", None, None),
     "random bytes": (bytes(np.random.default_rng(0).integers(1, 256, 3000, dtype=np.uint8)), "y", "", None, None),
 }
@@ -245,8 +308,13 @@ def test_columns_are_chosen_dropped_and_weigh():
     assert table.select("y", drop=["b", "w"]).names == ("a", "c")
     weighted = table.select("y", weights="w")
     assert weighted.names == ("a", "b", "c") and weighted.weights.tolist() == [1, 2, 0]
-    for wrong, words in (({"columns": ["q"]}, "no such column"), ({"drop": ["q"]}, "no such column"), ({"columns": ["y"]}, "explain itself"),
-                         ({"weights": "q"}, "no such column"), ({"drop": ["a", "b", "c", "w"]}, "no column of numbers")):
+    for wrong, words in (
+        ({"columns": ["q"]}, "no such column"),
+        ({"drop": ["q"]}, "no such column"),
+        ({"columns": ["y"]}, "explain itself"),
+        ({"weights": "q"}, "no such column"),
+        ({"drop": ["a", "b", "c", "w"]}, "no column of numbers"),
+    ):
         with pytest.raises(TableError, match=words):
             table.select("y", **wrong)
     with pytest.raises(TableError, match="a weight of -1") as caught:
@@ -255,8 +323,17 @@ def test_columns_are_chosen_dropped_and_weigh():
 
 
 def test_parquet_keeps_numbers_and_types():
-    frame = pl.DataFrame({"t": T, "i": [1, 2, None], "flag": [True, False, True], "who": ["a", "b", "c"], "y": Y,
-                          "odd": [[1], [2], [3]], "text": ["1.5", "2", "x"]})
+    frame = pl.DataFrame(
+        {
+            "t": T,
+            "i": [1, 2, None],
+            "flag": [True, False, True],
+            "who": ["a", "b", "c"],
+            "y": Y,
+            "odd": [[1], [2], [3]],
+            "text": ["1.5", "2", "x"],
+        }
+    )
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     table = tables.read(buffer.getvalue(), name="t.parquet")
@@ -336,12 +413,16 @@ def test_any_bytes_end_in_a_table_or_in_one_line(data, skip):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.text(alphabet='ab1.,;\t|"\n\r -+e#%NA\'', max_size=200))
+@given(st.text(alphabet="ab1.,;\t|\"\n\r -+e#%NA'", max_size=200))
 def test_any_almost_table_ends_in_a_table_or_in_one_line(text):
     try:
         table = tables.read(text.encode(), name="any")
         training = table.select(table.names[-1])
-        assert np.isfinite(training.X).all() and np.isfinite(training.y).all() and len(training.y) == len(training.X) == len(training.rows)
+        assert (
+            np.isfinite(training.X).all()
+            and np.isfinite(training.y).all()
+            and len(training.y) == len(training.X) == len(training.rows)
+        )
     except TableError as error:
         assert "\n" not in str(error)
 

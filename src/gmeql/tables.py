@@ -1,7 +1,8 @@
-"""Reading a user's table: any delimiter, encoding and decimal mark, Parquet and Excel, into numbers, with a word on all that was done.
+"""Reading a user's table: any delimiter, encoding and decimal mark, Parquet and Excel, into numbers.
 
-`read` gives a `Table` (every column, judged), `Table.select` the `Training` data for one target. Nothing is dropped silently: each
-dropped row or column is counted in a `Note`. What cannot be used is a `TableError` that names file, row, column and the mend.
+`read` gives a `Table` (every column, judged), `Table.select` the `Training` data for one target. Nothing is dropped
+silently: each dropped row or column is counted in a `Note`. What cannot be used is a `TableError` that names file, row,
+column and the mend.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Training:
-    """What a fit needs: X [N, V], y [N], names of the V columns, optional weights [N], and every note on the way here."""
+    """What a fit needs: X [N, V], y [N], names of the V columns, optional weights [N], and every note so far."""
 
     X: np.ndarray
     y: np.ndarray
@@ -118,11 +119,14 @@ class Table:
             if column.name == name:
                 return column
         near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.5) or [
-            known for known in self.names if known.lower() == name.lower()]
+            known for known in self.names if known.lower() == name.lower()
+        ]
         if near:
             mend = f"did you mean {' or '.join(map(show, near))}?"
         else:
-            shown = ", ".join(map(show, self.names[:12])) + (f" and {len(self.names) - 12} more" if len(self.names) > 12 else "")
+            shown = ", ".join(map(show, self.names[:12])) + (
+                f" and {len(self.names) - 12} more" if len(self.names) > 12 else ""
+            )
             mend = f"{option} takes one of {shown}"
         raise TableError(self.source, "there is no such column", column=name, mend=mend)
 
@@ -134,12 +138,19 @@ class Table:
                 raise self._broken(column, mend="mend the cell, or leave it empty (its prediction is then empty)")
         return np.stack([column.values for column in columns], axis=1) if columns else np.empty((len(self.rows), 0))
 
-    def select(self, target: str, *, columns: Sequence[str] | None = None, drop: Sequence[str] = (), weights: str | None = None,
-               text_as_missing: bool = False) -> Training:
+    def select(
+        self,
+        target: str,
+        *,
+        columns: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
+        weights: str | None = None,
+        text_as_missing: bool = False,
+    ) -> Training:
         """Training data for `target` from all other columns, or from `columns` only, without those in `drop`.
 
-        Left out with a note: text columns, constant and mostly empty ones, rows with a missing or infinite value. An error:
-        a missing or constant target, text among numbers (unless `text_as_missing`), no row or no column left.
+        Left out with a note: text columns, constant and mostly empty ones, rows with a missing or infinite value. An
+        error: a missing or constant target, text among numbers (unless `text_as_missing`), no row or no column left.
         """
         if target in self.duplicated:
             raise TableError(self.source, "two columns carry this name", column=target, mend="rename one of them")
@@ -147,10 +158,15 @@ class Table:
         weigh = None if weights is None else self.column(weights, "--weights")
         for name in drop:
             self.column(name, "--drop")
-        chosen = [self.column(name, "--columns") for name in columns] if columns is not None else [
-            column for column in self.columns if column.name not in (target, weights) and column.name not in drop]
+        chosen = (
+            [self.column(name, "--columns") for name in columns]
+            if columns is not None
+            else [column for column in self.columns if column.name not in (target, weights) and column.name not in drop]
+        )
         if target in [column.name for column in chosen]:
-            raise TableError(self.source, "the target cannot also explain itself", column=target, mend="take it out of --columns")
+            raise TableError(
+                self.source, "the target cannot also explain itself", column=target, mend="take it out of --columns"
+            )
         chosen = [column for column in chosen if column.name not in drop]
         self._check_target(wanted, text_as_missing)
         notes = list(self.notes)
@@ -163,41 +179,90 @@ class Table:
         infinite = np.isinf(values).any(axis=1)
         missing = np.isnan(values).any(axis=1)
         keep = ~(infinite | missing)
-        if (count := int(missing.sum())):
+        if count := int(missing.sum()):
             notes.append(Note("missing_rows", f"{count} of {len(keep)} rows left out: a value is missing", count))
-        if (count := int((infinite & ~missing).sum())):
+        if count := int((infinite & ~missing).sum()):
             notes.append(Note("infinite_rows", f"{count} of {len(keep)} rows left out: a value is infinite", count))
         if keep.sum() < MIN_ROWS:
             raise self._too_few(used, int(keep.sum()), len(keep))
-        return self._finish(values[keep], [c.name for c in features], wanted, weigh, self.rows[keep], notes, explicit=columns is not None)
+        return self._finish(
+            values[keep],
+            [c.name for c in features],
+            wanted,
+            weigh,
+            self.rows[keep],
+            notes,
+            explicit=columns is not None,
+        )
 
-    def _finish(self, values: np.ndarray, names: list[str], target: Column, weights: Column | None, rows: np.ndarray,
-                notes: list[Note], *, explicit: bool) -> Training:
+    def _finish(
+        self,
+        values: np.ndarray,
+        names: list[str],
+        target: Column,
+        weights: Column | None,
+        rows: np.ndarray,
+        notes: list[Note],
+        *,
+        explicit: bool,
+    ) -> Training:
         width = len(names)
         X, y = values[:, :width], values[:, width]
         if np.all(y == y[0]):
-            raise TableError(self.source, f"the target is {y[0]:.6g} in every usable row", column=target.name,
-                             mend="choose another --target")
+            raise TableError(
+                self.source,
+                f"the target is {y[0]:.6g} in every usable row",
+                column=target.name,
+                mend="choose another --target",
+            )
         varies = np.any(X != X[0], axis=0)
         if not varies.all() and not explicit:
             left_out = [name for name, kept in zip(names, varies, strict=True) if not kept]
-            notes.append(_about(left_out, "constant", "constant, so it explains nothing: left out",
-                                "constant, so they explain nothing: left out"))
+            notes.append(
+                _about(
+                    left_out,
+                    "constant",
+                    "constant, so it explains nothing: left out",
+                    "constant, so they explain nothing: left out",
+                )
+            )
             X, names = X[:, varies], [name for name, kept in zip(names, varies, strict=True) if kept]
         if not names:
-            raise TableError(self.source, "no column is left to explain the target", column=target.name,
-                             mend="give a column of numbers that vary")
+            raise TableError(
+                self.source,
+                "no column is left to explain the target",
+                column=target.name,
+                mend="give a column of numbers that vary",
+            )
         same = [name for name, column in zip(names, X.T, strict=True) if np.array_equal(column, y)]
         if same:
-            notes.append(_about(same, "copies", "equal to the target in every row: leave it out with --drop",
-                                "equal to the target in every row: leave them out with --drop"))
+            notes.append(
+                _about(
+                    same,
+                    "copies",
+                    "equal to the target in every row: leave it out with --drop",
+                    "equal to the target in every row: leave them out with --drop",
+                )
+            )
         weight_values = values[:, width + 1] if weights is not None else None
         if weight_values is not None and not np.any(weight_values > 0):
-            raise TableError(self.source, "every weight is 0", column=weights.name if weights else None, mend="give positive weights")
-        return Training(np.ascontiguousarray(X), np.ascontiguousarray(y), tuple(names), target.name, weight_values, rows,
-                        tuple(notes), self.source)
+            raise TableError(
+                self.source, "every weight is 0", column=weights.name if weights else None, mend="give positive weights"
+            )
+        return Training(
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(y),
+            tuple(names),
+            target.name,
+            weight_values,
+            rows,
+            tuple(notes),
+            self.source,
+        )
 
-    def _features(self, chosen: list[Column], *, explicit: bool, text_as_missing: bool) -> tuple[list[Column], list[Note]]:
+    def _features(
+        self, chosen: list[Column], *, explicit: bool, text_as_missing: bool
+    ) -> tuple[list[Column], list[Note]]:
         features: list[Column] = []
         sparse: list[Column] = []
         dropped: dict[str, list[str]] = {"text": [], "empty": [], "mostly_empty": []}
@@ -207,77 +272,140 @@ class Table:
                 raise self._broken(column)
             if column.kind in ("text", "empty"):
                 if explicit:
-                    raise TableError(self.source, "has no number" if column.kind == "empty" else "holds text, not numbers",
-                                     column=column.name, mend="take it out of --columns")
+                    raise TableError(
+                        self.source,
+                        "has no number" if column.kind == "empty" else "holds text, not numbers",
+                        column=column.name,
+                        mend="take it out of --columns",
+                    )
                 dropped[column.kind].append(column.name)
             elif not explicit and np.isnan(column.values).mean() > MOSTLY_EMPTY:
                 sparse.append(column)
             else:
                 features.append(column)
                 if column.texts:
-                    notes.append(Note("text_cells", f"{column.texts} text cells of {show(column.name)} count as missing", column.texts))
+                    notes.append(
+                        Note(
+                            "text_cells",
+                            f"{column.texts} text cells of {show(column.name)} count as missing",
+                            column.texts,
+                        )
+                    )
         if not features:  # then a mostly empty column is better than none
             features, sparse = sparse, []
         dropped["mostly_empty"] = [column.name for column in sparse]
-        for kind, one, many in (("text", "text, not numbers: left out", "text, not numbers: left out"),
-                                ("empty", "empty: left out", "empty: left out"),
-                                ("mostly_empty", "more than half empty: left out (keep it with --columns)",
-                                 "more than half empty: left out (keep them with --columns)")):
+        for kind, one, many in (
+            ("text", "text, not numbers: left out", "text, not numbers: left out"),
+            ("empty", "empty: left out", "empty: left out"),
+            (
+                "mostly_empty",
+                "more than half empty: left out (keep it with --columns)",
+                "more than half empty: left out (keep them with --columns)",
+            ),
+        ):
             if dropped[kind]:
                 notes.append(_about(dropped[kind], kind, one, many))
         if not features:
-            raise TableError(self.source, "there is no column of numbers beside the target" if len(self.columns) > 1
-                             else "the table has only one column", mend="give at least one column of numbers to explain it with"
-                             + ("" if len(self.columns) > 1 else "; if there are several, name the --delimiter"))
+            raise TableError(
+                self.source,
+                "there is no column of numbers beside the target"
+                if len(self.columns) > 1
+                else "the table has only one column",
+                mend="give at least one column of numbers to explain it with"
+                + ("" if len(self.columns) > 1 else "; if there are several, name the --delimiter"),
+            )
         return features, notes
 
     def _check_target(self, target: Column, text_as_missing: bool) -> None:
         if not len(self.rows):
-            raise TableError(self.source, "there is a header but no rows", mend=f"give at least {MIN_ROWS} rows of numbers")
+            raise TableError(
+                self.source, "there is a header but no rows", mend=f"give at least {MIN_ROWS} rows of numbers"
+            )
         if target.kind == "broken" and not text_as_missing:
             raise self._broken(target)
         if target.kind in ("text", "empty") or not np.isfinite(target.values).any():
-            problem = {"text": "the target holds text", "empty": "the target is empty"}.get(target.kind, "the target has no finite number")
-            raise TableError(self.source, problem, column=target.name, mend="choose another --target, a column of numbers",
-                             row=target.first_text[0] if target.first_text else None)
+            problem = {"text": "the target holds text", "empty": "the target is empty"}.get(
+                target.kind, "the target has no finite number"
+            )
+            raise TableError(
+                self.source,
+                problem,
+                column=target.name,
+                mend="choose another --target, a column of numbers",
+                row=target.first_text[0] if target.first_text else None,
+            )
         if target.constant and len(self.rows) > 1:
-            raise TableError(self.source, "the target is the same in every row", column=target.name, mend="choose another --target")
+            raise TableError(
+                self.source, "the target is the same in every row", column=target.name, mend="choose another --target"
+            )
 
     def _check_weights(self, weights: Column) -> None:
         if weights.kind != "number":
-            raise self._broken(weights) if weights.first_text else TableError(
-                self.source, "the weights are empty", column=weights.name, mend="give positive weights")
+            raise (
+                self._broken(weights)
+                if weights.first_text
+                else TableError(self.source, "the weights are empty", column=weights.name, mend="give positive weights")
+            )
         negative = np.flatnonzero(weights.values < 0)
         if len(negative):
-            raise TableError(self.source, f"a weight of {weights.values[negative[0]]:.6g}", row=int(self.rows[negative[0]]),
-                             column=weights.name, mend="weights are 0 or more")
+            raise TableError(
+                self.source,
+                f"a weight of {weights.values[negative[0]]:.6g}",
+                row=int(self.rows[negative[0]]),
+                column=weights.name,
+                mend="weights are 0 or more",
+            )
 
     def _broken(self, column: Column, mend: str | None = None) -> TableError:
         row, cell = column.first_text or (0, "")
         more = f" (and {column.texts - 1} more such cells)" if column.texts > 1 else ""
-        return TableError(self.source, f"{show(cell)} is not a number{more}", row=row, column=column.name, mend=mend or (
-            f"mend the cell, count such cells as missing with --text-as-missing, or leave the column out with --drop {show(column.name)}"))
+        return TableError(
+            self.source,
+            f"{show(cell)} is not a number{more}",
+            row=row,
+            column=column.name,
+            mend=mend
+            or "mend the cell, count such cells as missing with --text-as-missing, "
+            f"or leave the column out with --drop {show(column.name)}",
+        )
 
     def _too_few(self, used: Sequence[Column], left: int, total: int) -> TableError:
         worst = max(used, key=lambda column: np.count_nonzero(~np.isfinite(column.values)))
         lost = np.count_nonzero(~np.isfinite(worst.values))
         if not lost:
-            return TableError(self.source, f"only {total} row{'s' * (total != 1)}", mend=f"give at least {MIN_ROWS} rows of numbers")
-        return TableError(self.source, f"{left} of {total} rows are complete; this column lacks {lost} values", column=worst.name,
-                          mend=f"fill its cells or leave it out with --drop {show(worst.name)}")
+            return TableError(
+                self.source, f"only {total} row{'s' * (total != 1)}", mend=f"give at least {MIN_ROWS} rows of numbers"
+            )
+        return TableError(
+            self.source,
+            f"{left} of {total} rows are complete; this column lacks {lost} values",
+            column=worst.name,
+            mend=f"fill its cells or leave it out with --drop {show(worst.name)}",
+        )
 
 
 def _about(names: Sequence[str], code: str, one: str, many: str) -> Note:
     """One note about one or many columns, at most five of them named."""
     shown = ", ".join(map(show, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return Note(f"{code}_columns", f"column {shown} is {one}" if len(names) == 1 else f"columns {shown} are {many}", len(names))
+    return Note(
+        f"{code}_columns", f"column {shown} is {one}" if len(names) == 1 else f"columns {shown} are {many}", len(names)
+    )
 
 
 # ------------------------------------------------------------------------------------------------- reading
 
 
-def read(source: str | Path | bytes, *, name: str | None = None, delimiter: str | None = None, decimal: str | None = None,
-         header: bool | None = None, encoding: str | None = None, sheet: str | None = None, skip_bad_rows: bool = False) -> Table:
+def read(
+    source: str | Path | bytes,
+    *,
+    name: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    skip_bad_rows: bool = False,
+) -> Table:
     """Read a CSV, TSV, Parquet, Arrow or Excel table, gzipped or not, from a path, `-` (stdin) or bytes.
 
     Args:
@@ -293,12 +421,14 @@ def read(source: str | Path | bytes, *, name: str | None = None, delimiter: str 
     """
     data = source if isinstance(source, bytes) else _load(source)
     name = name or ("table" if isinstance(source, bytes) else "standard input" if str(source) == "-" else str(source))
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in "\n\r\""):
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\n\r"'):
         raise TableError(name, f"the delimiter {delimiter!r} is not one character", mend="as in --delimiter ';'")
     if decimal not in (None, ".", ","):
         raise TableError(name, f"the decimal mark {decimal!r} is unknown", mend="--decimal takes '.' or ','")
     if decimal is not None and decimal == delimiter:
-        raise TableError(name, "delimiter and decimal mark are the same", mend="change one of --delimiter and --decimal")
+        raise TableError(
+            name, "delimiter and decimal mark are the same", mend="change one of --delimiter and --decimal"
+        )
     if data.startswith(b"\x1f\x8b"):
         data = _unzip(data, name)
     if not data.strip(b" \t\r\n\0"):
@@ -307,9 +437,13 @@ def read(source: str | Path | bytes, *, name: str | None = None, delimiter: str 
         return _read_frame(data, name)
     if data.startswith(b"PK\x03\x04") or data.startswith(b"\xd0\xcf\x11\xe0"):
         return _read_workbook(data, name, sheet, decimal, header)
-    if data.startswith((b"%PDF", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF", b"\x89HDF", b"\x93NUMPY", b"BZh", b"\xfd7zXZ")):
+    if data.startswith(
+        (b"%PDF", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF", b"\x89HDF", b"\x93NUMPY", b"BZh", b"\xfd7zXZ")
+    ):
         raise TableError(name, "this is not a table", mend="give CSV, TSV, Parquet or Excel")
-    text = read_text(data, name, delimiter=delimiter, decimal=decimal, header=header, encoding=encoding, skip_bad_rows=skip_bad_rows)
+    text = read_text(
+        data, name, delimiter=delimiter, decimal=decimal, header=header, encoding=encoding, skip_bad_rows=skip_bad_rows
+    )
     return _judge(text, name)
 
 
@@ -321,8 +455,14 @@ def _load(source: str | Path) -> bytes:
         return Path(path).read_bytes()
     except FileNotFoundError:
         folder = Path(path).parent
-        near = difflib.get_close_matches(Path(path).name, [p.name for p in folder.iterdir()], n=1) if folder.is_dir() else []
-        raise TableError(path, "no such file", mend=f"did you mean {show(str(folder / near[0]), 200)}?" if near else "check the path") from None
+        near = (
+            difflib.get_close_matches(Path(path).name, [p.name for p in folder.iterdir()], n=1)
+            if folder.is_dir()
+            else []
+        )
+        raise TableError(
+            path, "no such file", mend=f"did you mean {show(str(folder / near[0]), 200)}?" if near else "check the path"
+        ) from None
     except IsADirectoryError:
         raise TableError(path, "this is a folder", mend="give a file in it") from None
     except PermissionError:
@@ -338,7 +478,9 @@ def _unzip(data: bytes, name: str) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             unpacked = file.read(MAX_UNPACKED_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise TableError(name, f"the gzip file is damaged ({error})", mend="pack it again, or give the table itself") from None
+        raise TableError(
+            name, f"the gzip file is damaged ({error})", mend="pack it again, or give the table itself"
+        ) from None
     if len(unpacked) > MAX_UNPACKED_BYTES:
         raise TableError(name, f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB", mend="give a sample of its rows")
     return unpacked
@@ -353,8 +495,11 @@ def _read_frame(data: bytes, name: str) -> Table:
     try:
         frame = pl.read_parquet(io.BytesIO(data)) if parquet else pl.read_ipc(io.BytesIO(data))
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise TableError(name, f"the {'Parquet' if parquet else 'Arrow'} file is damaged ({type(error).__name__})",
-                         mend="write it again") from None
+        raise TableError(
+            name,
+            f"the {'Parquet' if parquet else 'Arrow'} file is damaged ({type(error).__name__})",
+            mend="write it again",
+        ) from None
     except pl.exceptions.PanicException:
         raise TableError(name, "the file is damaged", mend="write it again") from None
     names, duplicated, notes = tidy_names(frame.columns)
@@ -362,14 +507,24 @@ def _read_frame(data: bytes, name: str) -> Table:
     columns = []
     for label, series in zip(names, frame.get_columns(), strict=True):
         if series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
-            columns.append(_column_of_numbers(label, series.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), rows))
+            columns.append(
+                _column_of_numbers(label, series.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), rows)
+            )
         elif series.dtype in (pl.String, pl.Categorical) or isinstance(series.dtype, pl.Enum):
             columns.append(_column(label, series.cast(pl.String), ".", rows, notes))
         else:
             first = next(((i, value) for i, value in enumerate(series) if value is not None), None)
             missing = series.null_count()
-            columns.append(Column(label, np.full(frame.height, np.nan), "text" if first else "empty", missing, frame.height - missing,
-                                  (int(rows[first[0]]), str(first[1])) if first else None))
+            columns.append(
+                Column(
+                    label,
+                    np.full(frame.height, np.nan),
+                    "text" if first else "empty",
+                    missing,
+                    frame.height - missing,
+                    (int(rows[first[0]]), str(first[1])) if first else None,
+                )
+            )
     if not columns:
         raise TableError(name, "the file has no columns", mend="give a table with at least two")
     head = frame.head(PREVIEW_ROWS)
@@ -384,15 +539,34 @@ def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | Non
     import polars as pl
 
     engine: Literal["calamine", "openpyxl"] | None = next(
-        (engine for engine, module in (("calamine", "fastexcel"), ("openpyxl", "openpyxl")) if importlib.util.find_spec(module)), None)
+        (
+            engine
+            for engine, module in (("calamine", "fastexcel"), ("openpyxl", "openpyxl"))
+            if importlib.util.find_spec(module)
+        ),
+        None,
+    )
     if engine is None:
-        raise TableError(name, "no reader for Excel files is installed", mend="pip install fastexcel, or save the sheet as CSV")
+        raise TableError(
+            name, "no reader for Excel files is installed", mend="pip install fastexcel, or save the sheet as CSV"
+        )
     try:
-        frame = pl.read_excel(io.BytesIO(data), sheet_name=sheet, engine=engine, has_header=False, infer_schema_length=0,
-                              drop_empty_rows=False, drop_empty_cols=False, raise_if_empty=False)
+        frame = pl.read_excel(
+            io.BytesIO(data),
+            sheet_name=sheet,
+            engine=engine,
+            has_header=False,
+            infer_schema_length=0,
+            drop_empty_rows=False,
+            drop_empty_cols=False,
+            raise_if_empty=False,
+        )
     except Exception as error:  # noqa: BLE001  the readers raise their own unrelated types
-        raise TableError(name, f"the workbook{f' or its sheet {show(sheet)}' if sheet else ''} cannot be read ({type(error).__name__})",
-                         mend="check --sheet, or save the sheet as CSV") from None
+        raise TableError(
+            name,
+            f"the workbook{f' or its sheet {show(sheet)}' if sheet else ''} cannot be read ({type(error).__name__})",
+            mend="check --sheet, or save the sheet as CSV",
+        ) from None
     if not frame.width or not frame.height:
         raise TableError(name, "the sheet is empty", mend="choose another with --sheet")
     grid = Grid(tuple(column.cast(pl.String) for column in frame.get_columns()), np.arange(1, frame.height + 1))
@@ -401,13 +575,18 @@ def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | Non
 
 def _judge(text: TextTable, source: str) -> Table:
     notes = list(text.notes)
-    columns = [_column(name, cells, text.decimal, text.rows, notes) for name, cells in zip(text.names, text.columns, strict=True)]
+    columns = [
+        _column(name, cells, text.decimal, text.rows, notes)
+        for name, cells in zip(text.names, text.columns, strict=True)
+    ]
     # A nameless last column without a single value comes from a delimiter at the end of each row.
     while len(columns) > 1 and columns[-1].kind == "empty" and columns[-1].name == f"column{len(columns)}":
         columns.pop()
         notes = [note for note in notes if note.code != "empty_names" or note.count > 1]
-    preview = tuple(tuple(cell or "" for cell in row)
-                    for row in zip(*(cells.head(PREVIEW_ROWS).to_list() for cells in text.columns[: len(columns)]), strict=True))
+    preview = tuple(
+        tuple(cell or "" for cell in row)
+        for row in zip(*(cells.head(PREVIEW_ROWS).to_list() for cells in text.columns[: len(columns)]), strict=True)
+    )
     return Table(tuple(columns), text.rows, source, tuple(notes), text.duplicated, preview)
 
 
@@ -421,20 +600,34 @@ def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, not
     import polars as pl
 
     text = cells.fill_null("").str.strip_chars()
-    plain = text if decimal == "." else pl.select(
-        pl.when(text.str.contains(".", literal=True)).then(pl.lit("?")).otherwise(text.str.replace(",", ".", literal=True))).to_series()
+    plain = (
+        text
+        if decimal == "."
+        else pl.select(
+            pl.when(text.str.contains(".", literal=True))
+            .then(pl.lit("?"))
+            .otherwise(text.str.replace(",", ".", literal=True))
+        ).to_series()
+    )
     values = plain.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=True)
     odd = np.flatnonzero(np.isnan(values))
     if not len(odd):
         return Column(name, values, "number")
     distinct = text.gather(odd).unique(maintain_order=True).to_list()
     meaning: dict[str, float | None] = {}
-    if all(parse_number(cell, decimal) is None and not is_missing(cell) for cell in distinct[:SLOW_CELLS]) and len(distinct) > SLOW_CELLS:
+    if (
+        all(parse_number(cell, decimal) is None and not is_missing(cell) for cell in distinct[:SLOW_CELLS])
+        and len(distinct) > SLOW_CELLS
+    ):
         distinct = []  # free text: no use in looking at every cell
     for cell in distinct:
         meaning[cell] = np.nan if is_missing(cell) else parse_number(cell, decimal)
     flags = {"true": 1.0, "false": 0.0}
-    if len(odd) == len(values) and any(c.lower() in flags for c in meaning) and all(c.lower() in flags or is_missing(c) for c in meaning):
+    if (
+        len(odd) == len(values)
+        and any(c.lower() in flags for c in meaning)
+        and all(c.lower() in flags or is_missing(c) for c in meaning)
+    ):
         meaning = {cell: flags.get(cell.lower(), np.nan) for cell in meaning}
         notes.append(Note("booleans", f"{show(name)}: true and false count as 1 and 0"))
     numbers = int(np.isfinite(values).sum()) + int(np.isinf(values).sum())
@@ -466,4 +659,3 @@ def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, not
     if kind == "text":
         values = np.full(len(values), np.nan)
     return Column(name, values, kind, missing, texts, first_text)
-

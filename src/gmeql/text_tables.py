@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS = 200  # rows that the guesses of delimiter, decimal mark and header look at
 SAMPLE_CELLS = 20_000  # and no more cells than this, for very wide tables
-DELIMITERS = ("\t", ";", ",", "|", " ")  # preferred first when two explain the sample equally well; " " is any whitespace
+DELIMITERS = (
+    "\t",
+    ";",
+    ",",
+    "|",
+    " ",
+)  # preferred first when two explain the sample equally well; " " is any whitespace
 DELIMITER_NAMES = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "vertical bar", " ": "white space", "": "none"}
 COMMENT_MARKS = ("#", "%", "//", "!")
 MISSING = frozenset(
@@ -28,7 +34,7 @@ MISSING = frozenset(
     | {"#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!", "<na>", "(null)"}
 )
 SPACES = "\u00a0\u202f\u2009\u2007\ufeff\u200b"
-_STRIP = str.maketrans({"\u2212": "-", "\u2013": "-", **{space: " " for space in SPACES}})
+_STRIP = str.maketrans({"\u2212": "-", "\u2013": "-", **dict.fromkeys(SPACES, " ")})
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?(?:inf|infinity|∞)", re.IGNORECASE)
 _GROUPED = {
@@ -101,7 +107,7 @@ def is_missing(cell: str | None) -> bool:
 
 
 def parse_number(cell: str | None, decimal: str = ".") -> float | None:
-    """The number in a cell, or None. Thousands marks, Fortran's D exponents, percent signs and infinities are understood.
+    """The number in a cell, or None. Thousands marks, Fortran's D exponents, percent signs and infinities are known.
 
     >>> parse_number("1,5", decimal=","), parse_number("1 234.5"), parse_number("1.5D+03"), parse_number("abc")
     (1.5, 1234.5, 1500.0, None)
@@ -139,15 +145,26 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> tuple[str, 
         try:
             return _no_nul(data.decode(encoding).removeprefix("\ufeff"), source), []
         except LookupError:
-            raise TableError(source, f"unknown encoding {show(encoding)}", mend="try utf-8, utf-16 or latin-1") from None
+            raise TableError(
+                source, f"unknown encoding {show(encoding)}", mend="try utf-8, utf-16 or latin-1"
+            ) from None
         except UnicodeError as error:
-            raise TableError(source, f"is not {encoding} text ({error.reason if hasattr(error, 'reason') else error})",
-                             mend="leave the encoding out, so that it is found") from None
-    for mark, name in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"),
-                       (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+            raise TableError(
+                source,
+                f"is not {encoding} text ({error.reason if hasattr(error, 'reason') else error})",
+                mend="leave the encoding out, so that it is found",
+            ) from None
+    for mark, name in (
+        (b"\xef\xbb\xbf", "utf-8"),
+        (b"\xff\xfe\x00\x00", "utf-32"),
+        (b"\x00\x00\xfe\xff", "utf-32"),
+        (b"\xff\xfe", "utf-16"),
+        (b"\xfe\xff", "utf-16"),
+    ):
         if data.startswith(mark):
             return _decode_as(data, "utf-8-sig" if name == "utf-8" else name, source), (
-                [] if name == "utf-8" else [Note("encoding", f"read as {name.upper()}")])
+                [] if name == "utf-8" else [Note("encoding", f"read as {name.upper()}")]
+            )
     if name := _utf16_without_mark(data):
         return _decode_as(data, name, source), [Note("encoding", f"read as {name.upper()} without a byte-order mark")]
     try:
@@ -166,8 +183,12 @@ def _decode_as(data: bytes, encoding: str, source: str) -> str:
         return _no_nul(data.decode(encoding), source)
     except UnicodeDecodeError as error:
         row = data[: error.start].count(b"\n") + 1
-        raise TableError(source, f"the text is damaged: its mark says {encoding}, byte {error.start} is not", row=row,
-                         mend="save it again as UTF-8") from None
+        raise TableError(
+            source,
+            f"the text is damaged: its mark says {encoding}, byte {error.start} is not",
+            row=row,
+            mend="save it again as UTF-8",
+        ) from None
 
 
 def _utf16_without_mark(data: bytes) -> str | None:
@@ -184,9 +205,12 @@ def _no_nul(text: str, source: str) -> str:
     position = text.find("\0")
     if position < 0:
         return text
-    raise TableError(source, "a NUL byte stands there: the file is damaged or not a text table",
-                     row=text.count("\n", 0, position) + 1,
-                     mend="save it again as CSV, or remove the NUL bytes")
+    raise TableError(
+        source,
+        "a NUL byte stands there: the file is damaged or not a text table",
+        row=text.count("\n", 0, position) + 1,
+        mend="save it again as CSV, or remove the NUL bytes",
+    )
 
 
 # ------------------------------------------------------------------------------------------------- text to records
@@ -201,8 +225,9 @@ def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[s
         squeezed = (" ".join(line.split()) + "\n" for line in lines)
         reader = csv.reader(squeezed, delimiter=" ", strict=True)
     else:
-        reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, strict=True,
-                            skipinitialspace=delimiter != "\t")
+        reader = csv.reader(
+            (line + "\n" for line in lines), delimiter=delimiter, strict=True, skipinitialspace=delimiter != "\t"
+        )
     start = 1
     for cells in reader:
         if len(cells) > 1 or (cells and cells[0].strip()):
@@ -238,7 +263,9 @@ def sniff_delimiter(lines: Sequence[str]) -> str:
         if width < 2:
             continue
         cells = [cell for row in body for cell in row]
-        numbers = sum(is_missing(c) or parse_number(c, ".") is not None or parse_number(c, ",") is not None for c in cells)
+        numbers = sum(
+            is_missing(c) or parse_number(c, ".") is not None or parse_number(c, ",") is not None for c in cells
+        )
         filled = sum(not is_missing(c) for c in cells)
         header_fits = abs(len(rows[0]) - width) <= 1 and len(rows[0]) > 1
         score = agreeing / len(rows) + 2 * numbers / len(cells) + (1 if header_fits else 0) + filled / len(cells)
@@ -287,14 +314,24 @@ class Grid:
     def head(self) -> list[list[str]]:
         """The first rows, for guesses."""
         count = max(3, min(SAMPLE_ROWS + 2, SAMPLE_CELLS // len(self.columns)))
-        return [[cell or "" for cell in row] for row in zip(*(c.head(count).to_list() for c in self.columns), strict=True)]
+        return [
+            [cell or "" for cell in row] for row in zip(*(c.head(count).to_list() for c in self.columns), strict=True)
+        ]
 
     def after(self, start: int) -> Grid:
         return Grid(tuple(column.slice(start) for column in self.columns), self.rows[start:])
 
 
-def read_text(data: bytes, source: str, *, delimiter: str | None = None, decimal: str | None = None,
-              header: bool | None = None, encoding: str | None = None, skip_bad_rows: bool = False) -> TextTable:
+def read_text(
+    data: bytes,
+    source: str,
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    skip_bad_rows: bool = False,
+) -> TextTable:
     """Columns of strings from the bytes of a text table; each option given is taken, each left out is found."""
     text, notes = decode(data, source, encoding)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -317,8 +354,15 @@ def read_text(data: bytes, source: str, *, delimiter: str | None = None, decimal
     return name_columns(grid, notes, delimiter=delimiter, decimal=decimal, header=header, comment_header=comment_header)
 
 
-def name_columns(grid: Grid, notes: Sequence[Note], *, delimiter: str = "", decimal: str | None = None,
-                 header: bool | None = None, comment_header: str | None = None) -> TextTable:
+def name_columns(
+    grid: Grid,
+    notes: Sequence[Note],
+    *,
+    delimiter: str = "",
+    decimal: str | None = None,
+    header: bool | None = None,
+    comment_header: str | None = None,
+) -> TextTable:
     """Find the decimal mark and the header of a grid of strings."""
     notes = list(notes)
     sample = grid.head()
@@ -341,7 +385,12 @@ def name_columns(grid: Grid, notes: Sequence[Note], *, delimiter: str = "", deci
             notes.append(Note("header", "column names taken from the comment above the numbers"))
     if raw is None:
         raw = [f"x{i}" for i in range(1, width + 1)]
-        notes.append(Note("header", f"no header: columns are named x1 to x{width}" if width > 1 else "no header: the column is named x1"))
+        notes.append(
+            Note(
+                "header",
+                f"no header: columns are named x1 to x{width}" if width > 1 else "no header: the column is named x1",
+            )
+        )
     names, duplicated, name_notes = tidy_names(raw)
     body = grid.after(start)
     return TextTable(names, body.columns, body.rows, decimal, duplicated, (*notes, *name_notes))
@@ -373,16 +422,23 @@ def _regular_grid(lines: Sequence[str], delimiter: str, first_line: int) -> Grid
     text = text.filter(kept)
     if text.str.contains('"', literal=True).any() or text.str.count_matches(delimiter, literal=True).n_unique() != 1:
         return None
-    frame = pl.read_csv("\n".join(text).encode(), has_header=False, separator=delimiter, quote_char=None, infer_schema=False,
-                        empty_string_is_null=False)
+    frame = pl.read_csv(
+        "\n".join(text).encode(),
+        has_header=False,
+        separator=delimiter,
+        quote_char=None,
+        infer_schema=False,
+        empty_string_is_null=False,
+    )
     rows = np.flatnonzero(kept.to_numpy()) + first_line
     if frame.height != len(rows):
         return None
     return Grid(tuple(frame.get_columns()), rows)
 
 
-def _quoted_grid(lines: Sequence[str], delimiter: str, source: str, first_line: int,
-                 skip_bad_rows: bool) -> tuple[Grid, list[Note]]:
+def _quoted_grid(
+    lines: Sequence[str], delimiter: str, source: str, first_line: int, skip_bad_rows: bool
+) -> tuple[Grid, list[Note]]:
     """The careful way: quoted cells, white space as delimiter, and rows that differ in length."""
     import polars as pl
 
@@ -393,9 +449,14 @@ def _quoted_grid(lines: Sequence[str], delimiter: str, source: str, first_line: 
             rows.append(line + first_line - 1)
             records.append(cells)
     except csv.Error as error:
-        problem = ("a quotation mark opened there is never closed" if "end of data" in str(error)
-                   else f"the quotation marks are broken ({error})")
-        raise TableError(source, problem, row=(rows[-1] + 1 if rows else first_line), mend="close or remove it") from None
+        problem = (
+            "a quotation mark opened there is never closed"
+            if "end of data" in str(error)
+            else f"the quotation marks are broken ({error})"
+        )
+        raise TableError(
+            source, problem, row=(rows[-1] + 1 if rows else first_line), mend="close or remove it"
+        ) from None
     notes: list[Note] = []
     width = len(records[0])
     below = Counter(map(len, records[1:]))
@@ -405,7 +466,11 @@ def _quoted_grid(lines: Sequence[str], delimiter: str, source: str, first_line: 
         else:
             records[0] = ["", *records[0]]
             width += 1
-            notes.append(Note("row_names", "the header has one cell fewer than the rows: the first column is taken for row names"))
+            notes.append(
+                Note(
+                    "row_names", "the header has one cell fewer than the rows: the first column is taken for row names"
+                )
+            )
     records = [_trim(cells, width) for cells in records]
     bad = [i for i, cells in enumerate(records) if len(cells) != width]
     if bad and not skip_bad_rows:
@@ -413,15 +478,23 @@ def _quoted_grid(lines: Sequence[str], delimiter: str, source: str, first_line: 
         count = len(records[i])
         cut_off = i == len(records) - 1 and count < width
         raise TableError(
-            source, f"{count} cell{'s' * (count != 1)} where the first row has {width}"
-            + (" (is the file cut off?)" if cut_off else "") + (f", and {len(bad) - 1} more such rows" if len(bad) > 1 else ""),
-            row=rows[i], mend="mend the row, quote cells that hold the delimiter, or leave such rows out with --skip-bad-rows")
+            source,
+            f"{count} cell{'s' * (count != 1)} where the first row has {width}"
+            + (" (is the file cut off?)" if cut_off else "")
+            + (f", and {len(bad) - 1} more such rows" if len(bad) > 1 else ""),
+            row=rows[i],
+            mend="mend the row, quote cells that hold the delimiter, or leave such rows out with --skip-bad-rows",
+        )
     if bad:
-        notes.append(Note("bad_rows", f"{len(bad)} row{'s' * (len(bad) > 1)} with the wrong number of cells left out", len(bad)))
+        notes.append(
+            Note("bad_rows", f"{len(bad)} row{'s' * (len(bad) > 1)} with the wrong number of cells left out", len(bad))
+        )
         drop = set(bad)
         rows = [row for i, row in enumerate(rows) if i not in drop]
         records = [cells for i, cells in enumerate(records) if i not in drop]
-    columns = tuple(pl.Series(f"column_{i}", column, dtype=pl.String) for i, column in enumerate(zip(*records, strict=True)))
+    columns = tuple(
+        pl.Series(f"column_{i}", column, dtype=pl.String) for i, column in enumerate(zip(*records, strict=True))
+    )
     return Grid(columns, np.asarray(rows, dtype=np.int64)), notes
 
 
@@ -486,12 +559,30 @@ def tidy_names(raw: Sequence[str | None]) -> tuple[tuple[str, ...], frozenset[st
         names.append(name)
     notes = []
     if empty:
-        notes.append(Note("empty_names", f"{empty} column{'s' * (empty > 1)} without a name: called by position, as in column1", empty))
+        notes.append(
+            Note(
+                "empty_names",
+                f"{empty} column{'s' * (empty > 1)} without a name: called by position, as in column1",
+                empty,
+            )
+        )
     if duplicated:
         shown = ", ".join(show(name) for name in list(dict.fromkeys(duplicated))[:3])
-        notes.append(Note("duplicate_names", f"names given twice ({shown}): the later ones carry a number, as in x_2", len(duplicated)))
+        notes.append(
+            Note(
+                "duplicate_names",
+                f"names given twice ({shown}): the later ones carry a number, as in x_2",
+                len(duplicated),
+            )
+        )
     if changed:
-        notes.append(Note("changed_names", f"{changed} name{'s' * (changed > 1)} shortened or freed of control characters", changed))
+        notes.append(
+            Note(
+                "changed_names",
+                f"{changed} name{'s' * (changed > 1)} shortened or freed of control characters",
+                changed,
+            )
+        )
     return tuple(names), frozenset(duplicated), notes
 
 
