@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gmeql.expression import Expression
     from gmeql.front import Front
     from gmeql.operators import Operator, get_operator, register_operator
-    from gmeql.problems import Problem, is_solved, load_suite
+    from gmeql.problems import Problem, judge, load_suite
     from gmeql.search import Member, Progress, Search, SearchConfig
 
 try:
@@ -38,7 +38,7 @@ _HOME = {
     "get_operator": "operators",
     "register_operator": "operators",
     "Problem": "problems",
-    "is_solved": "problems",
+    "judge": "problems",
     "load_suite": "problems",
     "Member": "search",
     "Progress": "search",
@@ -61,7 +61,7 @@ __all__ = [
     "architecture_preset",
     "fit_formula",
     "get_operator",
-    "is_solved",
+    "judge",
     "load_suite",
     "register_operator",
 ]
