@@ -14,7 +14,7 @@ sqrt(1.3 + x2/x1)
 >>> formula([[2.0, 5.4]]).tolist()
 [2.0]
 >>> print(formula.diff("x2"))
-0.5/(sqrt(1.3 + x2/x1)*x1)
+0.5/(x1*sqrt(1.3 + x2/x1))
 """
 
 from __future__ import annotations
@@ -367,7 +367,7 @@ def _partials(node: Call) -> tuple[Any, ...]:
         ) from error
 
 
-# --- Expression ---------------------------------------------------------------------------------------------------------
+# --- Expression -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -477,7 +477,7 @@ class Expression:
         """Partial evaluation: columns fixed to numbers, and what became constant folded. The columns stay as they are.
 
         >>> print(Expression(Call("mul", (Variable(0), Call("square", (Variable(1),))))).subs({"x2": 3}))
-        x1*9
+        9*x1
         """
         fixed = {self._column(name): Constant(value) for name, value in values.items()}
 
