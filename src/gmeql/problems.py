@@ -436,13 +436,13 @@ def judge(found: Any, problem: Problem, *, noise_std: float = 0.0, seed: int = 0
 
 
 def _with_names(formula: sympy.Expr, names: Sequence[str]) -> sympy.Expr:
-    """Symbols named as the problem's columns; a formula learnt without names calls them x0, x1, ..."""
+    """Symbols named as the problem's columns; a formula learnt without names calls them x1, x2, ... or x0, x1, ..."""
     import sympy
 
     used = {symbol.name for symbol in formula.free_symbols}
     if used <= set(names):
         return formula
-    places = {f"x{i}": name for i, name in enumerate(names)}
+    places = {f"x{i}": name for i, name in enumerate(names, start=0 if "x0" in used else 1)}
     if not used <= set(places):
         raise ValueError(f"the formula names {sorted(used - set(names))}; the columns are {', '.join(names)}")
     return formula.xreplace({s: sympy.Symbol(places[s.name], real=True) for s in formula.free_symbols})
