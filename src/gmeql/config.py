@@ -1,0 +1,227 @@
+"""Settings of a fit from the command line: a TOML file, over it the environment, over it the flags.
+
+One table of settings (`FitSettings`) serves all three, so that a name, its meaning and its check exist once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+PREFIX = "GMEQL_"
+FILE_VARIABLE = "GMEQL_CONFIG"
+DEFAULT_SECONDS = 30.0  # long enough for most laws of one to three columns, short enough to wait for
+METHODS = ("fitted", "paper", "released")
+SELECTIONS = ("best", "accurate", "simple", "validation")
+LOSSES = ("squared", "robust")
+DEVICES = ("auto", "cpu", "gpu")
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used: where it comes from, its name, what was given and what is allowed."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Everything `gmeql fit` can be told. The defaults stand here and nowhere else."""
+
+    target: str | None = None
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    weights: str | None = None
+    method: str = "fitted"
+    functions: tuple[str, ...] | None = None
+    max_time: float | None = DEFAULT_SECONDS
+    max_candidates: int | None = None
+    max_complexity: int | None = None
+    loss: str = "squared"
+    seed: int = 0
+    selection: str = "best"
+    device: str = "auto"
+    jobs: int | None = None
+    out: str | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    skip_bad_rows: bool = False
+    text_as_missing: bool = False
+
+    def table_options(self) -> dict[str, Any]:
+        """What `tables.read` takes."""
+        names = ("delimiter", "decimal", "header", "encoding", "sheet", "skip_bad_rows")
+        return {name: getattr(self, name) for name in names}
+
+    def select_options(self) -> dict[str, Any]:
+        """What `Table.select` takes beside the target."""
+        names = ("columns", "drop", "weights", "text_as_missing")
+        return {name: getattr(self, name) for name in names}
+
+    def estimator_options(self) -> dict[str, Any]:
+        """What the estimator takes."""
+        return {
+            "method": self.method,
+            "functions": None if self.functions is None else list(self.functions),
+            "max_time": self.max_time,
+            "max_candidates": self.max_candidates,
+            "max_complexity": self.max_complexity,
+            "loss": self.loss,
+            "device": self.device,
+            "random_state": self.seed,
+            "model_selection": self.selection,
+            "n_jobs": self.jobs,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], source: str = "settings") -> FitSettings:
+        """Checked settings from plain data; unknown names and wrong types are a `ConfigError`."""
+        return cls(**{key: _checked(key, value, source) for key, value in _known(values, source).items()})
+
+
+_NAMES = tuple(field.name for field in fields(FitSettings))
+_LISTS = frozenset({"columns", "drop", "functions"})
+_FLAGS = frozenset({"header", "skip_bad_rows", "text_as_missing"})
+_NUMBERS = {"max_time": float, "max_candidates": int, "max_complexity": int, "seed": int, "jobs": int}
+_CHOICES = {"method": METHODS, "selection": SELECTIONS, "decimal": (".", ","), "loss": LOSSES, "device": DEVICES}
+_LOWEST = {"max_time": 0.0, "max_candidates": 1, "max_complexity": 1, "seed": 0}
+
+
+def resolve(
+    flags: Mapping[str, Any], *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
+) -> FitSettings:
+    """Defaults, under a TOML file, under the environment, under the flags. A flag of None was not given.
+
+    >>> resolve({"max_time": 5}, environment={"GMEQL_MAX_TIME": "9", "GMEQL_SEED": "3"}).max_time
+    5.0
+    """
+    environment = os.environ if environment is None else environment
+    file = file if file is not None else environment.get(FILE_VARIABLE)
+    merged: dict[str, Any] = {}
+    if file is not None:
+        merged |= _from_file(Path(file))
+    merged |= _from_environment(environment)
+    given = {key: value for key, value in flags.items() if value is not None}
+    merged |= {key: _checked(key, value, _flag(key)) for key, value in _known(given, "command line").items()}
+    if merged.get("max_candidates") is not None and "max_time" not in merged:
+        merged["max_time"] = None  # a count of candidates is a budget of its own, and reproducible
+    return FitSettings(**merged)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; check --config") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}); give a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not TOML ({error}); mend that place") from None
+    content = {key.replace("-", "_"): value for key, value in content.get("fit", content).items()}
+    return {key: _checked(key, value, f"{path}: {key}") for key, value in _known(content, str(path)).items()}
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for name in _NAMES:
+        variable = PREFIX + name.upper()
+        if variable in environment:
+            found[name] = _checked(name, environment[variable], variable)
+    return found
+
+
+def _known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    for key in values:
+        if key not in _NAMES:
+            near = difflib.get_close_matches(key, _NAMES, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_NAMES)}"
+            raise ConfigError(f"{source}: unknown setting {key!r}; {hint}")
+    return dict(values)
+
+
+def _flag(key: str) -> str:
+    return "--" + key.replace("_", "-")
+
+
+def _checked(key: str, value: Any, where: str) -> Any:
+    if value is None:
+        default = next(field.default for field in fields(FitSettings) if field.name == key)
+        if default is not MISSING and default is not None and key != "max_time":
+            raise ConfigError(f"{where}: a value is needed")
+        return None
+    if key in _LISTS:
+        return _words(value, where)
+    if key in _FLAGS:
+        return _flag_value(value, where)
+    if key in _NUMBERS:
+        return _number(key, value, where)
+    if not isinstance(value, str):
+        raise ConfigError(f"{where}: {value!r} is not text")
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise ConfigError(f"{where}: {value!r} is not one of {', '.join(_CHOICES[key])}")
+    if key == "delimiter":
+        value = {"tab": "\t", "\\t": "\t", "space": " "}.get(value, value)
+    return value
+
+
+def _words(value: Any, where: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = split_names(value)
+    if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{where}: {value!r} is not a list of names")
+    names = tuple(name for item in value for name in [item.strip()] if name)
+    if not names:
+        raise ConfigError(f"{where}: the list is empty; leave it out, or name at least one")
+    return names
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    r"""Names between commas; a name that holds a comma stands in double quotes.
+
+    >>> split_names('a, "b, c", d')
+    ('a', 'b, c', 'd')
+    """
+    import csv
+
+    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
+
+
+def _flag_value(value: Any, where: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("0", "false", "no", "off"):
+        return False
+    raise ConfigError(f"{where}: {value!r} is neither true nor false")
+
+
+def _number(key: str, value: Any, where: str) -> float | int:
+    kind = _NUMBERS[key]
+    try:
+        number = kind(value) if not isinstance(value, bool) else None
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or number != number or (kind is int and isinstance(value, float) and value != number):
+        raise ConfigError(f"{where}: {value!r} is not a {'whole ' if kind is int else ''}number")
+    low = _LOWEST.get(key)
+    if low is not None and (number < low or (key == "max_time" and number <= 0) or number == float("inf")):
+        size = "large" if number > low else "small"
+        raise ConfigError(
+            f"{where}: {value!r} is too {size}; give a finite number {'above' if key == 'max_time' else 'from'} {low:g}"
+        )
+    if key == "seed" and number >= 2**32:
+        raise ConfigError(f"{where}: {value!r} is too large; a seed lies between 0 and {2**32 - 1}")
+    if key == "jobs" and number == 0:
+        raise ConfigError(f"{where}: 0 workers cannot work; give 1 or more, or -1 for all cores")
+    return number
