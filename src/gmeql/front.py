@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gmeql.expression import Call, Constant, Expression, Node, is_plain_exponent
+
 if TYPE_CHECKING:
-    from gmeql.expression import Expression
     from gmeql.search import Member
 
 RULES = ("best", "accurate", "simple", "validation")
@@ -39,18 +40,28 @@ class SelectionConfig:
     """At rounding level, losses within this factor of the smallest count as equal: formulas round differently."""
     standard_errors: float = 1.0
     """Validation rule: the simplest member within this many standard errors of the best (Breiman et al., 1984)."""
-    small_integer: int = 10
-    """Constants that are whole numbers up to here are part of the structure, not measured from the data."""
 
 
 SELECTION = SelectionConfig()
 
 
 def free_constants(expression: Expression) -> NDArray[np.bool_]:
-    """Mask over `expression.constants`: what the data determine; False for small whole numbers such as exponents."""
-    values = np.asarray(expression.constants, dtype=float)
-    whole = (values == np.round(values)) & (np.abs(values) <= SELECTION.small_integer)
-    return ~whole
+    """Mask over `expression.constants`: what the data determine. Plain exponents and factors of ±1 are structure.
+
+    >>> from gmeql.expression import Call, Constant, Expression, Variable
+    >>> free_constants(Expression(Call("mul", (Constant(3.2), Call("pow", (Variable(0), Constant(-2.0))))))).tolist()
+    [True, False]
+    """
+    mask: list[bool] = []
+    waiting: list[tuple[Node, bool]] = [(expression.root, True)]
+    while waiting:
+        node, free = waiting.pop()
+        if isinstance(node, Constant):
+            mask.append(free and abs(node.value) != 1.0)
+        elif isinstance(node, Call):
+            exponents = {1} if node.operator == "pow" and is_plain_exponent(node.args[1]) else set()
+            waiting.extend((arg, i not in exponents) for i, arg in reversed(list(enumerate(node.args))))
+    return np.array(mask, dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -327,8 +338,6 @@ class Front(Sequence[FrontMember]):
     @classmethod
     def from_dict(cls, data: Any) -> Front:
         """Read `to_dict`'s output, trusting nothing: every field checked, `ValueError` for the first that is wrong."""
-        from gmeql.expression import Expression
-
         fields = _fields(data, "front", {"rows", "target_spread", "target_largest", "members"})
         figures = {
             name: _number(fields[name], f"front.{name}", low=0.0)

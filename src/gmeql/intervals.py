@@ -45,15 +45,15 @@ def constant_intervals(
     method: str = "jacobian",
     resamples: int = 200,
     seed: int = 0,
-    whole_numbers: bool = False,
+    exponents: bool = False,
 ) -> tuple[ConstantInterval, ...]:
     """Confidence intervals of the constants of `expression`, which must have been fitted to `X`, `y`.
 
     `method="jacobian"` linearises the formula at its constants: covariance `s² (JᵀWJ)⁻¹` with `s²` the residual sum of
     squares over `N - K` and Student's t with `N - K` degrees of freedom (Seber and Wild, Nonlinear Regression, 2003,
     section 5.1). `method="bootstrap"` refits the constants on `resamples` draws of the rows and takes percentiles:
-    slower, right also where the formula is far from linear in its constants. Small whole numbers (exponents, factors 2)
-    count as structure unless `whole_numbers`.
+    slower, right also where the formula is far from linear in its constants. Plain exponents (2, 0.5, ...) and factors
+    of ±1 count as structure unless `exponents` is True.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level={level!r} must lie between 0 and 1, for example 0.95")
@@ -62,7 +62,7 @@ def constant_intervals(
     keep = weight > 0
     X, y, weight = X[keep], y[keep], weight[keep] / weight[keep].mean()
     values = np.asarray(expression.constants, dtype=float)
-    free = np.flatnonzero(np.ones(len(values), bool) if whole_numbers else free_constants(expression))
+    free = np.flatnonzero(np.ones(len(values), bool) if exponents else free_constants(expression))
     if len(free) == 0:
         return ()
     if len(y) <= len(free):

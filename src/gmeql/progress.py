@@ -1,6 +1,6 @@
 """Showing a running search: a live table in terminal and notebook, plain lines everywhere else. All of it on stderr.
 
-`ProgressDisplay` consumes the `Progress` events of `gmeql.search`; the same events feed callbacks, logs and the web page.
+`ProgressDisplay` consumes the `Progress` events of `gmeql.search`; the same feed callbacks, logs and the web page.
 """
 
 from __future__ import annotations
