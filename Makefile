@@ -27,7 +27,7 @@ demo: .venv/.installed  ## learn a formula from a small table
 	$(BIN)/python examples/first_formula.py
 
 test: lint types  ## lint, types, quick tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow' --doctest-modules tests src/gmeql
 
 test-slow: .venv/.installed-dev  ## the tests that take longer
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

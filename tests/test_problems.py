@@ -287,6 +287,18 @@ def test_accepts_whatever_has_sympy_and_checks_that_it_predicts_what_it_prints()
         judge(sympy.Symbol("z"), problem)
 
 
+def test_guards_that_are_never_reached_are_no_part_of_the_formula() -> None:
+    problem = paper_problem("b8")
+    x1, x2 = sympy.symbols("x1 x2", real=True)
+
+    def protected(limit: float) -> sympy.Expr:
+        quotient = sympy.Piecewise((0, abs(x1) <= 1e-12), (x2 / x1, abs(x2) <= limit * abs(x1)), (limit, True))
+        return sympy.sqrt(sympy.Max(1e-12, abs(1.3 + 1.2 * quotient)))
+
+    assert judge(protected(100.0), problem).reason == "equal to the truth"
+    assert not judge(protected(10.0), problem).solved  # reached where x2 > 10*x1
+
+
 def test_a_formula_that_is_nan_somewhere_is_not_a_solution() -> None:
     problem = problem_from_case(case(formula="x"))
     assert judge(formula_of(problem, "x + 0*log(x) + sqrt(x - 0.5) - sqrt(x - 0.5)"), problem).solved  # SymPy cancels

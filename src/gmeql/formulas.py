@@ -235,6 +235,39 @@ def _condition(test: Any, columns: Mapping[str, Any]) -> Any:
     raise ValueError(f"formula contains the condition {type(test).__name__}, which has no NumPy form here")
 
 
+def active_part(expression: sympy.Expr, columns: Mapping[str, Any]) -> sympy.Expr:
+    """`expression` without the branches that no row of `columns` reaches: guards of protected operators, abs of what is
+    positive. On those rows it computes the same.
+
+    >>> x = parse_formula("x", ["x"])
+    >>> active_part(abs(x) + 1, {"x": np.array([1.0, 2.0])})
+    x + 1
+    """
+    import sympy
+
+    if not expression.args:
+        return expression
+    if isinstance(expression, sympy.Piecewise):
+        with np.errstate(all="ignore"):
+            for value, test in expression.args:
+                reached = _condition(test, columns)
+                if reached.all():
+                    return active_part(value, columns)
+                if reached.any():
+                    return expression
+        return expression
+    parts = [active_part(a, columns) if isinstance(a, sympy.Expr) else a for a in expression.args]
+    if isinstance(expression, sympy.Abs) and (evaluate(parts[0], columns) >= 0).all():
+        return parts[0]
+    if isinstance(expression, sympy.Max | sympy.Min):
+        values = np.broadcast_arrays(*(evaluate(a, columns) for a in parts))
+        extreme = np.max(values, axis=0) if isinstance(expression, sympy.Max) else np.min(values, axis=0)
+        for part, value in zip(parts, values):
+            if (value == extreme).all():
+                return part
+    return expression.func(*parts)
+
+
 # ------------------------------------------------------------------------------------------------------ canonical form
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gmeql.formulas import Undecided, canonical, evaluate, parse_formula
+from gmeql.formulas import Undecided, active_part, canonical, evaluate, parse_formula
 
 if TYPE_CHECKING:
     import sympy
@@ -380,6 +380,7 @@ def judge(found: Any, problem: Problem, *, noise_std: float = 0.0, seed: int = 0
     Then: its RMSE against the truth is below half the noise; it is no longer than needed; and it is a member of the
     truth's family: one skeleton (constants free), or the truth's constants refitted give this function.
 
+    Guards of protected operators that no fresh point reaches do not count as part of the formula.
     Every step is bounded in time, so it may run in threads and worker processes.
     """
     truth = problem.formula
@@ -401,6 +402,7 @@ def judge(found: Any, problem: Problem, *, noise_std: float = 0.0, seed: int = 0
     if callable(found) and not isinstance(found, sympy.Basic):
         error = np.maximum(error, error_of(found(X)))
     worst, rmse = float(error.max()), float(np.sqrt(np.mean(error**2)))
+    formula, truth = active_part(formula, columns), active_part(truth, columns)
 
     def verdict(solved: bool, reason: str) -> Verdict:
         return Verdict(solved, reason, worst, rmse)
