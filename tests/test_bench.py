@@ -87,6 +87,18 @@ def test_records_hold_what_is_promised(tmp_path: Path) -> None:
     assert read_records(path) == records
 
 
+def test_a_json_name_gets_an_array_that_resumes_too(tmp_path: Path) -> None:
+    path, log = tmp_path / "records.json", tmp_path / "log"
+    options = {"log": str(log)}
+    first = bench(path=path, options=options, problems=["b1"])
+    assert [line["seed"] for line in json.loads(path.read_text())] == [0, 1]
+    assert bench(path=path, options=options)[:2] == first
+    assert len(json.loads(path.read_text())) == 4 == len(log.read_text().split())
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="no list of benchmark records"):
+        bench(path=path)
+
+
 def test_seeds_give_other_data_and_the_same_seed_the_same(tmp_path: Path) -> None:
     problem = paper_problem("b1")
     first, again, other = (problem.train(problem.generator(seed, "train"))[0] for seed in (0, 0, 1))

@@ -1,9 +1,9 @@
 """Benchmarks: every problem of a suite, several seeds each, with one method and one budget.
 
-One record per problem and seed goes to a file as it is finished, one JSON object a line, so an interrupted benchmark
-goes on where it stopped. By default one fit runs at a time, because a fit uses every core; `jobs` runs several in
-worker processes, with fewer threads each. Before the clock starts, each process fits a small table once, so that
-loading libraries and compiled kernels is not counted as search time.
+One record per problem and seed goes to a file as it is finished, so an interrupted benchmark goes on where it stopped.
+By default one fit runs at a time, because a fit uses every core; `jobs` runs several in worker processes, with fewer
+threads each. Before the clock starts, each process fits a small table once, so that loading libraries and compiled
+kernels is not counted as search time.
 
 >>> records = run_suite("paper", problems=["b1"], seeds=1, max_time=20)      # doctest: +SKIP
 >>> summarise(records)[0].solved                                             # doctest: +SKIP
@@ -30,13 +30,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.problems import Problem, judge, load_suite
+from gmeql.storage import write_atomic
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-MAX_TRIES = 2
-"""A cell whose worker process died is tried this often before its record says so."""
 
 
 @dataclass(frozen=True)
@@ -280,40 +278,35 @@ def _execute(
             yield run_cell(problem, seed, config, factory=factory)
         return
     threads = max(1, (os.cpu_count() or 1) // jobs)
-    waiting = [(problem, seed, 1) for problem, seed in reversed(cells)]
+    waiting = list(reversed(cells))
     while waiting:
-        died = yield from _pool(waiting, config, factory, jobs, threads, started)
-        for problem, seed, tries in died:
-            if tries < MAX_TRIES:
-                waiting.append((problem, seed, tries + 1))
-            else:
+        suspects = yield from _pool(waiting, config, factory, jobs, threads, started)
+        for problem, seed in suspects:  # one of them took its worker down; alone, each shows whether it was the one
+            if (yield from _pool([(problem, seed)], config, factory, 1, threads, started)):
                 empty = _empty_record(problem, seed, config)
-                yield Record(**{**asdict(empty), "error": f"the worker process died {MAX_TRIES} times"})
+                yield Record(**{**asdict(empty), "error": "the worker process died, also when run alone"})
 
 
 def _pool(
-    waiting: list[tuple[Problem, int, int]],
+    waiting: list[tuple[Problem, int]],
     config: BenchConfig,
     factory: Factory,
     jobs: int,
     threads: int,
     started: Callable[[str, int], None],
-) -> Generator[Record, None, list[tuple[Problem, int, int]]]:
+) -> Generator[Record, None, list[tuple[Problem, int]]]:
     """Records of the `waiting` cells, which it empties. Returns the cells in flight when a worker died, if one did."""
     pool = ProcessPoolExecutor(
         jobs, multiprocessing.get_context("spawn"), initializer=_warm_up, initargs=(config, factory)
     )
-    flying: dict[Any, tuple[Problem, int, int]] = {}
+    flying: dict[Any, tuple[Problem, int]] = {}
     try:
         while waiting or flying:
             while waiting and len(flying) < jobs:
-                problem, seed, tries = waiting.pop()
+                problem, seed = waiting[-1]
+                future = pool.submit(run_cell, problem, seed, config, factory=factory, threads=threads)
+                flying[future] = waiting.pop()  # only now: a broken pool refuses what is submitted
                 started(problem.name, seed)
-                flying[pool.submit(run_cell, problem, seed, config, factory=factory, threads=threads)] = (
-                    problem,
-                    seed,
-                    tries,
-                )
             finished, _ = wait(flying, return_when=FIRST_COMPLETED)
             for future in finished:
                 record = future.result()
@@ -330,36 +323,48 @@ def _pool(
 
 
 class RecordFile:
-    """Records in a file, one JSON object a line, appended as they come."""
+    """Records in a file, saved as they come: one JSON object a line, or one JSON array where the name ends in .json."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self.is_array = self.path.suffix == ".json"
         if self.path.is_dir():
             raise ValueError(f"records file {self.path} is a folder; give a file")
 
     def read(self) -> list[Record]:
         """All records; a last line cut off by a crash is removed from the file."""
-        if not self.path.exists():
-            return []
-        content = self.path.read_bytes()
+        content = self.path.read_bytes() if self.path.exists() else b""
+        if self.is_array and content:
+            try:
+                values = json.loads(content)
+            except ValueError as error:
+                raise ValueError(f"{self.path} holds no benchmark records ({error}); give another file") from error
+            if not isinstance(values, list):
+                raise ValueError(f"{self.path} holds no list of benchmark records; give another file")
+            return [_record(value, f"{self.path}, entry {n}") for n, value in enumerate(values)]
         whole = content[: content.rfind(b"\n") + 1]
-        records = [_record_from_line(line, f"{self.path}:{n}") for n, line in enumerate(whole.splitlines(), 1) if line]
+        records = [_record(line, f"{self.path}:{n}") for n, line in enumerate(whole.splitlines(), 1) if line]
         if len(whole) < len(content):
             os.truncate(self.path, len(whole))
         return records
 
     def append(self, record: Record) -> None:
+        line = json.dumps(asdict(record), default=str, allow_nan=False)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.is_array:
+            lines = [json.dumps(asdict(earlier)) for earlier in self.read()]
+            write_atomic(self.path, ("[\n" + ",\n".join([*lines, line]) + "\n]\n").encode())
+            return
         with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(record), default=str, allow_nan=False) + "\n")
+            file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
 
 
-def _record_from_line(line: bytes, where: str) -> Record:
+def _record(source: bytes | dict, where: str) -> Record:
     known = {f.name for f in fields(Record)}
     try:
-        values = json.loads(line)
+        values = json.loads(source) if isinstance(source, bytes) else source
         return Record(**{key: value for key, value in values.items() if key in known})
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{where} is not a benchmark record ({error}); give another file") from error
