@@ -246,6 +246,8 @@ class Notation:
 
     language = "text"
     pretty = True
+    folds_constants = False
+    """Whether calls of numbers are written as the number they come to, which need not be finite."""
     longest_chain: int | None = None
     """Most arguments in one sum or product, and most nesting, before a part is moved to a variable of its own."""
     functions: ClassVar[dict[str, str]] = {}
@@ -307,7 +309,7 @@ class Notation:
         if self.pretty:
             above, below = (
                 [part for piece in above for part in _factors(piece)] + [d for piece in below for d in piece.divisors],
-                [part for piece in below for part in _factors(piece)] + [d for piece in above for d in piece.divisors],
+                [d for piece in above for d in piece.divisors] + [part for piece in below for part in _factors(piece)],
             )
             above.sort(key=lambda piece: piece.value is None)
         above = [piece for piece in above if piece.value != 1.0]
@@ -341,7 +343,8 @@ class Notation:
         return replace(self.raised(base, exponent), nesting=_nesting((base, exponent), 1))
 
     def raised(self, base: Piece, exponent: Piece) -> Piece:
-        upper = self.minus(exponent) if exponent.negative and exponent.level == ATOM else self.render(exponent, ATOM)
+        bare_sign = exponent.negative and exponent.value is not None
+        upper = self.minus(exponent) if bare_sign else self.render(exponent, ATOM)
         return Piece(f"{self.render(base, ATOM)}**{upper}", POWER)
 
     def function(self, operator: str, args: Sequence[Piece]) -> Piece:
@@ -403,7 +406,7 @@ def write(root: Node, notation: Notation) -> str:
             domains = operator.domains * len(args) if len(operator.domains) == 1 else operator.domains
             args = [notation.function("abs", [arg]) if domain.kind == "magnitude" else arg
                     for arg, domain in zip(args, domains, strict=True)]
-        elif not notation.pretty and (value := _constant_value(node, args)) is not None:
+        elif notation.folds_constants and (value := _constant_value(node, args)) is not None:
             return notation.number(value)
         elif is_special or operator.is_user_defined:
             return notation.special(node, args)
@@ -637,6 +640,7 @@ class _Code(Notation):
     """Source code: exact numbers, the order of evaluation kept, helpers for what the language has no word for."""
 
     pretty = False
+    folds_constants = True
     longest_chain: int | None = 32
     primitives: ClassVar[dict[str, str]] = {}
     """Templates of the traced primitives."""
