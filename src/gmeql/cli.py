@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 OK, INTERNAL, USAGE, NO_MODEL, STORAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 TEXT_FORMATS = ("text", "exact", "latex", "mathml", "python", "c", "spreadsheet", "sympy", "json")
 DEBUG_VARIABLE = "GMEQL_DEBUG"
+# Typer brings click along, in newer versions as a part of itself: the base of its errors is found from one of them.
+CLICK_ERRORS = tuple(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
     name="gmeql",
@@ -49,7 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every way out of it is an exit code and at most one line of explanation."""
     code = OK
     try:
-        app(arguments, standalone_mode=False)
+        app(arguments, standalone_mode=False, prog_name="gmeql")
     except Exception as error:  # noqa: BLE001  the outermost line: whatever it is, the user gets one sentence
         code = _explain(error)
     except KeyboardInterrupt:
@@ -67,15 +69,16 @@ def _flush_stdout() -> None:
 
 
 def _explain(error: Exception) -> int:
-    import click
-
-    if isinstance(error, click.exceptions.Exit):
-        return error.exit_code
-    if isinstance(error, click.exceptions.Abort):
+    if isinstance(error, typer.Exit):
+        return int(error.exit_code)
+    if isinstance(error, typer.Abort):
         say("interrupted")
         return INTERRUPTED
-    if isinstance(error, click.ClickException):
-        error.show(file=sys.stderr)
+    if isinstance(error, CLICK_ERRORS):
+        context = getattr(error, "ctx", None)
+        if error.format_message():  # type: ignore[attr-defined]
+            path = context.command_path if context else "gmeql"
+            say(f"gmeql: {error.format_message()} (try: {path} --help)")  # type: ignore[attr-defined]
         return USAGE
     if isinstance(error, Exit):
         if str(error):
@@ -159,6 +162,12 @@ def fit(
     seed: Annotated[int | None, typer.Option(help="Seed of the search. [default: 0]", rich_help_panel=SEARCH)] = None,
     functions: Annotated[
         str | None, typer.Option(help="What a formula may use, as in +,-,*,/,sin,exp.", rich_help_panel=SEARCH)
+    ] = None,
+    pin: Annotated[
+        list[str] | None, typer.Option(help="A part to build on, as in 'a/b'; may be repeated.", rich_help_panel=SEARCH)
+    ] = None,
+    forbid: Annotated[
+        list[str] | None, typer.Option(help="A function or part not to use; may be repeated.", rich_help_panel=SEARCH)
     ] = None,
     method: Annotated[
         str | None, typer.Option(help="fitted, paper or released. [default: fitted]", rich_help_panel=SEARCH)

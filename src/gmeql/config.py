@@ -36,6 +36,8 @@ class FitSettings:
     weights: str | None = None
     method: str = "fitted"
     functions: tuple[str, ...] | None = None
+    pin: tuple[str, ...] = ()
+    forbid: tuple[str, ...] = ()
     max_time: float | None = DEFAULT_SECONDS
     max_candidates: int | None = None
     max_complexity: int | None = None
@@ -89,7 +91,7 @@ class FitSettings:
 
 
 _NAMES = tuple(field.name for field in fields(FitSettings))
-_LISTS = frozenset({"columns", "drop", "functions"})
+_LISTS = frozenset({"columns", "drop", "functions", "pin", "forbid"})
 _FLAGS = frozenset({"header", "skip_bad_rows", "text_as_missing"})
 _NUMBERS = {"max_time": float, "max_candidates": int, "max_complexity": int, "seed": int, "jobs": int}
 _CHOICES = {"method": METHODS, "selection": SELECTIONS, "decimal": (".", ","), "loss": LOSSES, "device": DEVICES}
@@ -179,7 +181,7 @@ def _words(value: Any, where: str) -> tuple[str, ...]:
     if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f"{where}: {value!r} is not a list of names")
     names = tuple(name for item in value for name in [item.strip()] if name)
-    if not names:
+    if not names and value:
         raise ConfigError(f"{where}: the list is empty; leave it out, or name at least one")
     return names
 

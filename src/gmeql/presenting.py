@@ -250,23 +250,12 @@ def run_bench(
     method: str,
     path: str | None,
 ) -> int:
-    """Run a benchmark with a live table on stderr; records to `path`, a summary to stdout. Returns the exit code.
-
-    A path that ends in .json gets one JSON array at the end; any other gets one record a line as they come, and a
-    benchmark that was interrupted goes on where it stopped.
-    """
-    from pathlib import Path
-
+    """Run a benchmark with a live table on stderr; records to `path`, a summary to stdout. Returns the exit code."""
     from rich.console import Console
 
     from gmeql import bench
     from gmeql.config import split_names
-    from gmeql.storage import write_atomic
 
-    array = path is not None and path.endswith(".json")
-    lines = f"{path}.partial" if array else path
-    if array:
-        Path(f"{path}.partial").unlink(missing_ok=True)
     try:
         records = bench.run_suite(
             suite,
@@ -275,15 +264,11 @@ def run_bench(
             method=method,
             max_time=max_time,
             max_candidates=max_candidates,
-            path=lines,
+            path=path,
             show=True,
         )
     except ValueError as error:
         print(f"gmeql: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
-    if array and path is not None:
-        content = [json.loads(line) for line in Path(f"{path}.partial").read_text(encoding="utf-8").splitlines()]
-        write_atomic(path, (json.dumps(content, indent=1) + "\n").encode())
-        Path(f"{path}.partial").unlink()
     Console(highlight=False, width=None if sys.stdout.isatty() else 160).print(bench.table(records))
     return 0

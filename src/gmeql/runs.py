@@ -30,15 +30,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.config import ConfigError, FitSettings
+from gmeql.steering import Steering, merge
 from gmeql.storage import StorageError, write_atomic
 from gmeql.tables import Note, Training
 
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLRegressor
+    from gmeql.front import Front
     from gmeql.search import Progress
 
 FORMAT = "gmeql-run"
 VERSION = 1
+CHECKPOINT_SECONDS = 5.0  # a killed process loses at most this much of its search
 LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front changed
 MAX_LOG_LINES = 200_000
 STATES = ("queued", "running", "done", "stopped", "failed")
@@ -333,46 +336,105 @@ def execute(
     resumed run. Raises `StorageError` when the folder cannot be read or written; any other error of the fit is noted in
     run.json and raised again.
     """
-    from gmeql.estimator import GMEQLRegressor
-
     training = training if training is not None else run.training()
     settings = settings if settings is not None else run.settings()
     stop = stop if stop is not None else threading.Event()
+    steering = Steering.of(settings, training.names)
+    searched = steering.extend(training)
     run.update(state="running", reason="", settings=settings.to_dict(), pid=os.getpid())
     last: list[Progress] = []
     with ProgressLog(run) as log:
 
         def watch(progress: Progress) -> bool:
+            progress = _written_out(progress, steering, training)
             last[:] = [progress]
             log.add(progress)
             if on_progress is not None:
                 on_progress(progress)
             return stop.is_set()
 
-        model = GMEQLRegressor(
-            **settings.estimator_options(), verbose=0, checkpoint=str(run.checkpoints), callbacks=[watch]
-        )
         try:
-            model.fit(frame_of(training), training.y, sample_weight=training.weights)
+            model = _fit(run, searched, settings, steering, watch)
         except Exception as error:
             run.update(state="failed", reason=f"{type(error).__name__}: {error}"[:500])
             raise
+    if steering.active or run.description().get("continues"):
+        model = _steered_model(run, model, training, settings, steering)
+    save_results(run, model)
     state = "stopped" if stop.is_set() else "done"
     reason = "stopped" if stop.is_set() else (last[0].reason if last else "")
-    save_results(run, model, training)
     run.update(state=state, reason=reason)
     page = write_report(run, model, training) if report else None
     return Outcome(model, state, reason, page)
 
 
-def save_emergency(run: Run, training: Training, settings: FitSettings, progress: Progress) -> bool:
-    """Write model and front from one progress event alone, for a process that must end now."""
+def _fit(
+    run: Run, searched: Training, settings: FitSettings, steering: Steering, watch: Callable[[Progress], bool]
+) -> GMEQLRegressor:
+    from gmeql.estimator import GMEQLRegressor
+
+    options = settings.estimator_options()
+    functions = steering.functions(settings.functions, standard_functions())
+    options["functions"] = None if functions is None else list(functions)
+    model = GMEQLRegressor(
+        **options,
+        verbose=0,
+        checkpoint=str(run.checkpoints),
+        checkpoint_interval=CHECKPOINT_SECONDS,
+        callbacks=[watch],
+    )
+    return model.fit(frame_of(searched), searched.y, sample_weight=searched.weights)
+
+
+def standard_functions() -> tuple[str, ...]:
+    """Names of the functions that a search uses when none are given."""
+    from gmeql.search import DEFAULT_FUNCTIONS
+
+    return tuple(DEFAULT_FUNCTIONS)
+
+
+def _written_out(progress: Progress, steering: Steering, training: Training) -> Progress:
+    if not steering.active:
+        return progress
+    front = tuple(merge(progress.front, steering, training.names))
+    return replace(progress, front=front, best=front[-1] if front else progress.best)
+
+
+def _steered_model(
+    run: Run, model: GMEQLRegressor, training: Training, settings: FitSettings, steering: Steering
+) -> GMEQLRegressor:
+    """The model over the real columns, with what an earlier run on the same data already knew."""
+    from gmeql.estimator import GMEQLRegressor
+
+    members = merge(model.front_, steering, training.names)
+    earlier = run.description().get("continues")
+    if earlier:
+        members += merge(_known_members(run.folder.parent / str(earlier), training), steering, training.names)
+    if not members:
+        raise ConfigError("--forbid: every formula that was found holds something forbidden; give it more time")
+    _save_front(run, training, settings, members, model.candidates_, model.seconds_)
+    return GMEQLRegressor.load(run.model_path)
+
+
+def _known_members(folder: Path, training: Training) -> list[Any]:
+    """The front of an earlier run, if it was fitted to the same rows."""
+    from gmeql.estimator import GMEQLRegressor
+
+    try:
+        earlier = Run.open(folder)
+        if earlier.description()["data"].get("fingerprint") != training.fingerprint:
+            return []
+        return list(GMEQLRegressor.load(earlier.model_path).front_)
+    except StorageError:
+        return []
+
+
+def _save_front(
+    run: Run, training: Training, settings: FitSettings, members: list[Any], candidates: int, seconds: float
+) -> Front:
     from gmeql.front import Front
     from gmeql.storage import StoredModel, save_model
 
-    members = [member for member in progress.front if np.isfinite(member.loss)]
-    if not members:
-        return False
     front = Front.from_members(
         members,
         rows=len(training.y),
@@ -389,10 +451,19 @@ def save_emergency(run: Run, training: Training, settings: FitSettings, progress
             fronts=(front,),
             selected=(front.select(rule).index,),
             target_columns=None,
-            candidates=int(progress.candidates),
-            seconds=float(progress.elapsed),
+            candidates=int(candidates),
+            seconds=float(seconds),
         ),
     )
+    return front
+
+
+def save_emergency(run: Run, training: Training, settings: FitSettings, progress: Progress) -> bool:
+    """Write model and front from one progress event alone, for a process that must end now."""
+    members = [member for member in progress.front if np.isfinite(member.loss)]
+    if not members:
+        return False
+    front = _save_front(run, training, settings, members, progress.candidates, progress.elapsed)
     run.write("front.csv", front_csv(front).encode())
     run.update(state="stopped", reason="stopped")
     return True
@@ -405,7 +476,7 @@ def frame_of(training: Training) -> Any:
     return pl.DataFrame(training.X, schema=[(name, pl.Float64) for name in training.names], orient="row")
 
 
-def save_results(run: Run, model: GMEQLRegressor, training: Training) -> None:
+def save_results(run: Run, model: GMEQLRegressor) -> None:
     """Write model.json and front.csv."""
     model.save(run.model_path)
     run.write("front.csv", front_csv(model.front_).encode())
@@ -456,6 +527,8 @@ def reproduce_command(description: Mapping[str, Any]) -> str:
             words.append(option)
         elif value is False:
             words.append("--no-" + key.replace("_", "-"))
+        elif key in ("pin", "forbid"):
+            words += [word for item in value for word in (option, item)]
         else:
             words += [option, ",".join(_quoted(item) for item in value) if isinstance(value, list) else str(value)]
     return shlex.join(words + (["--seed", "0"] if settings.seed == 0 else []))

@@ -1,0 +1,85 @@
+"""`report.html`: one page, complete in itself, about one run. `build` makes it; it loads nothing and sends nothing.
+
+All text from outside (column names, cells, paths) enters through jinja2's escaping or as JSON whose angle brackets are
+escaped; scripts other than the page's own are forbidden by its content security policy.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gmeql.report.content import Content, assemble, safe_json
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from gmeql.front import Front
+    from gmeql.tables import Training
+
+__all__ = ["build"]
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def asset(name: str) -> str:
+    """The text of a file that ships with the report."""
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
+def environment() -> Environment:
+    """Templates with escaping always on."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("gmeql.report", "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+
+
+def script_hash(script: str) -> str:
+    """The hash by which a content security policy allows one inline script."""
+    return "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
+
+
+def policy(script: str) -> str:
+    """Nothing from elsewhere, no script but this one. Drawings carry style attributes, hence unsafe-inline there."""
+    allowed = f"style-src 'unsafe-inline'; script-src {script_hash(script)}"
+    return f"default-src 'none'; img-src data:; {allowed}; base-uri 'none'; form-action 'none'"
+
+
+def build(
+    *,
+    front: Front,
+    selected: int,
+    training: Training,
+    history: Sequence[Mapping[str, Any]] = (),
+    settings: Mapping[str, Any] | None = None,
+    versions: Mapping[str, str] | None = None,
+    created: str = "",
+    command: str = "",
+) -> str:
+    """The page as one HTML text.
+
+    Args:
+        front, selected: the formulas, and the index of the chosen one.
+        training: the rows they were fitted to, with the notes of what was done to them.
+        history: progress records, as progress.jsonl holds them.
+        settings, versions, created, command: what "How to repeat it" tells.
+    """
+    from markupsafe import Markup
+
+    content: Content = assemble(front, selected, training, history, settings or {}, versions or {}, created, command)
+    script = asset("charts.js") + asset("report.js")
+    template = environment().get_template("report.html.j2")
+    return template.render(
+        **content.view,
+        style=Markup(asset("style.css")),
+        script=Markup(script),
+        csp=policy(script),
+        payload=Markup(safe_json(content.payload)),
+    )

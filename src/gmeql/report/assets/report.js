@@ -1,0 +1,54 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const members = data.members, at = (id) => document.getElementById(id);
+  let current = data.selected;
+
+  const perMember = () => {
+    for (const node of document.querySelectorAll("[data-member]")) node.hidden = Number(node.dataset.member) !== current;
+    for (const row of document.querySelectorAll("tr.pick")) row.setAttribute("aria-selected", String(Number(row.dataset.pick) === current));
+  };
+  const exportsOf = () => {
+    const member = members[current], holder = at("copies"), codes = at("codes");
+    holder.replaceChildren(); codes.replaceChildren();
+    for (const [name, text] of Object.entries(member.exports)) {
+      const button = document.createElement("button"); button.type = "button"; button.textContent = name; button.setAttribute("aria-label", "Copy as " + name);
+      button.addEventListener("click", () => copyText(text, button)); holder.append(button);
+      const title = document.createElement("p"), pre = document.createElement("pre"); title.className = "soft"; title.textContent = name; pre.textContent = text; codes.append(title, pre);
+    }
+  };
+  const plots = (focus) => {
+    const member = members[current], target = data.target;
+    Charts.front(at("front-plot"), members, current, select, focus);
+    Charts.draw(at("parity"), { label: "Predicted against measured", height: 320, diagonal: true, x: { label: "measured " + target }, y: { label: "predicted " + target }, series: [{ kind: "points", x: data.y, y: member.predicted }] });
+    const residuals = member.predicted.map((v, i) => (v === null ? null : data.y[i] - v));
+    Charts.draw(at("residuals"), { label: "Errors against predicted value", height: 320, zero: true, x: { label: "predicted " + target }, y: { label: "measured − predicted" }, series: [{ kind: "points", x: member.predicted, y: residuals }] });
+    const holder = at("responses"); holder.replaceChildren();
+    for (const response of member.responses) {
+      const plot = document.createElement("div"); plot.className = "plot"; holder.append(plot);
+      const points = response.points.map((v) => v);
+      Charts.draw(plot, { label: target + " against " + response.name, height: 260, x: { label: response.name }, y: { label: target }, series: [{ kind: "points", className: "dot small", x: data.x[response.column], y: points }, { kind: "line", x: response.x, y: response.y }] });
+    }
+    at("no-responses").hidden = member.responses.length > 0;
+  };
+  function select(index, focus) {
+    current = index; perMember(); exportsOf(); plots(focus ? index : undefined);
+    at("announce").textContent = "Showing " + members[index].text;
+    try { history.replaceState(null, "", "#formula-" + index); } catch (error) { /* a page opened from a file may refuse */ }
+  }
+
+  for (const row of document.querySelectorAll("tr.pick")) {
+    row.addEventListener("click", () => select(Number(row.dataset.pick)));
+    row.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); select(Number(row.dataset.pick)); }
+      if (step) { const next = document.querySelector(`tr.pick[data-pick="${Number(row.dataset.pick) + step}"]`); if (next) { event.preventDefault(); next.focus(); select(Number(next.dataset.pick)); } }
+    });
+  }
+  for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copyText(at(button.dataset.copy).textContent, button));
+  if (data.history.elapsed.length) Charts.draw(at("training"), { label: "Best loss during the search", height: 300, x: { label: "seconds" }, y: { label: "best loss (RMSE), log scale", log: true }, series: [{ kind: "step", x: data.history.elapsed, y: data.history.loss }] });
+  else at("training").textContent = "The run kept no log.";
+  const wanted = /^#formula-(\d+)$/.exec(location.hash);
+  if (wanted && members[Number(wanted[1])]) current = Number(wanted[1]);
+  perMember(); exportsOf(); plots();
+})();

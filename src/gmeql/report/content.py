@@ -1,0 +1,319 @@
+"""What the report shows, as plain data: one entry per formula of the front, and the points of every plot."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gmeql.report.judgement import figures, judge
+
+if TYPE_CHECKING:
+    from gmeql.expression import Expression
+    from gmeql.front import Front
+    from gmeql.tables import Training
+
+MAX_POINTS = 1200  # rows drawn in a plot; more are sampled evenly, which the page says
+MAX_RESPONSES = 8  # response curves of one formula
+CURVE_POINTS = 160
+MAX_HISTORY = 600
+MAX_MEMBERS = 60
+DIGITS = 6  # significant digits of numbers in plots
+EXPORTS = {
+    "Text": "text",
+    "LaTeX": "latex",
+    "Python": "python",
+    "SymPy": "sympy",
+    "C": "c",
+    "Spreadsheet": "spreadsheet",
+    "MathML": "mathml",
+    "JSON": "json",
+}
+
+
+@dataclass(frozen=True)
+class Content:
+    """`view` fills the template, `payload` goes to the page's script as JSON."""
+
+    view: dict[str, Any]
+    payload: dict[str, Any]
+
+
+def safe_json(value: Any) -> str:
+    """JSON that may stand inside a script element: no angle bracket, ampersand or line separator is left in it.
+
+    >>> safe_json({"name": "</script>"})
+    '{"name": "\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def assemble(
+    front: Front,
+    selected: int,
+    training: Training,
+    history: Sequence[Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    versions: Mapping[str, str],
+    created: str,
+    command: str,
+) -> Content:
+    """Everything the page shows."""
+    from markupsafe import Markup
+
+    rows = sample_rows(len(training.y))
+    members = shown_members(len(front), selected)
+    X, y = training.X[rows], training.y[rows]
+    used = sorted({column for k in members for column in front[k].expression.variables})
+    place = {column: i for i, column in enumerate(used)}
+    views, records = [], []
+    for number, k in enumerate(members):
+        member = front[k]
+        with np.errstate(all="ignore"):
+            predicted_all = member.expression(training.X)
+        found = figures(predicted_all, training.y, training.weights)
+        predicted = predicted_all[rows]
+        constants, reason = constant_rows(member.expression, training)
+        views.append(
+            {
+                "index": number,
+                "text": str(member.expression),
+                "mathml": Markup(member.expression.export("mathml")),
+                "judgement": judge(front, k, training),
+                "rmse": number_text(found.rmse),
+                "r2": r2_text(found.r2),
+                "largest": number_text(found.largest_error),
+                "complexity": member.complexity,
+                "constants": constants,
+                "no_constants": reason,
+                "drawing": Markup(draw(member.expression)),
+            }
+        )
+        records.append(
+            {
+                "text": str(member.expression),
+                "complexity": member.complexity,
+                "loss": plain(member.loss),
+                "predicted": plain_list(predicted),
+                "responses": responses(member.expression, training, X, y - predicted, place),
+                "exports": exports(member.expression),
+            }
+        )
+    chosen = members.index(selected)
+    log = history_points(history)
+    names = ", ".join(training.names)
+    view = {
+        "title": f"{training.target} from {_listing(training.names)}",
+        "subtitle": " · ".join(
+            part
+            for part in (
+                training.source,
+                f"{len(training.y):,} rows",
+                f"{len(front)} formulas",
+                created.replace("T", " ").replace("+00:00", " UTC"),
+            )
+            if part
+        ),
+        "members": views,
+        "selected": chosen,
+        "target": training.target,
+        "target_mathml": Markup(name_mathml(training.target)),
+        "sampled": f" {len(rows):,} of {len(training.y):,} rows are drawn." if len(rows) < len(training.y) else "",
+        "search_line": search_line(history, settings),
+        "drawing_line": "Operators are the function nodes that were chosen and wired; numbers are fitted constants.",
+        "source": training.source,
+        "columns": names if len(names) < 2000 else _listing(training.names),
+        "rows": f"{len(training.y):,}",
+        "fingerprint": training.fingerprint,
+        "notes": [str(note) for note in training.notes],
+        "command": command,
+        "repeat_line": repeat_line(settings),
+        "facts": facts(settings, versions),
+        "version": versions.get("gmeql", ""),
+        "created": created,
+    }
+    payload = {
+        "target": training.target,
+        "selected": chosen,
+        "members": records,
+        "x": [plain_list(X[:, column]) for column in used],
+        "y": plain_list(y),
+        "history": log,
+    }
+    return Content(view, payload)
+
+
+def _listing(names: Sequence[str], most: int = 4) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def sample_rows(count: int) -> np.ndarray:
+    """Row numbers to draw: all, or an even sample that is the same every time."""
+    if count <= MAX_POINTS:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).choice(count, MAX_POINTS, replace=False))
+
+
+def shown_members(count: int, selected: int) -> list[int]:
+    """Indices of the front that get a place on the page: all, or the chosen one and an even spread of the others."""
+    if count <= MAX_MEMBERS:
+        return list(range(count))
+    spread = {round(i * (count - 1) / (MAX_MEMBERS - 2)) for i in range(MAX_MEMBERS - 1)}
+    return sorted(spread | {selected})
+
+
+def plain(value: float) -> float | None:
+    """The number with the digits a plot needs; None where it is not finite."""
+    value = float(value)
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+def plain_list(values: np.ndarray) -> list[float | None]:
+    return [plain(value) for value in values]
+
+
+def number_text(value: float) -> str:
+    """A number for people."""
+    return f"{value:.4g}" if math.isfinite(value) else "not finite"
+
+
+def r2_text(r2: float) -> str:
+    """R² with enough digits to tell it from 1."""
+    if not math.isfinite(r2):
+        return "not finite"
+    if 1 - r2 < 1e-9:
+        return "1"
+    digits = 4 if r2 < 0.999 else min(10, 2 + math.ceil(-math.log10(1 - r2)))
+    return f"{r2:.{digits}f}"
+
+
+def exports(expression: Expression) -> dict[str, str]:
+    """Every form the copy buttons offer; a form that this formula does not have is left out."""
+    found = {}
+    for label, name in EXPORTS.items():
+        try:
+            found[label] = str(expression.export(name))
+        except (ValueError, ImportError):
+            continue
+    return found
+
+
+def draw(expression: Expression) -> str:
+    """The formula's operators and wiring as SVG."""
+    from gmeql.drawing import draw_expression
+
+    return draw_expression(expression)
+
+
+def name_mathml(name: str) -> str:
+    """One column's name typeset as in formulas."""
+    from gmeql.expression import Expression, Variable
+
+    return Expression(Variable(0), (name,)).export("mathml")
+
+
+def constant_rows(expression: Expression, training: Training) -> tuple[list[dict[str, str]], str]:
+    """The free constants with their intervals, or the reason why there are none."""
+    from gmeql.intervals import constant_intervals
+
+    try:
+        intervals = constant_intervals(expression, training.X, training.y, sample_weight=training.weights)
+    except ValueError as error:
+        return [], str(error)[:1].upper() + str(error)[1:] + "."
+    rows = []
+    for item in intervals:
+        known = math.isfinite(item.standard_error)
+        half = (item.high - item.low) / 2
+        relative = abs(half / item.value) if known and item.value else math.inf
+        rows.append(
+            {
+                "value": f"{item.value:.6g}",
+                "low": f"{item.low:.6g}" if known else "not determined",
+                "high": f"{item.high:.6g}" if known else "not determined",
+                "relative": "" if not math.isfinite(relative) else f"{100 * relative:.2g} %",
+            }
+        )
+    return rows, "This formula has no fitted constant."
+
+
+def responses(
+    expression: Expression, training: Training, X: np.ndarray, residuals: np.ndarray, place: Mapping[int, int]
+) -> list[dict[str, Any]]:
+    """A curve per used column, the others at their median, and each row at its distance from the formula.
+
+    For a formula of one column the points are the measured values themselves.
+    """
+    middle = np.median(training.X, axis=0)
+    found = []
+    for column in expression.variables[:MAX_RESPONSES]:
+        low, high = float(training.X[:, column].min()), float(training.X[:, column].max())
+        grid = np.linspace(low, high, CURVE_POINTS)
+        on_curve = np.tile(middle, (CURVE_POINTS, 1))
+        on_curve[:, column] = grid
+        at_rows = np.tile(middle, (len(X), 1))
+        at_rows[:, column] = X[:, column]
+        with np.errstate(all="ignore"):
+            curve, points = expression(on_curve), expression(at_rows) + residuals
+        found.append(
+            {
+                "name": training.names[column],
+                "column": place[column],
+                "x": plain_list(grid),
+                "y": plain_list(curve),
+                "points": plain_list(points),
+            }
+        )
+    return found
+
+
+def history_points(history: Sequence[Mapping[str, Any]]) -> dict[str, list[float | None]]:
+    """Time and best loss of the run, thinned to what a plot can show; the first, the last and each gain stay."""
+    points: list[tuple[float, float]] = []
+    for entry in history:
+        best = entry.get("best") or {}
+        loss = best.get("loss")
+        if isinstance(loss, int | float):
+            points.append((float(entry["elapsed"]), float(loss)))
+    if len(points) > MAX_HISTORY:
+        step = len(points) / MAX_HISTORY
+        keep = {int(i * step) for i in range(MAX_HISTORY)} | {len(points) - 1}
+        points = [p for i, p in enumerate(points) if i in keep]
+    return {"elapsed": [plain(t) for t, _ in points], "loss": [plain(loss) for _, loss in points]}
+
+
+def search_line(history: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
+    """How long, how many, and why it ended."""
+    if not history:
+        return "Best loss against time."
+    last = history[-1]
+    ended = f", then {last['reason']}" if last.get("reason") else ""
+    method = settings.get("method", "fitted")
+    return f"{last.get('candidates', 0):,} candidates in {last['elapsed']:.1f} s{ended}; method {method}."
+
+
+def repeat_line(settings: Mapping[str, Any]) -> str:
+    if settings.get("max_candidates") is not None and settings.get("max_time") is None:
+        return "The budget counts candidates, so the same versions repeat this run exactly."
+    return "The budget is time, so a faster machine may find more; with --max-candidates a run repeats exactly."
+
+
+def facts(settings: Mapping[str, Any], versions: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Settings that were set and versions, for the fold-out."""
+    given = [
+        (key.replace("_", " "), _plain_setting(value))
+        for key, value in settings.items()
+        if value not in (None, [], False)
+    ]
+    return given + list(versions.items())
+
+
+def _plain_setting(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
