@@ -6,6 +6,8 @@ import os
 
 # Before anything imports JAX. A machine with an accelerator runs its tests with JAX_PLATFORMS set by hand.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Before anything imports SciPy. Without it scikit-learn skips its check of array API input.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Test workers run side by side; thread pools inside each of them would only compete.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")

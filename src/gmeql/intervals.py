@@ -8,15 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gmeql.expression import Constant, Expression, Node, Variable, differentiate, transform
 from gmeql.front import free_constants
-
-if TYPE_CHECKING:
-    from gmeql.expression import Expression
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -74,7 +71,8 @@ def constant_intervals(
         return np.asarray(expression.with_constants(tuple(full))(X), dtype=float)
 
     if method == "jacobian":
-        errors, low, high = _linear_intervals(model, values[free], y, weight, level)
+        slopes = _jacobian(expression, free, X, model)
+        errors, low, high = _linear_intervals(slopes, model(values[free]), values[free], y, weight, level)
     elif method == "bootstrap":
         errors, low, high = _bootstrap_intervals(model, values[free], y, weight, level, resamples, seed)
     else:
@@ -89,25 +87,55 @@ Model = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 
-def _jacobian(model: Model, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`[N, K]` by central differences; the step eps^(1/3) balances truncation against rounding."""
+def _jacobian(
+    expression: Expression, free: NDArray[np.intp], X: NDArray[np.float64], model: Model
+) -> NDArray[np.float64]:
+    """Derivative of the formula by its free constants, [N, K].
+
+    The constants become columns of their own, and the formula is differentiated by those. Where that has no value (an
+    operator without a derivative, a protected reading outside its domain), central differences stand in.
+    """
+    values = np.asarray(expression.constants, dtype=float)
+    width, numbers = X.shape[1], iter(range(len(values)))
+    column = {int(k): width + i for i, k in enumerate(free)}
+
+    def leaf(node: Node) -> Node:
+        if not isinstance(node, Constant):
+            return node
+        number = next(numbers)
+        return Variable(column[number]) if number in column else node
+
+    root = transform(expression.root, leaf)
+    names = (*expression.names, *(f"constant {k}" for k in free))
+    table = np.hstack([X, np.broadcast_to(values[free], (len(X), len(free)))])
     columns = []
-    for k, value in enumerate(theta):
-        step = _EPS ** (1 / 3) * (abs(value) if value != 0 else 1.0)
-        up, down = theta.copy(), theta.copy()
-        up[k] += step
-        down[k] -= step
-        with np.errstate(all="ignore"):
-            columns.append((model(up) - model(down)) / (up[k] - down[k]))
+    for i in range(len(free)):
+        try:
+            slope = Expression(differentiate(root, width + i), names)(table)
+        except ValueError:
+            slope = np.full(len(X), np.nan)
+        columns.append(slope if np.isfinite(slope).all() else _difference(model, values[free], i))
     return np.stack(columns, axis=1)
 
 
-def _linear_intervals(model: Model, theta: NDArray, y: NDArray, weight: NDArray, level: float) -> Bounds:
-    from scipy import stats
+def _difference(model: Model, theta: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Central difference by constant `k`; the step eps^(1/3) balances truncation against rounding."""
+    step = _EPS ** (1 / 3) * (abs(theta[k]) if theta[k] != 0 else 1.0)
+    up, down = theta.copy(), theta.copy()
+    up[k] += step
+    down[k] -= step
+    with np.errstate(all="ignore"):
+        return (model(up) - model(down)) / (up[k] - down[k])
+
+
+def _linear_intervals(
+    slopes: NDArray, predicted: NDArray, theta: NDArray, y: NDArray, weight: NDArray, level: float
+) -> Bounds:
+    from scipy.special import stdtrit  # Student's t; scipy.stats takes most of a second to import
 
     root = np.sqrt(weight)
-    jacobian = _jacobian(model, theta) * root[:, None]
-    residual = (model(theta) - y) * root
+    jacobian = slopes * root[:, None]
+    residual = (predicted - y) * root
     if not (np.isfinite(jacobian).all() and np.isfinite(residual).all()):
         raise ValueError("the expression is not finite on these rows; give rows of the domain it was fitted on")
     freedom = len(y) - len(theta)
@@ -120,13 +148,13 @@ def _linear_intervals(model: Model, theta: NDArray, y: NDArray, weight: NDArray,
     norms = np.sqrt(np.sum(scaled**2, axis=0))
     norms[norms == 0] = 1.0
     _, singular, directions = np.linalg.svd(scaled / norms, full_matrices=False)
-    # Central differences carry a relative error of about eps^(2/3); directions below it are not determined by the data.
+    # Slopes by differences carry a relative error of about eps^(2/3); the data determine no direction below it.
     determined = (singular > _EPS ** (2 / 3) * len(theta) * singular[0]) & (singular > 0)
     variance = np.sum((directions[determined] / singular[determined, None]) ** 2, axis=0)
     errors = spread * np.sqrt(variance) / norms / peaks
     undetermined = np.any(np.abs(directions[~determined]) > 1e-3, axis=0)
     errors = np.where(undetermined, np.inf, errors)
-    half = stats.t.ppf(0.5 + level / 2, freedom) * errors
+    half = stdtrit(freedom, 0.5 + level / 2) * errors
     return errors, theta - half, theta + half
 
 

@@ -96,16 +96,24 @@ class PreparedData:
 
 
 def prepare(
-    X: FloatArray, y: FloatArray, sample_weight: FloatArray | None = None, names: tuple[str, ...] = ()
+    X: FloatArray,
+    y: FloatArray,
+    sample_weight: FloatArray | None = None,
+    names: tuple[str, ...] = (),
+    *,
+    merge: bool = True,
 ) -> PreparedData:
-    """Bring a validated table (finite numbers, `X` [N, V], `y` [N], weights of at least 0) into the search's form."""
+    """Bring a validated table (finite numbers, `X` [N, V], `y` [N], weights of at least 0) into the search's form.
+
+    `merge=False` leaves duplicate rows alone, for searches that know no weights.
+    """
     names = names or tuple(f"x{j + 1}" for j in range(X.shape[1]))
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     keep = weight > 0
     if not keep.any():
         raise ValueError("sample_weight is zero for every row; at least one row must count")
     table = np.column_stack([X[keep], y[keep]]) + 0.0  # + 0.0: the two zeros are one number
-    table, weight = _merge_rows(table, weight[keep])
+    table, weight = _merge_rows(table, weight[keep], merge)
     rows = _effective_rows(weight)
     X, y = table[:, :-1], table[:, -1]
     weight = weight / weight.max()
@@ -130,8 +138,8 @@ def prepare(
     )
 
 
-def _merge_rows(table: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows by ascending hash of their content, equal rows merged and their weights added."""
+def _merge_rows(table: FloatArray, weight: FloatArray, merge: bool) -> tuple[FloatArray, FloatArray]:
+    """Rows by ascending hash of their content; with `merge`, equal rows made one and their weights added."""
     key = np.zeros(len(table), dtype=np.uint64)
     for column in table.T:
         key = _mix(key ^ np.ascontiguousarray(column).view(np.uint64))
@@ -139,7 +147,7 @@ def _merge_rows(table: FloatArray, weight: FloatArray) -> tuple[FloatArray, Floa
     table, weight, key = table[order], weight[order], key[order]
     first = np.ones(len(table), dtype=bool)
     first[1:] = (key[1:] != key[:-1]) | np.any(table[1:] != table[:-1], axis=1)
-    if first.all():
+    if first.all() or not merge:
         return table, weight
     return table[first], np.add.reduceat(weight, np.flatnonzero(first))
 

@@ -330,9 +330,9 @@ def _check_parameters(parameters: Any) -> dict[str, Any]:
 
     def plain(value: Any, depth: int) -> bool:
         if isinstance(value, list):
-            return depth < 4 and len(value) <= 10_000 and all(plain(v, depth + 1) for v in value)
+            return depth < 8 and len(value) <= 10_000 and all(plain(v, depth + 1) for v in value)
         if isinstance(value, dict):
-            return depth < 4 and len(value) <= 1_000 and all(plain(v, depth + 1) for v in value.values())
+            return depth < 8 and len(value) <= 1_000 and all(plain(v, depth + 1) for v in value.values())
         return value is None or isinstance(value, (bool, int, float, str))
 
     if not isinstance(parameters, dict) or not plain(parameters, 0):

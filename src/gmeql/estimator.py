@@ -1,0 +1,504 @@
+"""`GMEQLRegressor`: the scikit-learn face of the library, and the only part of it that changes in place.
+
+`__init__` stores, `fit` validates and delegates: `preparation` brings the table into form, `fitting` runs one search
+per target, `front` chooses. What was learnt ends in an underscore.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from html import escape
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils._repr_html.estimator import estimator_html_repr
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from gmeql.expression import Expression
+from gmeql.front import Front, FrontMember
+from gmeql.intervals import ConstantInterval, constant_intervals
+from gmeql.parameters import check_parameters, from_plain, to_plain
+from gmeql.preparation import prepare
+from gmeql.storage import StorageError, StoredModel, data_hash, load_model, save_model
+
+if TYPE_CHECKING:
+    from gmeql.fitting import RunResult
+    from gmeql.search import Progress, SearchConfig
+
+VALIDATION_SHARE = 0.25
+"""Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""
+
+
+class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Find a formula for `y` in the columns of `X`.
+
+    Parameters
+    ----------
+    method : {"fitted", "paper", "released"}, default="fitted"
+        "fitted" searches with constants of each formula's own. "paper" is Algorithm 1 of the GMEQL paper, "released"
+        the same with the settings of its authors' code; both train one network with shared weights.
+    functions : list of str, default=None
+        Names of the operators a formula may use, such as `["+", "*", "sin"]`; None takes the standard set.
+    architecture : Architecture, str or list of lists of str, default=None
+        The network: layers of operator names, or the name of a preset. None builds one from `functions`.
+    max_time : float or None, default=30.0
+        Seconds the search may take, all targets together. The search ends sooner when a formula is exact.
+    max_candidates : int or None, default=None
+        Formulas the search may try, all targets together. The reproducible budget: the same seed and number give the
+        same result; use `max_time=None` with it.
+    max_complexity : int or None, default=None
+        Formulas more complex than this are not kept.
+    loss : {"squared", "robust"}, default="squared"
+        What the constants minimise. "robust" keeps a few outliers from bending the formula.
+    model_selection : {"best", "accurate", "simple", "validation"} or callable, default="best"
+        How the formula is chosen from the front, see `Front.select`. "validation" keeps a quarter of the rows from the
+        search to judge by.
+    n_jobs : int or None, default=None
+        Threads; None and -1 use every core. The result does not depend on it.
+    device : str, default="auto"
+        Where constants are fitted: "cpu", "gpu" or "auto".
+    random_state : int, RandomState instance or None, default=None
+        Seed of the search.
+    verbose : int, default=0
+        0 is silent, 1 shows live progress (terminal or notebook), 2 writes plain lines. All on stderr.
+    warm_start : bool, default=False
+        Whether `fit` on the same data goes on where the last one ended, with a new budget.
+    checkpoint : path or None, default=None
+        Folder where the search saves its state every `checkpoint_interval` seconds and at the end. When it holds a
+        state of the same data and settings, `fit` goes on from it.
+    checkpoint_interval : float, default=30.0
+        Seconds between checkpoints.
+    callbacks : callable or list of callables, default=None
+        Called with each `Progress` event; the search stops when one returns True.
+
+    Attributes
+    ----------
+    expression_ : Expression
+        The chosen formula (a list of them when `y` has several columns).
+    front_ : Front
+        All formulas that nothing simpler beats (a list when `y` has several columns).
+    selected_index_ : int
+        Position of the chosen formula on the front (a list when `y` has several columns).
+    candidates_ : int
+        Number of formulas that were tried.
+    seconds_ : float
+        Time the search took.
+    stop_reason_ : str
+        Why the search ended (a list when `y` has several columns).
+    history_ : dict of arrays
+        `elapsed`, `candidates` and best `loss` during the search (a list when `y` has several columns).
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Names of those columns, when they had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(1, 3, (50, 2))
+    >>> model = GMEQLRegressor(max_candidates=5000, max_time=None, random_state=0).fit(X, 2.5 * X[:, 0] * X[:, 1])
+    >>> print(model.expression_)
+    2.5*x1*x2
+    """
+
+    def __init__(
+        self,
+        method: str = "fitted",
+        *,
+        functions: Sequence[str] | None = None,
+        architecture: Any = None,
+        max_time: float | None = 30.0,
+        max_candidates: int | None = None,
+        max_complexity: int | None = None,
+        loss: str = "squared",
+        model_selection: str | Callable[[Front], int | FrontMember] = "best",
+        n_jobs: int | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_interval: float = 30.0,
+        callbacks: Callable[[Progress], Any] | Sequence[Callable[[Progress], Any]] | None = None,
+    ) -> None:
+        self.method = method
+        self.functions = functions
+        self.architecture = architecture
+        self.max_time = max_time
+        self.max_candidates = max_candidates
+        self.max_complexity = max_complexity
+        self.loss = loss
+        self.model_selection = model_selection
+        self.n_jobs = n_jobs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
+        self.callbacks = callbacks
+
+    # --- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GMEQLRegressor:
+        """Search for formulas of `y` in the columns of `X`.
+
+        `X` is an array or a data frame [N, V], `y` [N] or [N, targets], `sample_weight` [N] of at least 0. Ctrl-C ends
+        the search and keeps what was found; a second one gives up.
+        """
+        check_parameters(self.get_params(deep=False))
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C")
+        y = np.asarray(y, dtype=np.float64)
+        if not np.isfinite(y).all():
+            raise ValueError("y holds values beyond what float64 can hold; rescale it")
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        names = self._column_names()
+        targets = y.reshape(len(y), -1)
+        training, held_out = self._split(X, targets, weight)
+        results = self._search_targets(*training, names)
+        self._keep_results(results, held_out, None if y.ndim == 1 else y.shape[1])
+        return self
+
+    def _search_targets(
+        self, X: NDArray, targets: NDArray, weight: NDArray | None, names: tuple[str, ...]
+    ) -> list[RunResult]:
+        from gmeql.fitting import InterruptedWarning, run_search, share_budget
+
+        config = self._config()
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        count = targets.shape[1]
+        earlier = self._earlier_runs(X, targets, weight, names)
+        results: list[RunResult] = []
+        for j in range(count):
+            data = prepare(X, targets[:, j], weight, names, merge=self.method == "fitted")
+            share = share_budget(config, count - j, sum(r.seconds for r in results), sum(r.candidates for r in results))
+            with ExitStack() as stack:
+                callbacks = [*self._callbacks(), *self._display(stack, j, count)]
+                result = run_search(
+                    data,
+                    method=self.method,
+                    config=share,
+                    seed=seed + j,
+                    callbacks=callbacks,
+                    checkpoint=self._checkpoint_folder(j, count),
+                    checkpoint_seconds=self.checkpoint_interval,
+                    previous=earlier[j] if earlier is not None else None,
+                )
+            results.append(result)
+            if result.interrupted:
+                warnings.warn(
+                    f"interrupted after {result.seconds:.1f} s; keeping the formulas found so far",
+                    InterruptedWarning,
+                    stacklevel=3,
+                )
+        if self.warm_start:
+            self._warm_data = data_hash(X, targets, weight, names)
+            self._warm = results
+        return results
+
+    def _keep_results(self, results: list[RunResult], held_out: Any, target_columns: int | None) -> None:
+        fronts = [r.front for r in results]
+        selected = []
+        for j, front in enumerate(fronts):
+            extra = {}
+            if held_out is not None:
+                X, targets, weight = held_out
+                extra = {"X": X, "y": targets[:, j], "sample_weight": weight}
+            selected.append(front.select(self.model_selection, **extra).index)
+        self._target_columns = target_columns
+        self.candidates_ = sum(r.candidates for r in results)
+        self.seconds_ = float(sum(r.seconds for r in results))
+        self.stop_reason_ = self._per_target([r.reason for r in results])
+        self.history_ = self._per_target([r.history.to_arrays() for r in results])
+        self._keep_fronts(fronts, selected)
+
+    def _keep_fronts(self, fronts: list[Front], selected: list[int]) -> None:
+        self.front_ = self._per_target(fronts)
+        self.selected_index_ = self._per_target(selected)
+        self.expression_ = self._per_target([f[k].expression for f, k in zip(fronts, selected, strict=True)])
+
+    def _per_target(self, values: list[Any]) -> Any:
+        return values[0] if len(values) == 1 else values
+
+    def _split(self, X: NDArray, targets: NDArray, weight: NDArray | None) -> tuple[Any, Any]:
+        """Rows to search and rows to judge by (None unless `model_selection="validation"`)."""
+        whole = (X, targets, weight)
+        if self.model_selection != "validation" or len(X) < 8:
+            if self.model_selection == "validation":
+                raise ValueError(f'model_selection="validation" needs at least 8 rows, got n_samples={len(X)}')
+            return whole, None
+        training, held_out = train_test_split(np.arange(len(X)), test_size=VALIDATION_SHARE, random_state=0)
+
+        def rows(index: NDArray) -> tuple[Any, ...]:
+            return X[index], targets[index], None if weight is None else weight[index]
+
+        return rows(training), rows(held_out)
+
+    def _earlier_runs(
+        self, X: NDArray, targets: NDArray, weight: NDArray | None, names: tuple[str, ...]
+    ) -> list[RunResult] | None:
+        """The runs of the last fit, when this one is to go on from them."""
+        if not self.warm_start or getattr(self, "_warm", None) is None:
+            return None
+        return self._warm if self._warm_data == data_hash(X, targets, weight, names) else None
+
+    def _config(self) -> SearchConfig:
+        from gmeql.search import SearchConfig
+
+        return SearchConfig(
+            functions=None if self.functions is None else tuple(self.functions),
+            architecture=self.architecture,
+            max_time=self.max_time,
+            max_candidates=self.max_candidates,
+            max_complexity=self.max_complexity,
+            loss=self.loss,
+            n_jobs=self.n_jobs,
+            device=self.device,
+        )
+
+    def _column_names(self) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return tuple(f"x{j + 1}" for j in range(self.n_features_in_))
+        return tuple(str(name) for name in names)
+
+    def _callbacks(self) -> list[Callable[[Progress], Any]]:
+        if self.callbacks is None:
+            return []
+        return [self.callbacks] if callable(self.callbacks) else list(self.callbacks)
+
+    def _display(self, stack: ExitStack, target: int, count: int) -> list[Callable[[Progress], Any]]:
+        if not self.verbose:
+            return []
+        from gmeql.progress import ProgressDisplay
+
+        title = f"target {target + 1} of {count}" if count > 1 else ""
+        budget = f"of {self.max_time:g} s" if self.max_time is not None else ""
+        mode = "lines" if self.verbose >= 2 else "auto"
+        display = stack.enter_context(ProgressDisplay(mode, title=title, budget=budget))
+        return [display.update]
+
+    def _checkpoint_folder(self, target: int, count: int) -> Path | None:
+        if self.checkpoint is None:
+            return None
+        return Path(self.checkpoint) / f"target-{target}" if count > 1 else Path(self.checkpoint)
+
+    # --- predicting --------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, index: int | Sequence[int] | None = None) -> NDArray[np.float64]:
+        """The formula's value for every row of `X`: [N], or [N, targets] when `y` had two dimensions.
+
+        `index` takes another member of the front (one index per target where there are several). Where a formula is not
+        defined, such as the logarithm of a negative number, the value is nan.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        values = [expression(X) for expression in self._expressions(index)]
+        return values[0] if self._target_columns is None else np.column_stack(values)
+
+    def _fronts(self) -> list[Front]:
+        check_is_fitted(self)
+        return self.front_ if isinstance(self.front_, list) else [self.front_]
+
+    def _expressions(self, index: int | Sequence[int] | None = None) -> list[Expression]:
+        fronts = self._fronts()
+        if index is None:
+            chosen = self.selected_index_ if isinstance(self.selected_index_, list) else [self.selected_index_]
+        elif isinstance(index, Integral) and not isinstance(index, bool):
+            chosen = [int(index)] * len(fronts)
+        elif isinstance(index, Iterable) and not isinstance(index, str):
+            chosen = list(index)
+        else:
+            raise ValueError(f"index={index!r} must be a whole number, or a list with one per target")
+        if len(chosen) != len(fronts):
+            raise ValueError(f"index has {len(chosen)} entries for {len(fronts)} targets; give one for each")
+        return [front[k].expression for front, k in zip(fronts, chosen, strict=True)]
+
+    # --- the formula in other forms ----------------------------------------------------------------------------------
+
+    @property
+    def equations_(self) -> Any:
+        """The front as a data frame (a list of them when `y` has several columns)."""
+        if not hasattr(self, "front_"):
+            raise AttributeError("equations_ is available after fit")
+        return self._per_target([front.to_frame() for front in self._fronts()])
+
+    def sympy(self, index: int | Sequence[int] | None = None) -> Any:
+        """The chosen formula, or that of another `index`, as a SymPy expression (a list for several targets)."""
+        return self._per_target([e.sympy() for e in self._expressions(index)])
+
+    def latex(self, index: int | Sequence[int] | None = None) -> Any:
+        """The formula as LaTeX (a list for several targets)."""
+        return self._per_target([e.latex() for e in self._expressions(index)])
+
+    def export(self, format: str, index: int | Sequence[int] | None = None) -> Any:
+        """The formula as source code, text or callable: "python", "numpy", "jax", "c", "latex", "json", ..."""
+        return self._per_target([e.export(format) for e in self._expressions(index)])
+
+    def intervals(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        index: int | Sequence[int] | None = None,
+        level: float = 0.95,
+        method: str = "jacobian",
+        resamples: int = 200,
+        seed: int = 0,
+    ) -> tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]]:
+        """Confidence intervals of the formula's constants on the rows it was fitted to, see `constant_intervals`."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        return self._per_target(
+            [
+                constant_intervals(
+                    expression,
+                    X,
+                    targets[:, j],
+                    sample_weight=sample_weight,
+                    level=level,
+                    method=method,
+                    resamples=resamples,
+                    seed=seed,
+                )
+                for j, expression in enumerate(self._expressions(index))
+            ]
+        )
+
+    # --- pictures ----------------------------------------------------------------------------------------------------
+
+    def plot_front(self) -> Any:
+        """Loss against complexity of the front, the chosen formula marked. A plotly figure, as all plots here."""
+        from gmeql.plots import front_figure
+
+        selected = self.selected_index_ if isinstance(self._fronts(), list) else 0
+        picks = selected if isinstance(selected, list) else [selected]
+        return self._per_target([front_figure(f, k) for f, k in zip(self._fronts(), picks, strict=True)])
+
+    def plot_parity(self, X: Any, y: Any) -> Any:
+        """Predicted against observed values."""
+        from gmeql.plots import parity_figure
+
+        return self._per_target([parity_figure(*pair) for pair in self._observed_and_predicted(X, y)])
+
+    def plot_residuals(self, X: Any, y: Any) -> Any:
+        """Residuals against predicted values."""
+        from gmeql.plots import residuals_figure
+
+        return self._per_target([residuals_figure(*pair) for pair in self._observed_and_predicted(X, y)])
+
+    def plot_history(self) -> Any:
+        """The best loss during the search."""
+        from gmeql.plots import history_figure
+
+        check_is_fitted(self)
+        if not hasattr(self, "history_"):
+            raise ValueError("a loaded model holds no history of its search; plot it before saving")
+        histories = self.history_ if isinstance(self.history_, list) else [self.history_]
+        return self._per_target([history_figure(h) for h in histories])
+
+    def plot_expression(self, index: int | Sequence[int] | None = None) -> Any:
+        """The formula as a graph of its operators."""
+        from gmeql.plots import expression_figure
+
+        return self._per_target([expression_figure(e) for e in self._expressions(index)])
+
+    def _observed_and_predicted(self, X: Any, y: Any) -> list[tuple[NDArray, NDArray]]:
+        predicted = self.predict(X)
+        predicted = predicted.reshape(len(predicted), -1)
+        observed = np.asarray(y, dtype=np.float64).reshape(predicted.shape)
+        return [(observed[:, j], predicted[:, j]) for j in range(predicted.shape[1])]
+
+    def _html_repr(self) -> str:
+        """What notebooks show: the formula typeset, the front, and scikit-learn's diagram of the parameters."""
+        diagram = estimator_html_repr(self)
+        if not hasattr(self, "front_"):
+            return diagram
+        parts = []
+        picks = self.selected_index_ if isinstance(self.selected_index_, list) else [self.selected_index_]
+        for j, (front, k) in enumerate(zip(self._fronts(), picks, strict=True)):
+            title = f"<p>target {j + 1}</p>" if len(picks) > 1 else ""
+            formula = front[k].expression._repr_html_()
+            parts.append(
+                f'{title}<div style="font-size:1.3em;margin:0.5em 0">{formula}</div>'
+                f"<details><summary>front of {len(front)} formulas, {escape(str(self.candidates_))} candidates tried"
+                f"</summary>{front.to_html(selected=k)}</details>"
+            )
+        return f"<div>{''.join(parts)}</div>{diagram}"
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a JSON file that `load` reads, on any machine and in any later version.
+
+        Formulas, front and plain parameters are stored, not data and not code: callables and random generators among
+        the parameters come back as their defaults.
+        """
+        fronts = self._fronts()
+        picks = self.selected_index_ if isinstance(self.selected_index_, list) else [self.selected_index_]
+        names = getattr(self, "feature_names_in_", None)
+        save_model(
+            path,
+            StoredModel(
+                parameters=to_plain(self.get_params(deep=False)),
+                feature_names=None if names is None else tuple(map(str, names)),
+                n_features=self.n_features_in_,
+                fronts=tuple(fronts),
+                selected=tuple(picks),
+                target_columns=self._target_columns,
+                candidates=self.candidates_,
+                seconds=self.seconds_,
+            ),
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GMEQLRegressor:
+        """Read a model that `save` wrote. No code runs whatever is in it; a bad file is a `StorageError`."""
+        stored = load_model(path)
+        known = set(cls._get_param_names())
+        unknown = sorted(set(stored.parameters) - known)
+        if unknown:
+            raise StorageError(f"{path}: unknown parameter {unknown[0]!r:.60}; the file is damaged or not from gmeql")
+        try:
+            model = cls(**from_plain(stored.parameters))
+        except ValueError as error:
+            raise StorageError(f"{path}: {error}") from None
+        model.n_features_in_ = stored.n_features
+        if stored.feature_names is not None:
+            model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
+        model._target_columns = stored.target_columns
+        model.candidates_ = stored.candidates
+        model.seconds_ = stored.seconds
+        model._keep_fronts(list(stored.fronts), list(stored.selected))
+        return model
+
+    # --- scikit-learn ------------------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def fit_formula(X: Any, y: Any, **parameters: Any) -> Any:
+    """The formula for `y` in the columns of `X`, in one line: `GMEQLRegressor(**parameters).fit(X, y).expression_`.
+
+    >>> import numpy as np
+    >>> X = np.linspace(1, 4, 40)[:, None]
+    >>> print(fit_formula(X, 3 * X[:, 0] ** 2, max_candidates=5000, max_time=None, random_state=0))
+    3*x1**2
+    """
+    return GMEQLRegressor(**parameters).fit(X, y).expression_

@@ -1,0 +1,268 @@
+"""One search from start to end: progress, callbacks, checkpoints, Ctrl-C. What the estimator does once per target.
+
+A run never loses what it found: an interrupt ends it early, a full disk costs it the checkpoint, never the front.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gmeql.front import Front
+from gmeql.preparation import PreparedData
+from gmeql.search import Progress, Search, SearchConfig
+from gmeql.storage import CheckpointWarning, StorageError, data_hash, load_checkpoint, save_checkpoint
+
+CHECKPOINT_SECONDS = 30.0
+BUDGET_FIELDS = ("max_time", "max_candidates")
+"""Settings that may differ between a checkpoint and the run that resumes it."""
+MACHINE_FIELDS = ("n_jobs", "device")
+"""Settings that do not change what is found, only how fast."""
+
+Callback = Callable[[Progress], Any]
+
+
+class InterruptedWarning(UserWarning):
+    """Ctrl-C ended a fit early; what was found is kept."""
+
+
+@dataclass
+class History:
+    """The course of a run, one entry per progress event."""
+
+    elapsed: list[float] = field(default_factory=list)
+    candidates: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+
+    def add(self, progress: Progress) -> None:
+        self.elapsed.append(float(progress.elapsed))
+        self.candidates.append(int(progress.candidates))
+        self.loss.append(float(progress.best.loss))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The history as `{"elapsed", "candidates", "loss"}`, one array each."""
+        return {
+            "elapsed": np.array(self.elapsed, dtype=float),
+            "candidates": np.array(self.candidates, dtype=np.int64),
+            "loss": np.array(self.loss, dtype=float),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Any) -> History:
+        return cls(arrays["elapsed"].tolist(), arrays["candidates"].tolist(), arrays["loss"].tolist())
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run leaves behind."""
+
+    front: Front
+    history: History
+    candidates: int
+    seconds: float
+    reason: str
+    interrupted: bool
+    state: dict[str, Any] | None
+    """The search's state, to go on from; None when it was cut in the middle of a step."""
+
+
+def run_search(
+    data: PreparedData,
+    *,
+    method: str = "fitted",
+    config: SearchConfig,
+    seed: int,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    previous: RunResult | None = None,
+) -> RunResult:
+    """Search `data` until the budget of `config` is spent, a callback returns True, or Ctrl-C.
+
+    With `checkpoint`, a folder, the state is saved there every `checkpoint_seconds` and at the end, and a state already
+    there is continued. `previous` is an earlier run on the same data to go on from, with the budget on top of its own.
+    """
+    searcher = _searcher(method)
+    keeper = _Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)
+    search, history = keeper.resume()
+    if search is None and previous is not None and previous.state is not None:
+        config, history = _extended(config, previous), previous.history
+        search = searcher.from_state(previous.state, data.X, data.y, sample_weight=data.weight, config=config)
+    if search is None:
+        search = searcher(data.X, data.y, sample_weight=data.weight, names=data.names, config=config, seed=seed)
+    last: Progress | None = None
+    reason = ""
+    whole = True
+    with _deferred_interrupt() as interrupt:
+        events = search.run()
+        try:
+            for event in events:
+                last = data.restore_progress(event)
+                history.add(last)
+                stop = [bool(callback(last)) for callback in callbacks]  # every callback sees every event
+                if any(stop):
+                    reason = "stopped by a callback"
+                    break
+                if interrupt.is_set():
+                    reason = "interrupted"
+                    break
+                keeper.save_if_due(search, history)
+        except KeyboardInterrupt:
+            if last is None and not search.front:
+                raise
+            reason = "interrupted"
+            whole = False
+        finally:
+            events.close()
+        if whole:
+            keeper.save(search, history)
+    members = [data.restore_member(m) for m in search.front]
+    front = Front.from_members(
+        members, rows=data.rows, target_spread=data.target_spread, target_largest=data.target_largest
+    )
+    return RunResult(
+        front=front,
+        history=history,
+        candidates=int(last.candidates) if last is not None else 0,
+        seconds=float(last.elapsed) if last is not None else 0.0,
+        reason=reason or (last.reason if last is not None else ""),
+        interrupted=reason == "interrupted",
+        state=search.state() if whole else None,
+    )
+
+
+def _searcher(method: str) -> Any:
+    """The class that searches by `method`; all have the interface of `Search`."""
+    if method == "fitted":
+        return Search
+    from gmeql.paper_search import PaperSearch, ReleasedSearch
+
+    return {"paper": PaperSearch, "released": ReleasedSearch}[method]
+
+
+class _Keeper:
+    """Saves a search's state from time to time, and finds the one to continue."""
+
+    def __init__(
+        self, searcher: Any, data: PreparedData, config: SearchConfig, seed: int, folder: Path | None, interval: float
+    ) -> None:
+        self.searcher = searcher
+        self.data = data
+        self.config = config
+        self.seed = seed
+        self.folder = folder
+        self.interval = interval
+        self.saved_at = time.monotonic()
+        self.hash = data_hash(data.X, data.y, data.weight, data.names) if folder is not None else ""
+        self.settings = {"search": searcher.__name__} | {
+            f.name: repr(getattr(config, f.name))
+            for f in fields(config)
+            if f.name not in BUDGET_FIELDS + MACHINE_FIELDS
+        }
+
+    def resume(self) -> tuple[Search | None, History]:
+        found = load_checkpoint(self.folder) if self.folder is not None else None
+        if found is None:
+            return None, History()
+        content, problems = found
+        for problem in problems:
+            warnings.warn(f"{problem}; going back to the generation before", CheckpointWarning, stacklevel=4)
+        if not isinstance(content, dict) or set(content) != {"data", "settings", "seed", "search", "history"}:
+            raise StorageError(f"{self.folder}: the checkpoint does not hold a search; choose another folder")
+        if content["data"] != self.hash:
+            raise StorageError(
+                f"{self.folder}: the checkpoint belongs to another data set; choose another folder, or delete this one"
+            )
+        stored = content["settings"]
+        for name, value in self.settings.items():
+            if stored.get(name) != value:
+                raise StorageError(
+                    f"{self.folder}: the checkpoint was made with {name}={stored.get(name)}, this run has {value}; "
+                    "use the same settings, or another folder"
+                )
+        try:
+            search = self.searcher.from_state(
+                content["search"], self.data.X, self.data.y, sample_weight=self.data.weight, config=self.config
+            )
+            history = History.from_arrays(content["history"])
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise StorageError(f"{self.folder}: the checkpoint's search cannot be continued ({error})") from error
+        return search, history
+
+    def save_if_due(self, search: Search, history: History) -> None:
+        if self.folder is not None and time.monotonic() - self.saved_at >= self.interval:
+            self.save(search, history)
+
+    def save(self, search: Search, history: History) -> None:
+        if self.folder is None:
+            return
+        content = {
+            "data": self.hash,
+            "settings": self.settings,
+            "seed": self.seed,
+            "search": search.state(),
+            "history": history.to_arrays(),
+        }
+        try:
+            save_checkpoint(self.folder, content)
+        except OSError as error:
+            warnings.warn(
+                f"checkpoint in {self.folder} could not be written ({error.strerror or error}); the search goes on "
+                "and keeps its result in memory",
+                CheckpointWarning,
+                stacklevel=4,
+            )
+        self.saved_at = time.monotonic()
+
+
+@contextmanager
+def _deferred_interrupt() -> Iterator[threading.Event]:
+    """Hold back the first Ctrl-C until the search is between two steps; a second one acts at once.
+
+    Only in the main thread and where nobody else handles the signal.
+    """
+    pressed = threading.Event()
+    original = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or original is not signal.default_int_handler:
+        yield pressed
+        return
+
+    def remember(signum: int, frame: Any) -> None:
+        pressed.set()
+        signal.signal(signal.SIGINT, original)
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, original)
+
+
+def _extended(config: SearchConfig, previous: RunResult) -> SearchConfig:
+    """`config` with its budget counted from where `previous` ended."""
+    changes: dict[str, Any] = {}
+    if config.max_time is not None:
+        changes["max_time"] = config.max_time + previous.seconds
+    if config.max_candidates is not None:
+        changes["max_candidates"] = config.max_candidates + previous.candidates
+    return replace(config, **changes)
+
+
+def share_budget(config: SearchConfig, targets_left: int, seconds_spent: float, candidates_spent: int) -> SearchConfig:
+    """The budget of the next of several targets: an even share of what the earlier ones left."""
+    changes: dict[str, Any] = {}
+    if config.max_time is not None:
+        changes["max_time"] = max(config.max_time - seconds_spent, 0.0) / targets_left
+    if config.max_candidates is not None:
+        changes["max_candidates"] = math.ceil(max(config.max_candidates - candidates_spent, 0) / targets_left)
+    return replace(config, **changes)

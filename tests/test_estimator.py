@@ -1,0 +1,545 @@
+"""The estimator as users meet it: frames, weights, several targets, budgets, interrupts, checkpoints, files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gmeql import GMEQLRegressor, fit_formula, storage
+from gmeql.fitting import InterruptedWarning
+from gmeql.storage import CheckpointWarning, StorageError, checkpoint_files
+
+
+def quick(**changes) -> GMEQLRegressor:
+    return GMEQLRegressor(**{"max_candidates": 1000, "max_time": None, "random_state": 0, **changes})
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    X = rng.uniform(1, 3, (60, 2))
+    return X, 2.5 * X[:, 0] ** 2 + 1.5 * X[:, 1]
+
+
+@pytest.fixture(scope="module")
+def noisy() -> tuple[np.ndarray, np.ndarray]:
+    """A table that no formula meets exactly, so that a search spends its whole budget."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(1, 3, (60, 3))
+    return X, np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.standard_normal(60)
+
+
+@pytest.fixture(scope="module")
+def model(table) -> GMEQLRegressor:
+    return quick(max_candidates=20_000).fit(*table)
+
+
+class TestFormula:
+    def test_it_is_found_and_predicts_what_it_prints(self, model, table) -> None:
+        X, y = table
+        np.testing.assert_allclose(model.predict(X), y, rtol=1e-9)
+        np.testing.assert_array_equal(model.predict(X), model.expression_(X))
+        assert model.expression_.variables == (0, 1)
+        assert "x1" in str(model.expression_) and "x2" in str(model.expression_)
+
+    def test_members_of_the_front_predict_by_index(self, model, table) -> None:
+        X, _ = table
+        for member in model.front_:
+            np.testing.assert_array_equal(model.predict(X, index=member.index), member(X))
+        with pytest.raises(IndexError, match="on the front"):
+            model.predict(X, index=10_000)
+        with pytest.raises(ValueError, match="whole number"):
+            model.predict(X, index="best")
+
+    def test_other_forms(self, model, table) -> None:
+        X, _ = table
+        symbols = sorted(model.sympy().free_symbols, key=str)
+        assert [str(s) for s in symbols] == ["x1", "x2"]
+        assert "x" in model.latex()
+        np.testing.assert_allclose(model.export("numpy")(X), model.predict(X), rtol=1e-12)
+        assert list(model.equations_["loss"]) == [m.loss for m in model.front_]
+
+    def test_losses_are_what_the_members_have_on_the_rows(self, noisy) -> None:
+        X, y = noisy
+        for member in quick().fit(X, y).front_:
+            assert member.loss == pytest.approx(np.sqrt(np.mean((member(X) - y) ** 2)), rel=1e-9)
+
+    def test_fit_formula_is_the_estimator_in_one_line(self, table) -> None:
+        expression = fit_formula(*table, max_candidates=1000, max_time=None, random_state=0)
+        assert str(expression) == str(quick().fit(*table).expression_)
+
+    def test_intervals_cover_the_truth(self, noisy) -> None:
+        X, _ = noisy
+        rng = np.random.default_rng(5)
+        y = 2.0 + 3.0 * X[:, 0] + 0.1 * rng.standard_normal(len(X))
+        fitted = quick(
+            model_selection=lambda front: max(range(len(front)), key=lambda k: front[k].complexity <= 5)
+        ).fit(X, y)
+        for interval in fitted.intervals(X, y):
+            assert interval.low < interval.value < interval.high
+
+    def test_what_is_not_fitted_says_so(self) -> None:
+        blank = GMEQLRegressor()
+        for call in (
+            lambda: blank.predict([[1.0]]),
+            blank.sympy,
+            blank.latex,
+            lambda: blank.save("x"),
+            blank.plot_front,
+        ):
+            with pytest.raises(NotFittedError):
+                call()
+        assert not hasattr(blank, "equations_")
+
+
+class TestRepeatability:
+    def test_same_seed_same_formula_whatever_the_row_order_and_threads(self, noisy) -> None:
+        X, y = noisy
+        first = quick().fit(X, y)
+        order = np.random.default_rng(0).permutation(len(y))
+        for again in (quick(n_jobs=1), quick(n_jobs=2)):
+            assert str(again.fit(X[order], y[order]).front_) == str(first.front_)
+
+    def test_weights_are_repeated_rows(self, noisy) -> None:
+        X, y = noisy
+        weight = np.random.default_rng(0).integers(0, 4, len(y))
+        a = quick().fit(X, y, sample_weight=weight)
+        b = quick().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+        assert [str(m) for m in a.front_] == [str(m) for m in b.front_]
+
+    def test_weights_change_the_fit(self, noisy) -> None:
+        X, y = noisy
+        weight = np.where(X[:, 0] > 2, 100.0, 0.01)
+        heavy = X[:, 0] > 2
+        weighted = quick().fit(X, y, sample_weight=weight).predict(X, index=1)
+        plain = quick().fit(X, y).predict(X, index=1)
+        assert np.mean((weighted - y)[heavy] ** 2) < np.mean((plain - y)[heavy] ** 2)
+
+    def test_all_weights_zero_is_refused(self, noisy) -> None:
+        with pytest.raises(ValueError, match="non-zero|zero for every row"):
+            quick().fit(*noisy, sample_weight=np.zeros(60))
+
+
+class TestInputs:
+    @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+    def test_names_of_frames_are_kept(self, table, frame) -> None:
+        X, y = table
+        named = frame({"mass": X[:, 0], "speed of light": X[:, 1]})
+        fitted = quick(max_candidates=20_000).fit(named, y)
+        assert list(fitted.feature_names_in_) == ["mass", "speed of light"]
+        assert fitted.expression_.names == ("mass", "speed of light")
+        assert "mass" in str(fitted.expression_)
+        np.testing.assert_array_equal(fitted.predict(named), fitted.expression_(X))
+        with pytest.raises(ValueError, match="feature names"):
+            fitted.predict(frame({"speed of light": X[:, 1], "mass": X[:, 0]}))
+
+    def test_layouts_types_and_memory_maps_give_one_result(self, noisy, tmp_path: Path) -> None:
+        X, y = noisy
+        mapped = np.memmap(tmp_path / "X", dtype=float, mode="w+", shape=X.shape)
+        mapped[:] = X
+        mapped.flush()
+        readonly = np.memmap(tmp_path / "X", dtype=float, mode="r", shape=X.shape)
+        expected = str(quick().fit(X, y).expression_)
+        for variant in (
+            np.asfortranarray(X),
+            readonly,
+            X.tolist(),
+            X[::-1][::-1],
+            pl.from_numpy(X).to_pandas().to_numpy(),
+        ):
+            assert str(quick().fit(variant, y).expression_) == expected
+
+    def test_integers_beyond_the_doubles(self) -> None:
+        X = (np.arange(1, 41) * 2**55)[:, None]
+        y = np.array([3 * int(x) for x in X[:, 0]], dtype=object)
+        fitted = quick().fit(X, y)
+        np.testing.assert_allclose(fitted.predict(X), y.astype(float), rtol=1e-9)
+        large = pd.DataFrame({"n": [10**25 + k * 10**24 for k in range(30)]}, dtype=object)
+        fitted = quick().fit(large, np.arange(30.0))
+        assert np.isfinite(fitted.predict(large)).all()
+
+    def test_a_constant_target_is_its_constant(self) -> None:
+        X = np.random.default_rng(0).random((20, 3))
+        fitted = quick().fit(X, np.full(20, 4.25))
+        assert str(fitted.expression_) == "4.25"
+        assert fitted.score(X, np.full(20, 4.25)) == 1.0
+
+    @pytest.mark.parametrize("rows", [1, 2, 3])
+    def test_very_few_rows(self, rows: int) -> None:
+        X = np.arange(1.0, rows + 1)[:, None]
+        fitted = quick(max_candidates=300).fit(X, 2 * X[:, 0])
+        assert np.isfinite(fitted.predict(X)).all()
+
+    def test_bad_values_are_refused(self, noisy) -> None:
+        X, y = noisy
+        for bad in (np.nan, np.inf):
+            harmed = X.copy()
+            harmed[3, 1] = bad
+            with pytest.raises(ValueError, match="NaN|infinity"):
+                quick().fit(harmed, y)
+            with pytest.raises(ValueError, match="NaN|infinity"):
+                quick().fit(X, np.where(np.arange(60) == 5, bad, y))
+
+
+class TestSeveralTargets:
+    def test_each_target_has_its_formula(self, table) -> None:
+        X, y = table
+        Y = np.column_stack([y, X[:, 0] * X[:, 1], np.full(len(y), 2.0)])
+        fitted = quick(max_candidates=30_000).fit(X, Y)
+        assert fitted.predict(X).shape == Y.shape
+        np.testing.assert_allclose(fitted.predict(X), Y, rtol=1e-8)
+        assert len(fitted.expression_) == len(fitted.front_) == len(fitted.sympy()) == len(fitted.equations_) == 3
+        np.testing.assert_array_equal(fitted.predict(X, index=[0, 0, 0])[:, 1], fitted.front_[1][0](X))
+        with pytest.raises(ValueError, match="one for each"):
+            fitted.predict(X, index=[0])
+
+    def test_a_column_predicts_a_column(self, table) -> None:
+        X, y = table
+        fitted = quick().fit(X, y[:, None])
+        assert fitted.predict(X).shape == (60, 1)
+        assert str(fitted.expression_) == str(quick().fit(X, y).expression_)
+
+    def test_the_budget_is_shared(self, noisy) -> None:
+        X, y = noisy
+        fitted = quick(max_candidates=900).fit(X, np.column_stack([y, y**2, -y]))
+        one = quick(max_candidates=300).fit(X, y)
+        assert one.candidates_ <= fitted.candidates_ <= 3 * one.candidates_
+
+
+class TestWithScikitLearn:
+    def test_pipeline_grid_search_and_cross_validation(self, noisy) -> None:
+        X, y = noisy
+        frame = pd.DataFrame(X, columns=["a", "b", "c"])
+        pipe = make_pipeline(StandardScaler(), quick(max_candidates=300)).set_output(transform="pandas")
+        grid = GridSearchCV(pipe, {"gmeqlregressor__model_selection": ["best", "simple"]}, cv=2).fit(frame, y)
+        assert list(grid.best_estimator_[-1].feature_names_in_) == ["a", "b", "c"]
+        assert len(cross_val_score(quick(max_candidates=300), X, y, cv=3)) == 3
+
+    def test_metadata_routing_hands_weights_on(self, noisy) -> None:
+        import sklearn
+
+        X, y = noisy
+        weight = np.where(X[:, 0] > 2, 10.0, 0.1)
+        with sklearn.config_context(enable_metadata_routing=True):
+            step = quick(max_candidates=300).set_fit_request(sample_weight=True)
+            piped = make_pipeline(step).fit(X, y, sample_weight=weight)
+        direct = quick(max_candidates=300).fit(X, y, sample_weight=weight)
+        assert str(piped[-1].expression_) == str(direct.expression_)
+
+    def test_clone_keeps_parameters_and_forgets_the_rest(self, model) -> None:
+        copy = clone(model)
+        assert copy.get_params() == model.get_params()
+        assert not hasattr(copy, "front_")
+
+    def test_notebooks_see_formula_and_front(self, model) -> None:
+        html = model._repr_mimebundle_()["text/html"]
+        assert "<math" in html and "complexity" in html
+        assert "<math" not in GMEQLRegressor()._repr_html_()
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            {"method": "magic"},
+            {"functions": "sin"},
+            {"functions": []},
+            {"max_time": 0},
+            {"max_time": float("nan")},
+            {"max_time": "30"},
+            {"max_candidates": 0},
+            {"max_candidates": 1.5},
+            {"max_complexity": -1},
+            {"model_selection": "prettiest"},
+            {"n_jobs": 0},
+            {"verbose": "yes"},
+            {"warm_start": 1},
+            {"checkpoint": 3},
+            {"checkpoint_interval": 0},
+            {"callbacks": 3},
+            {"callbacks": [print, 3]},
+            {"loss": "cubic"},
+            {"device": "abacus"},
+        ],
+        ids=str,
+    )
+    def test_bad_parameters_are_named_before_any_work(self, noisy, bad) -> None:
+        (name,) = bad
+        with pytest.raises(ValueError, match=name):
+            quick(**bad).fit(*noisy)
+
+    def test_no_budget_at_all_is_refused(self, noisy) -> None:
+        with pytest.raises(ValueError, match="no end"):
+            GMEQLRegressor(max_time=None).fit(*noisy)
+
+    def test_unknown_functions_are_named(self, noisy) -> None:
+        with pytest.raises(ValueError, match="sine"):
+            quick(functions=["+", "sine"]).fit(*noisy)
+
+    def test_functions_bound_what_formulas_use(self, noisy) -> None:
+        fitted = quick(functions=["+", "*"]).fit(*noisy)
+        for member in fitted.front_:
+            assert "sin" not in str(member) and "exp" not in str(member)
+
+    def test_max_complexity_bounds_the_front(self, noisy) -> None:
+        fitted = quick(max_complexity=9).fit(*noisy)
+        assert max(m.complexity for m in fitted.front_) <= 9
+
+    def test_init_only_stores(self) -> None:
+        marker = object()
+        assert GMEQLRegressor(functions=marker).functions is marker
+
+
+class TestSelection:
+    def test_rules_choose_from_one_front(self, noisy) -> None:
+        X, y = noisy
+        accurate = quick(model_selection="accurate").fit(X, y)
+        assert accurate.selected_index_ == len(accurate.front_) - 1
+        own = quick(model_selection=lambda front: 0).fit(X, y)
+        assert own.selected_index_ == 0
+        assert str(own.front_) == str(accurate.front_)
+
+    def test_validation_keeps_rows_apart(self, noisy) -> None:
+        X, y = noisy
+        fitted = quick(model_selection="validation").fit(X, y)
+        assert fitted.front_.rows == 45
+        with pytest.raises(ValueError, match="8 rows"):
+            quick(model_selection="validation").fit(X[:5], y[:5])
+
+
+class TestProgress:
+    def test_callbacks_see_every_event_and_stop_the_search(self, noisy) -> None:
+        seen = []
+
+        def stop_at_the_third(progress) -> bool:
+            seen.append(progress)
+            return len(seen) == 3
+
+        others = []
+        fitted = quick(max_candidates=10**9, callbacks=[stop_at_the_third, others.append]).fit(*noisy)
+        assert len(seen) == len(others) == 3
+        assert fitted.stop_reason_ == "stopped by a callback"
+        assert fitted.candidates_ == seen[-1].candidates
+        assert len(fitted.history_["loss"]) == 3
+
+    def test_history_never_rises(self, noisy) -> None:
+        history = quick().fit(*noisy).history_
+        assert (np.diff(history["loss"]) <= 0).all()
+        assert (np.diff(history["candidates"]) >= 0).all()
+
+    @pytest.mark.parametrize("verbose", [1, 2])
+    def test_progress_goes_to_stderr(self, noisy, capsys, verbose: int) -> None:
+        quick(verbose=verbose, max_candidates=300).fit(*noisy)
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "candidates" in captured.err and "loss" in captured.err
+
+    def test_ctrl_c_keeps_what_was_found(self, noisy) -> None:
+        def press(progress) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+        with pytest.warns(InterruptedWarning, match="keeping"):
+            fitted = quick(max_candidates=10**9, callbacks=press).fit(*noisy)
+        assert fitted.stop_reason_ == "interrupted"
+        assert np.isfinite(fitted.predict(noisy[0])).all()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_an_interrupt_from_inside_keeps_it_too(self, noisy) -> None:
+        def press(progress) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.warns(InterruptedWarning):
+            fitted = quick(max_candidates=10**9, callbacks=press).fit(*noisy)
+        assert len(fitted.front_) >= 1
+
+    def test_fit_works_in_a_thread(self, noisy) -> None:
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(quick().fit(*noisy)))
+        thread.start()
+        thread.join()
+        assert str(answers[0].front_) == str(quick().fit(*noisy).front_)
+
+
+class TestWarmStart:
+    def test_it_goes_on_where_it_ended(self, noisy) -> None:
+        fitted = quick(warm_start=True).fit(*noisy)
+        first = fitted.front_[-1].loss
+        spent = fitted.candidates_
+        fitted.fit(*noisy)
+        assert fitted.candidates_ > spent
+        assert fitted.front_[-1].loss <= first
+
+    def test_other_data_start_afresh(self, noisy, table) -> None:
+        fitted = quick(warm_start=True).fit(*noisy)
+        fitted.fit(*table)
+        assert str(fitted.front_) == str(quick().fit(*table).front_)
+
+
+class TestCheckpoints:
+    def test_a_resumed_run_ends_where_an_unbroken_one_does(self, noisy, tmp_path: Path) -> None:
+        whole = quick(max_candidates=2000).fit(*noisy)
+        events = []
+
+        def stop_early(progress) -> bool:
+            events.append(progress)
+            return progress.candidates >= 700
+
+        quick(max_candidates=2000, checkpoint=tmp_path, callbacks=stop_early).fit(*noisy)
+        resumed = quick(max_candidates=2000, checkpoint=tmp_path).fit(*noisy)
+        assert str(resumed.front_) == str(whole.front_)
+        assert resumed.candidates_ == whole.candidates_
+        assert len(resumed.history_["loss"]) >= len(events)
+
+    def test_a_finished_run_is_not_searched_again(self, noisy, tmp_path: Path) -> None:
+        first = quick(checkpoint=tmp_path).fit(*noisy)
+        again = quick(checkpoint=tmp_path).fit(*noisy)
+        assert str(again.front_) == str(first.front_)
+        assert again.candidates_ == first.candidates_
+
+    def test_a_larger_budget_goes_on(self, noisy, tmp_path: Path) -> None:
+        quick(checkpoint=tmp_path).fit(*noisy)
+        more = quick(max_candidates=2000, checkpoint=tmp_path).fit(*noisy)
+        assert str(more.front_) == str(quick(max_candidates=2000).fit(*noisy).front_)
+
+    def test_several_targets_have_folders_of_their_own(self, noisy, tmp_path: Path) -> None:
+        X, y = noisy
+        quick(checkpoint=tmp_path).fit(X, np.column_stack([y, -y]))
+        assert sorted(os.listdir(tmp_path)) == ["target-0", "target-1"]
+
+    def test_other_data_are_refused(self, noisy, tmp_path: Path) -> None:
+        X, y = noisy
+        quick(checkpoint=tmp_path).fit(X, y)
+        with pytest.raises(StorageError, match="another data set"):
+            quick(checkpoint=tmp_path).fit(X, y + 1)
+
+    def test_other_settings_are_refused(self, noisy, tmp_path: Path) -> None:
+        quick(checkpoint=tmp_path).fit(*noisy)
+        with pytest.raises(StorageError, match="functions"):
+            quick(checkpoint=tmp_path, functions=["+", "*"]).fit(*noisy)
+
+    def test_a_damaged_generation_is_passed_over_aloud(self, noisy, tmp_path: Path) -> None:
+        first = quick(checkpoint=tmp_path, checkpoint_interval=1e-9).fit(*noisy)
+        newest = checkpoint_files(tmp_path)[0]
+        newest.write_bytes(newest.read_bytes()[:-7])
+        with pytest.warns(CheckpointWarning, match="generation before"):
+            again = quick(checkpoint=tmp_path).fit(*noisy)
+        assert str(again.front_) == str(first.front_)
+
+    def test_a_full_disk_costs_the_checkpoint_not_the_result(self, noisy, tmp_path: Path, monkeypatch) -> None:
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(storage.os, "fsync", full)
+        with pytest.warns(CheckpointWarning, match="No space left"):
+            fitted = quick(checkpoint=tmp_path).fit(*noisy)
+        assert str(fitted.front_) == str(quick().fit(*noisy).front_)
+        assert os.listdir(tmp_path) == []
+
+
+class TestFiles:
+    def test_saved_models_predict_the_same(self, model, table, tmp_path: Path) -> None:
+        X, y = table
+        model.save(tmp_path / "model.json")
+        loaded = GMEQLRegressor.load(tmp_path / "model.json")
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        assert str(loaded.expression_) == str(model.expression_)
+        assert str(loaded.front_) == str(model.front_)
+        assert loaded.get_params() == model.get_params()
+        assert loaded.score(X, y) == model.score(X, y)
+
+    def test_names_shapes_and_targets_come_back(self, table, tmp_path: Path) -> None:
+        X, y = table
+        frame = pd.DataFrame(X, columns=["=cmd()", "<b>"])
+        fitted = quick(max_candidates=400).fit(frame, np.column_stack([y, -y]))
+        fitted.save(tmp_path / "m.json")
+        loaded = GMEQLRegressor.load(tmp_path / "m.json")
+        assert list(loaded.feature_names_in_) == ["=cmd()", "<b>"]
+        np.testing.assert_array_equal(loaded.predict(frame), fitted.predict(frame))
+        assert loaded.selected_index_ == fitted.selected_index_
+
+    def test_parameters_that_are_code_stay_out(self, noisy, tmp_path: Path) -> None:
+        fitted = quick(
+            model_selection=lambda front: 0, callbacks=[lambda p: None], random_state=np.random.RandomState(0)
+        ).fit(*noisy)
+        fitted.save(tmp_path / "m.json")
+        loaded = GMEQLRegressor.load(tmp_path / "m.json")
+        assert loaded.callbacks is None and loaded.random_state is None
+        assert loaded.selected_index_ == 0
+
+    def test_an_architecture_comes_back(self, noisy, tmp_path: Path) -> None:
+        from gmeql import architecture_preset
+
+        network = architecture_preset("general", 3)
+        fitted = quick(architecture=network).fit(*noisy)
+        fitted.save(tmp_path / "m.json")
+        assert GMEQLRegressor.load(tmp_path / "m.json").architecture == network
+
+    def test_a_loaded_model_can_be_fitted_again(self, model, table, tmp_path: Path) -> None:
+        model.save(tmp_path / "m.json")
+        again = GMEQLRegressor.load(tmp_path / "m.json").fit(*table)
+        assert str(again.expression_) == str(model.expression_)
+
+
+class TestPlots:
+    def test_every_plot_is_a_figure_with_what_it_shows(self, model, table) -> None:
+        X, y = table
+        figures = {
+            "front": model.plot_front(),
+            "parity": model.plot_parity(X, y),
+            "residuals": model.plot_residuals(X, y),
+            "history": model.plot_history(),
+            "expression": model.plot_expression(),
+        }
+        assert list(figures["front"].data[0].x) == [m.complexity for m in model.front_]
+        assert list(figures["parity"].data[1].x) == list(y)
+        np.testing.assert_array_equal(figures["residuals"].data[0].y, y - model.predict(X))
+        assert {"x1", "x2"} <= set(figures["expression"].data[1].text)
+        for figure in figures.values():
+            assert figure.to_json()
+
+
+class TestPaperMethods:
+    @pytest.mark.parametrize("method", ["released", pytest.param("paper", marks=pytest.mark.slow)])
+    def test_they_fit_and_print_what_they_predict(self, table, method: str) -> None:
+        X, _ = table
+        y = (X[:, 0] - 2) ** 2
+        fitted = quick(method=method, architecture=[["id", "square"]], max_candidates=20_000).fit(X - 2, y)
+        np.testing.assert_array_equal(fitted.predict(X), fitted.expression_(X))
+        assert fitted.front_[-1].loss < np.std(y)
+        assert fitted.candidates_ == 20_000
+
+    @pytest.mark.slow
+    def test_a_resumed_run_ends_where_an_unbroken_one_does(self, table, tmp_path: Path) -> None:
+        small = {"method": "paper", "architecture": [["id", "square"]], "max_candidates": 30_000}
+        whole = quick(**small).fit(*table)
+        quick(**small, checkpoint=tmp_path, callbacks=lambda p: p.candidates >= 10_000).fit(*table)
+        resumed = quick(**small, checkpoint=tmp_path).fit(*table)
+        assert resumed.candidates_ == whole.candidates_
+        assert str(resumed.front_[-1]) == str(whole.front_[-1])
+
+    def test_weights_and_functions_are_refused_plainly(self, table) -> None:
+        X, y = table
+        with pytest.raises(ValueError, match="sample_weight"):
+            quick(method="paper").fit(X, y, sample_weight=X[:, 0])
+        with pytest.raises(ValueError, match="architecture"):
+            quick(method="paper", functions=["+"]).fit(X, y)
+
+
+def test_no_warning_in_an_ordinary_fit(noisy) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quick().fit(*noisy)
