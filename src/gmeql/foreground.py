@@ -48,6 +48,7 @@ def run_interruptibly(
         except BaseException as error:  # noqa: BLE001  handed to the main thread, which raises it
             failure.append(error)
 
+    threading.Thread(target=_preload, name="gmeql-preload", daemon=True).start()
     with _signals(stop) as received, display as shown:
         worker = threading.Thread(target=work, args=(shown,), name="gmeql-fit", daemon=True)
         worker.start()
@@ -61,6 +62,19 @@ def run_interruptibly(
     if failure and not (received and isinstance(failure[0], KeyboardInterrupt)):
         raise failure[0]
     return (result[0] if result else None), code
+
+
+def _preload() -> None:
+    """Load what the end of a run needs while the search goes on, so that an interrupt need not wait for it."""
+    import sympy  # noqa: F401
+
+    from gmeql.report import content, environment
+
+    environment().get_template("report.html.j2")
+    content.safe_json({})
+    import gmeql.drawing
+    import gmeql.intervals
+    import gmeql.presenting  # noqa: F401
 
 
 @contextmanager
@@ -87,7 +101,8 @@ def _signals(stop: threading.Event) -> Iterator[list[tuple[int, float]]]:
 
 def _leave(run: Run, training: Training, settings: FitSettings, latest: list[Any], code: int) -> None:
     """Save what the last event held and end the process: the search's thread cannot be ended."""
-    saved = bool(latest) and save_emergency(run, training, settings, latest[0])
+    saved = run.description()["state"] in ("stopped", "done")
+    saved = saved or (bool(latest) and save_emergency(run, training, settings, latest[0]))
     message = (
         f"interrupted: the formulas so far are saved in {run.folder}"
         if saved

@@ -1,0 +1,78 @@
+"use strict";
+(() => {
+  const at = (id) => document.getElementById(id);
+  let table = null;
+  const fail = (message) => { at("error").textContent = message; at("error").hidden = !message; };
+  const answer = async (response) => {
+    let content = null;
+    const text = await response.text();
+    try { content = JSON.parse(text); } catch (error) { content = { error: text.trim() || response.statusText }; }
+    if (!response.ok) throw new Error(content.error || response.statusText);
+    return content;
+  };
+  const cell = (kind, text, className) => { const node = document.createElement(kind); node.textContent = text; if (className) node.className = className; return node; };
+
+  async function upload(file) {
+    fail(""); at("about").textContent = "Reading " + file.name; at("form").hidden = true;
+    try {
+      show(await answer(await fetch("/tables?name=" + encodeURIComponent(file.name), { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" } })));
+      history.replaceState(null, "", "/?table=" + table.table);
+    } catch (error) { fail(error instanceof TypeError ? "The table could not be sent; is it too large, or has the server ended?" : error.message); }
+  }
+  function show(content) {
+    table = content; at("form").hidden = false;
+    at("about").textContent = `${content.source}: ${content.rows.toLocaleString("en")} rows, ${content.columns.length} columns`;
+    at("notes").replaceChildren(...content.notes.map((note) => cell("li", note)));
+    const head = document.createElement("tr"); content.columns.forEach((column) => head.append(cell("th", column.name)));
+    const rows = content.preview.map((row) => { const line = document.createElement("tr"); row.forEach((value) => line.append(cell("td", value))); return line; });
+    at("preview").replaceChildren(head, ...rows);
+    const usable = content.columns.filter((column) => column.kind === "number" || column.kind === "broken");
+    at("target").replaceChildren(...usable.map((column) => { const option = cell("option", `${column.name} (${column.summary})`); option.value = column.name; return option; }));
+    const usual = usable.find((column) => /^(y|target|output)$/i.test(column.name)) || usable[usable.length - 1];
+    if (usual) at("target").value = usual.name;
+    columns();
+  }
+  function columns() {
+    const target = at("target").value;
+    at("columns").replaceChildren(...table.columns.filter((column) => column.name !== target && column.kind === "number").map((column) => {
+      const label = document.createElement("label"), box = document.createElement("input"); box.type = "checkbox"; box.value = column.name; box.checked = !column.summary.startsWith("constant");
+      label.append(box, document.createTextNode(column.name)); label.title = column.summary; return label;
+    }));
+  }
+  const checked = (id) => [...at(id).querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value);
+  at("target").addEventListener("change", columns);
+  at("file").addEventListener("change", () => { if (at("file").files[0]) upload(at("file").files[0]); });
+  for (const kind of ["dragover", "dragleave", "drop"]) at("drop").addEventListener(kind, (event) => {
+    event.preventDefault(); at("drop").classList.toggle("over", kind === "dragover");
+    if (kind === "drop" && event.dataTransfer.files[0]) upload(event.dataTransfer.files[0]);
+  });
+  at("form").addEventListener("submit", async (event) => {
+    event.preventDefault(); fail(""); at("start").disabled = true;
+    const all = at("functions").querySelectorAll("input").length, functions = checked("functions"), chosen = checked("columns"), offered = at("columns").querySelectorAll("input").length;
+    const body = { table: table.table, target: at("target").value, max_time: Number(at("seconds").value), seed: Number(at("seed").value) };
+    if (functions.length < all) body.functions = functions;
+    if (chosen.length < offered) body.columns = chosen;
+    try {
+      if (!functions.length) throw new Error("Choose at least one function.");
+      if (!chosen.length) throw new Error("Choose at least one column.");
+      const content = await answer(await fetch("/runs", { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }));
+      location.href = "/runs/" + encodeURIComponent(content.run);
+    } catch (error) { fail(error.message); at("start").disabled = false; }
+  });
+  async function runs() {
+    try {
+      const list = await answer(await fetch("/runs"));
+      at("none").hidden = list.length > 0;
+      at("runs").replaceChildren(...list.map((run) => {
+        const row = document.createElement("tr"), state = cell("span", run.position > 0 ? `waiting, no. ${run.position}` : run.state, "state " + run.state), link = cell("a", `${run.target} in ${run.source}`);
+        link.href = "/runs/" + encodeURIComponent(run.name);
+        const first = document.createElement("td"), second = document.createElement("td"); first.append(state); second.append(link);
+        row.append(first, second, cell("td", run.state === "failed" ? run.reason : run.formula || "", "code"), cell("td", Charts.show(run.loss), "number"), cell("td", run.created.replace("T", " ").slice(0, 16)));
+        return row;
+      }));
+    } catch (error) { at("none").hidden = false; at("none").textContent = "The server does not answer. Start it again with: gmeql ui"; }
+  }
+  runs(); setInterval(runs, 2500);
+  const earlier = new URLSearchParams(location.search).get("table");
+  if (earlier) fetch("/tables/" + encodeURIComponent(earlier)).then(answer).then(show).catch(() => history.replaceState(null, "", "/"));
+})();

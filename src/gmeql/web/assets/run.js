@@ -1,0 +1,79 @@
+"use strict";
+(() => {
+  const at = (id) => document.getElementById(id), name = document.body.dataset.run, base = "/runs/" + encodeURIComponent(name);
+  let picked = null, members = [], source = null, shownReport = false;
+  const fail = (message) => { at("error").textContent = message; at("error").hidden = !message; };
+  const post = async (path, body) => {
+    const response = await fetch(base + path, { method: "POST", body: JSON.stringify(body || {}), headers: { "Content-Type": "application/json" } });
+    const content = await response.json().catch(() => ({ error: response.statusText }));
+    if (!response.ok) throw new Error(content.error);
+    return content;
+  };
+  const typeset = (mathml, text) => {
+    const holder = at("best"); holder.replaceChildren();
+    const parsed = mathml ? new DOMParser().parseFromString(mathml, "application/xml") : null;
+    if (parsed && !parsed.querySelector("parsererror")) holder.append(document.importNode(parsed.documentElement, true)); else holder.textContent = text || "";
+  };
+
+  function draw() {
+    if (!members.length) return;
+    const index = picked !== null && members[picked] ? picked : members.length - 1;
+    Charts.front(at("front-plot"), members, index, pick);
+    at("formulas").replaceChildren(...members.map((member, i) => {
+      const row = document.createElement("tr"); row.className = "pick"; row.tabIndex = 0; row.setAttribute("aria-selected", String(i === index));
+      for (const [text, kind] of [[member.complexity, "number"], [Charts.show(member.loss), "number"], [member.text, "code"]]) { const cell = document.createElement("td"); cell.textContent = text; cell.className = kind; row.append(cell); }
+      row.addEventListener("click", () => pick(i)); row.addEventListener("keydown", (event) => { if (event.key === "Enter") pick(i); });
+      return row;
+    }));
+  }
+  function pick(i) { picked = i; draw(); typeset(null, members[i].text); at("best-title").textContent = "Formula of complexity " + members[i].complexity; }
+
+  function show(run) {
+    const progress = run.progress, over = run.state === "done" || run.state === "stopped" || run.state === "failed";
+    at("state").textContent = run.stopping && !over ? "stopping" : run.position > 0 ? `waiting, no. ${run.position} in the queue` : run.state + (run.reason && run.reason !== run.state ? ": " + run.reason : "");
+    at("state").className = "state " + run.state;
+    at("stop").hidden = over; at("stop").disabled = run.stopping;
+    at("resume").hidden = at("more").hidden = !over;
+    at("bar").hidden = over;
+    if (progress) {
+      const left = run.max_time ? Math.max(0, run.max_time - progress.elapsed) : null;
+      at("bar").value = run.max_time ? Math.min(1, progress.elapsed / run.max_time) : 0;
+      at("figures").textContent = `${progress.elapsed.toFixed(1)} s, ${progress.candidates.toLocaleString("en")} candidates, ${Math.round(progress.rate).toLocaleString("en")} a second, ${progress.islands} islands` + (left !== null && !over ? `, ${left.toFixed(0)} s left` : "");
+      if (progress.front) members = progress.front.map((member) => ({ text: member.formula, complexity: member.complexity, loss: member.loss }));
+      if (picked === null && progress.best) typeset(progress.mathml, progress.best.formula);
+      draw();
+    } else at("figures").textContent = run.state === "running" ? "Getting ready: the first run on a machine compiles for a few seconds." : "";
+    for (const id of ["model", "csv", "page"]) at(id).hidden = !run.report;
+    at("live").hidden = at("watch").hidden = over && run.report;
+    const frame = at("report");
+    if (over && run.report && !shownReport) { shownReport = true; frame.src = base + "/report"; frame.hidden = false; }
+    if (!over && shownReport) { shownReport = false; frame.hidden = true; frame.removeAttribute("src"); }
+    if (over && source) { source.close(); source = null; }
+    if (run.state === "failed") fail(run.reason);
+  }
+  function watch() {
+    if (source) source.close();
+    source = new EventSource(base + "/events");
+    source.addEventListener("state", (event) => { fail(""); show(JSON.parse(event.data)); });
+    source.onerror = () => { if (source) fail("The server does not answer; this page goes on when it is back."); };
+  }
+  /* The report knows its height; the frame follows it, so that there is one scroll bar. */
+  at("report").addEventListener("load", () => {
+    const inner = at("report").contentDocument; if (!inner || !inner.body) return;
+    new ResizeObserver(() => { at("report").style.height = inner.documentElement.scrollHeight + 4 + "px"; }).observe(inner.body);
+    const theme = () => { inner.documentElement.dataset.theme = document.documentElement.dataset.theme || ""; };
+    if (document.documentElement.dataset.theme) theme();
+    at("theme").addEventListener("click", theme);
+  });
+  at("stop").addEventListener("click", async () => { at("stop").disabled = true; try { await post("/stop"); } catch (error) { fail(error.message); } });
+  at("resume").addEventListener("click", async () => {
+    try { picked = null; at("best-title").textContent = "Best so far"; await post("/resume", { max_time: Number(at("seconds").value) }); watch(); } catch (error) { fail(error.message); }
+  });
+  at("steer-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const forbid = [...at("forbid").querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value), part = at("forbid-part").value.trim(), pin = at("pin").value.trim();
+    if (part) forbid.push(part);
+    try { location.href = "/runs/" + encodeURIComponent((await post("/steer", { forbid, pin: pin ? [pin] : [], max_time: Number(at("steer-seconds").value) })).run); } catch (error) { fail(error.message); }
+  });
+  watch();
+})();
