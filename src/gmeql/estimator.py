@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._repr_html.estimator import estimator_html_repr
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from gmeql.expression import Expression
 from gmeql.front import Front, FrontMember
@@ -56,9 +56,9 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Formulas the search may try, all targets together. The reproducible budget: the same seed and number give the
         same result; use `max_time=None` with it.
     max_complexity : int or None, default=None
-        Formulas more complex than this are not kept.
-    loss : {"squared", "robust"}, default="squared"
-        What the constants minimise. "robust" keeps a few outliers from bending the formula.
+        Formulas more complex than this are not kept; None takes the default of `SearchConfig`.
+    loss : {"squared", "huber"}, default="squared"
+        What the constants minimise. "huber" keeps a few outliers from bending the formula.
     model_selection : {"best", "accurate", "simple", "validation"} or callable, default="best"
         How the formula is chosen from the front, see `Front.select`. "validation" keeps a quarter of the rows from the
         search to judge by.
@@ -156,7 +156,11 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         the search and keeps what was found; a second one gives up.
         """
         check_parameters(self.get_params(deep=False))
+        repeated = _repeated_names(X)
+        X = X if repeated is None else X.to_numpy()
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C")
+        if repeated is not None:
+            self.feature_names_in_ = repeated
         y = np.asarray(y, dtype=np.float64)
         if not np.isfinite(y).all():
             raise ValueError("y holds values beyond what float64 can hold; rescale it")
@@ -261,10 +265,10 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             architecture=self.architecture,
             max_time=self.max_time,
             max_candidates=self.max_candidates,
-            max_complexity=self.max_complexity,
             loss=self.loss,
             n_jobs=self.n_jobs,
             device=self.device,
+            **({} if self.max_complexity is None else {"max_complexity": self.max_complexity}),
         )
 
     def _column_names(self) -> tuple[str, ...]:
@@ -303,9 +307,18 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         defined, such as the logarithm of a negative number, the value is nan.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._check_rows(X)
         values = [expression(X) for expression in self._expressions(index)]
         return values[0] if self._target_columns is None else np.column_stack(values)
+
+    def _check_rows(self, X: Any) -> NDArray[np.float64]:
+        """`X` as an array, its columns held against those of `fit`."""
+        repeated = _repeated_names(X)
+        if repeated is None:
+            return validate_data(self, X, reset=False, dtype=np.float64)
+        if not np.array_equal(repeated, getattr(self, "feature_names_in_", [])):
+            raise ValueError("The feature names should match those that were passed during fit, in the same order.")
+        return check_array(X.to_numpy(), dtype=np.float64)
 
     def _fronts(self) -> list[Front]:
         check_is_fitted(self)
@@ -360,7 +373,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]]:
         """Confidence intervals of the formula's constants on the rows it was fitted to, see `constant_intervals`."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._check_rows(X)
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         return self._per_target(
             [
@@ -491,6 +504,19 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _repeated_names(X: Any) -> NDArray | None:
+    """Column names of a pandas frame in which a name occurs twice, which scikit-learn does not take; else None."""
+    names = getattr(X, "columns", None)
+    if (
+        names is None
+        or not hasattr(names, "is_unique")
+        or names.is_unique
+        or not all(isinstance(n, str) for n in names)
+    ):
+        return None
+    return np.array(names, dtype=object)
 
 
 def fit_formula(X: Any, y: Any, **parameters: Any) -> Any:

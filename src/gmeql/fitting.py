@@ -29,6 +29,9 @@ BUDGET_FIELDS = ("max_time", "max_candidates")
 MACHINE_FIELDS = ("n_jobs", "device")
 """Settings that do not change what is found, only how fast."""
 
+_CONTENT = {"data", "settings", "seed", "reason", "search", "history"}
+"""Fields of a checkpoint."""
+
 Callback = Callable[[Progress], Any]
 
 
@@ -38,7 +41,7 @@ class InterruptedWarning(UserWarning):
 
 @dataclass
 class History:
-    """The course of a run, one entry per progress event."""
+    """The course of a run, one entry per progress event: time, candidates and smallest loss so far."""
 
     elapsed: list[float] = field(default_factory=list)
     candidates: list[int] = field(default_factory=list)
@@ -47,7 +50,7 @@ class History:
     def add(self, progress: Progress) -> None:
         self.elapsed.append(float(progress.elapsed))
         self.candidates.append(int(progress.candidates))
-        self.loss.append(float(progress.best.loss))
+        self.loss.append(float(progress.front[-1].loss))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The history as `{"elapsed", "candidates", "loss"}`, one array each."""
@@ -106,7 +109,7 @@ def run_search(
     with _deferred_interrupt() as interrupt:
         events = search.run()
         try:
-            for event in events:
+            for event in () if keeper.is_complete(search) else events:
                 last = data.restore_progress(event)
                 history.add(last)
                 stop = [bool(callback(last)) for callback in callbacks]  # every callback sees every event
@@ -124,8 +127,8 @@ def run_search(
             whole = False
         finally:
             events.close()
-        if whole:
-            keeper.save(search, history)
+        if whole and last is not None:
+            keeper.save(search, history, last.reason)
     members = [data.restore_member(m) for m in search.front]
     front = Front.from_members(
         members, rows=data.rows, target_spread=data.target_spread, target_largest=data.target_largest
@@ -133,9 +136,9 @@ def run_search(
     return RunResult(
         front=front,
         history=history,
-        candidates=int(last.candidates) if last is not None else 0,
-        seconds=float(last.elapsed) if last is not None else 0.0,
-        reason=reason or (last.reason if last is not None else ""),
+        candidates=int(search.candidates),
+        seconds=float(search.elapsed),
+        reason=reason or (last.reason if last is not None else keeper.reason),
         interrupted=reason == "interrupted",
         state=search.state() if whole else None,
     )
@@ -163,6 +166,7 @@ class _Keeper:
         self.folder = folder
         self.interval = interval
         self.saved_at = time.monotonic()
+        self.reason = ""
         self.hash = data_hash(data.X, data.y, data.weight, data.names) if folder is not None else ""
         self.settings = {"search": searcher.__name__} | {
             f.name: repr(getattr(config, f.name))
@@ -177,7 +181,7 @@ class _Keeper:
         content, problems = found
         for problem in problems:
             warnings.warn(f"{problem}; going back to the generation before", CheckpointWarning, stacklevel=4)
-        if not isinstance(content, dict) or set(content) != {"data", "settings", "seed", "search", "history"}:
+        if not isinstance(content, dict) or set(content) != _CONTENT:
             raise StorageError(f"{self.folder}: the checkpoint does not hold a search; choose another folder")
         if content["data"] != self.hash:
             raise StorageError(
@@ -197,19 +201,30 @@ class _Keeper:
             history = History.from_arrays(content["history"])
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise StorageError(f"{self.folder}: the checkpoint's search cannot be continued ({error})") from error
+        self.reason = str(content["reason"])
         return search, history
+
+    def is_complete(self, search: Any) -> bool:
+        """Whether the search that was resumed had ended, and the present budget gives it nothing more."""
+        if not self.reason:
+            return False
+        config = self.config
+        more_candidates = config.max_candidates is None or search.candidates < config.max_candidates
+        more_time = config.max_time is None or search.elapsed < config.max_time
+        return self.reason not in BUDGET_FIELDS or not (more_candidates and more_time)
 
     def save_if_due(self, search: Search, history: History) -> None:
         if self.folder is not None and time.monotonic() - self.saved_at >= self.interval:
             self.save(search, history)
 
-    def save(self, search: Search, history: History) -> None:
+    def save(self, search: Search, history: History, reason: str = "") -> None:
         if self.folder is None:
             return
         content = {
             "data": self.hash,
             "settings": self.settings,
             "seed": self.seed,
+            "reason": reason,
             "search": search.state(),
             "history": history.to_arrays(),
         }
@@ -259,10 +274,10 @@ def _extended(config: SearchConfig, previous: RunResult) -> SearchConfig:
 
 
 def share_budget(config: SearchConfig, targets_left: int, seconds_spent: float, candidates_spent: int) -> SearchConfig:
-    """The budget of the next of several targets: an even share of what the earlier ones left."""
+    """The budget of the next of several targets: an even share of what the earlier ones left, at least one step."""
     changes: dict[str, Any] = {}
     if config.max_time is not None:
-        changes["max_time"] = max(config.max_time - seconds_spent, 0.0) / targets_left
+        changes["max_time"] = max((config.max_time - seconds_spent) / targets_left, 1e-3)
     if config.max_candidates is not None:
-        changes["max_candidates"] = math.ceil(max(config.max_candidates - candidates_spent, 0) / targets_left)
+        changes["max_candidates"] = max(math.ceil((config.max_candidates - candidates_spent) / targets_left), 1)
     return replace(config, **changes)

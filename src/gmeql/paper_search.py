@@ -98,11 +98,11 @@ class PaperSearch:
 
     def _ended(self) -> str:
         if self.step >= self.settings.total_steps:
-            return "the schedule is complete"
+            return "schedule complete"
         if self.config.max_candidates is not None and self.candidates >= self.config.max_candidates:
-            return "max_candidates reached"
+            return "max_candidates"
         if self.config.max_time is not None and self.elapsed >= self.config.max_time:
-            return "max_time reached"
+            return "max_time"
         return ""
 
     def _event(self, reason: str, rate: float) -> Progress:

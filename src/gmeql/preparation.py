@@ -69,7 +69,10 @@ class PreparedData:
         if self.target_exponent:
             root = Call("mul", (Constant(math.ldexp(1.0, self.target_exponent)), root))
         restored = Expression(root, expression.names)
-        shorter = simplify(restored)
+        try:
+            shorter = Expression(simplify(root), expression.names)
+        except (ValueError, ArithmeticError):  # a product of scales that no float holds
+            return restored
         return shorter if self._agree(shorter, restored) else restored
 
     def restore_member(self, member: Member) -> Member:
