@@ -1,0 +1,306 @@
+"""Formulas without ballast: drop what the data do not need, refit, and round constants to what people recognise.
+
+Raw solutions carry terms that cancel, dead terms and constants such as 1.9999999998. Every shorter formula that one
+cut can make is refitted to the data, and kept when the description length falls: half the rows times the log of the
+loss, plus what the constants and the nodes cost. On noise-free data the loss counts only down to rounding level; on
+noisy data a constant must earn its keep, so a constant that the noise cannot tell from a short number becomes it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from gmeql.constants import fit
+from gmeql.expression import Call, Constant, Expression, Node, Variable, build, fold, is_plain_exponent, tree_complexity
+from gmeql.programs import ProgramTooLong, from_expression, input_slots, replace_constants
+from gmeql.simplify import simplify
+
+ROUNDING = 1e-11
+"""Relative error (root mean square, against the target's spread) below which a formula is exact on the data."""
+NODE_COST = 0.5
+"""Description length of one unit of complexity, in nats."""
+DEAD = 1e-9
+"""A term this much smaller than the largest of its sum, on every row, is dropped untried."""
+REFIT_STEPS = 25
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Data that formulas are judged on: input slots, target [N], weights [N] (mean 1), target's spread."""
+
+    X: np.ndarray
+    inputs: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+    names: tuple[str, ...]
+    n_threads: int = 1
+
+    @classmethod
+    def of(cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, names: Iterable[str], n_threads: int = 1) -> Rows:
+        weights = np.ones(len(y)) if weights is None else weights / weights.mean()
+        return cls(X, input_slots(X)[0], y, weights, tuple(names), n_threads)
+
+    @property
+    def n_variables(self) -> int:
+        return self.X.shape[1]
+
+    @cached_property
+    def spread(self) -> float:
+        """Weighted standard deviation of the target; its magnitude where it is constant."""
+        mean = np.average(self.target, weights=self.weights)
+        spread = math.sqrt(np.average((self.target - mean) ** 2, weights=self.weights))
+        return spread or float(np.abs(self.target).max()) or 1.0
+
+    @cached_property
+    def floor(self) -> float:
+        """Loss at rounding level."""
+        return max((ROUNDING * self.spread) ** 2, (4e-15 * float(np.abs(self.target).max())) ** 2, 1e-300)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A formula with its loss (weighted mean squared error) and description length on some rows."""
+
+    root: Node
+    loss: float
+    length: float
+
+    @cached_property
+    def complexity(self) -> int:
+        return tree_complexity(self.root)
+
+
+def description_length(root: Node, loss: float, rows: Rows) -> float:
+    """Nats to state the residuals, the constants and the shape of a formula."""
+    if not math.isfinite(loss):
+        return math.inf
+    n = len(rows.target)
+    constants = fold(root, lambda leaf: isinstance(leaf, Constant) and not _is_recognised(leaf.value),
+                     lambda call, args: sum(args))
+    return 0.5 * n * math.log(max(loss, rows.floor)) + 0.5 * math.log(n) * constants + NODE_COST * tree_complexity(root)
+
+
+def refit(roots: Iterable[Node], rows: Rows, *, keep_recognised: bool = True, max_steps: int = REFIT_STEPS) -> list[Scored]:
+    """Refit the constants of several formulas; those that cannot be a program are left out.
+
+    ``keep_recognised`` holds constants that are already short numbers.
+    """
+    expressions, programs = [], []
+    for root in roots:
+        expression = Expression(root, rows.names)
+        fixed = {i for i, v in enumerate(expression.constants) if keep_recognised and _is_recognised(v)}
+        try:
+            programs.append(from_expression(root, rows.n_variables, fixed))
+        except ProgramTooLong:
+            continue
+        expressions.append(expression)
+    if not programs:
+        return []
+    result = fit(programs, None, rows.inputs, rows.target, rows.weights, max_steps=max_steps, tolerance=1e-7,
+                 n_threads=rows.n_threads)
+    scored = []
+    for expression, program, constants, loss in zip(expressions, programs, result.constants, result.losses, strict=True):
+        if math.isfinite(loss) and np.isfinite(constants[: len(program.start)]).all():
+            root = replace_constants(expression, program, constants).root
+            scored.append(Scored(root, float(loss), description_length(root, float(loss), rows)))
+    return scored
+
+
+def positive_on(rows: Rows):  # type: ignore[no-untyped-def]
+    """A predicate: whether a part of a formula is positive on every row."""
+    known: dict[Node, bool] = {}
+    sample = rows.X[:512]
+
+    def positive(node: Node) -> bool:
+        if node not in known:
+            known[node] = bool((Expression(node, rows.names)(sample) > 0).all())
+        return known[node]
+
+    return positive
+
+
+def clean(root: Node, rows: Rows) -> Node | None:
+    """Normal form of a formula, or None where its constants overflow."""
+    try:
+        return simplify(root, positive_on(rows))
+    except (ArithmeticError, ValueError):
+        return None
+
+
+# --- cutting ------------------------------------------------------------------------------------------------------
+
+
+def reductions(node: Node) -> Iterator[Node]:
+    """Every formula that one cut makes: a term or factor less, an exponent rounded, a phase turned into a cosine."""
+    if not isinstance(node, Call) or node.protected:
+        return
+    for i, arg in enumerate(node.args):
+        for shorter in reductions(arg):
+            yield build(node.operator, *node.args[:i], shorter, *node.args[i + 1 :])
+    name = node.operator
+    if name in ("add", "mul"):
+        for i, arg in enumerate(node.args):
+            if name == "add" or not isinstance(arg, Constant):
+                yield build(name, *node.args[:i], *node.args[i + 1 :])
+    elif name == "div":
+        if not isinstance(node.args[0], Constant):
+            yield build("inv", node.args[1])
+        yield node.args[0]
+    elif name == "sub":
+        yield node.args[0]
+        yield build("neg", node.args[1])
+    elif name == "pow" and isinstance(node.args[1], Constant) and not is_plain_exponent(node.args[1]):
+        exponent = node.args[1].value
+        for parts in (1, 2, 3):
+            near = round(exponent * parts) / parts
+            if near != exponent and abs(near - exponent) < 0.2:
+                yield build("pow", node.args[0], Constant(near))
+        yield Constant(1.0)
+    elif name in ("sin", "cos") and isinstance(node.args[0], Call) and node.args[0].operator == "add":
+        yield from _without_phase(node)
+
+
+def _without_phase(node: Call) -> Iterator[Node]:
+    """sin(u + c) with c near a multiple of a quarter turn, as plus or minus sin(u) or cos(u)."""
+    inner = node.args[0]
+    assert isinstance(inner, Call)
+    phase = sum(arg.value for arg in inner.args if isinstance(arg, Constant))
+    rest = [arg for arg in inner.args if not isinstance(arg, Constant)]
+    if phase == 0.0 or not rest:
+        return
+    quarters = round(phase / (math.pi / 2))
+    if abs(phase - quarters * math.pi / 2) > 0.1:
+        return
+    turned = (quarters + (node.operator == "cos")) % 4
+    function = build("sin" if turned % 2 == 0 else "cos", build("add", *rest))
+    yield build("neg", function) if turned >= 2 else function
+
+
+def prune(root: Node, rows: Rows, *, max_rounds: int = 20) -> list[Scored]:
+    """Cut as long as the description length falls. Returns every formula met, the final one first."""
+    start = clean(root, rows)
+    met = refit([_without_dead_terms(start, rows)], rows, keep_recognised=False) if start is not None else []
+    if not met:
+        return []
+    current = met[0]
+    seen = {current.root}
+    for _ in range(max_rounds):
+        shorter = {cut for cut in reductions(current.root) if not isinstance(cut, Constant)} - seen
+        if not shorter:
+            break
+        seen |= shorter
+        tried = refit(sorted(shorter, key=hash_order), rows, keep_recognised=False)
+        met += tried
+        better = sorted((t for t in tried if t.length < current.length), key=lambda scored: scored.length)
+        if not better:
+            break
+        again = clean(better[0].root, rows)
+        refitted = refit([again], rows, keep_recognised=False) if again not in (None, better[0].root) else []
+        current = min([better[0], *refitted], key=lambda scored: scored.length)
+        met.append(current)
+    return [current, *(scored for scored in met if scored is not current)]
+
+
+def hash_order(node: Node) -> tuple[int, str]:
+    """An order that is the same in every process."""
+    return node.size, repr(node)
+
+
+def _without_dead_terms(node: Node, rows: Rows) -> Node:
+    """Sums without terms that rounding swallows beside the largest one."""
+    sample = rows.X[:128]
+
+    def call(part: Call, args: list[Node]) -> Node:
+        if part.operator != "add":
+            return build(part.operator, *args) if not part.protected else Call(part.operator, tuple(args), True)
+        sizes = [float(np.abs(Expression(arg, rows.names)(sample)).max()) for arg in args]
+        kept = [arg for arg, size in zip(args, sizes, strict=True) if not size < DEAD * max(sizes)]
+        return build("add", *kept)
+
+    return fold(node, lambda leaf: leaf, call)
+
+
+# --- rounding -----------------------------------------------------------------------------------------------------
+
+_UNITS = (1.0, math.pi, math.pi**2, 1 / math.pi, math.sqrt(2.0))
+_FRACTIONS = sorted({p / q for q in (1, 2, 3, 4, 5, 6, 8) for p in range(1, 33)})
+
+
+@lru_cache(maxsize=4096)
+def _is_recognised(value: float) -> bool:
+    """Whether a constant is a number people write down: a few digits, a small fraction, a small multiple of pi."""
+    return any(value == candidate for candidate in recognised(value))
+
+
+@lru_cache(maxsize=4096)
+def recognised(value: float) -> tuple[float, ...]:
+    """Numbers people write down near ``value``, the plainest first."""
+    if value == 0.0 or not math.isfinite(value):
+        return (0.0,)
+    sign, size = math.copysign(1.0, value), abs(value)
+    found: list[float] = []
+    if size < 1e6 and abs(size - round(size)) < 0.05 * size and round(size) != 0:
+        found.append(float(round(size)))
+    digits = -math.floor(math.log10(size))
+    found += [round(size, digits + extra) for extra in range(3)]
+    for unit in _UNITS:
+        place = bisect.bisect(_FRACTIONS, size / unit)
+        found += [fraction * unit for fraction in _FRACTIONS[max(place - 1, 0) : place + 1]]
+    close = [f for f in found if f > 0 and abs(f - size) < 0.05 * size]
+    return tuple(sign * f for f in dict.fromkeys(close))
+
+
+def snap(scored: Scored, rows: Rows) -> Scored:
+    """Round constants to recognised numbers, one after the other, as long as the description length does not rise.
+
+    On noise-free data a rounded constant must leave the fit at rounding level; there all are tried at once first.
+    """
+    current = scored
+    for _ in range(12):
+        constants = Expression(current.root, rows.names).constants
+        loose = [i for i, v in enumerate(constants) if not _is_recognised(v)]
+        if not loose:
+            break
+        exact = current.loss <= 100 * rows.floor
+        tries: list[Node] = []
+        if exact:
+            tries.append(_with(current.root, {i: _closest(constants[i]) for i in loose}, rows))
+        tries += [_with(current.root, {i: value}, rows) for i in loose for value in _nearby(constants[i], exact)]
+        best = min(refit(tries, rows), key=lambda s: s.length, default=None)
+        if best is None or best.length > current.length:
+            break
+        tidy = clean(best.root, rows)
+        tidied = refit([tidy], rows) if tidy is not None else []
+        current = min([best, *tidied], key=lambda s: (s.length, s.complexity))
+    return current
+
+
+def _closest(value: float) -> float:
+    return min(recognised(value), key=lambda candidate: abs(candidate - value), default=value)
+
+
+def _nearby(value: float, exact: bool) -> list[float]:
+    candidates = list(recognised(value))
+    if exact:
+        return [candidate for candidate in candidates if abs(candidate - value) < 1e-6 * abs(value)][:2]
+    return candidates[:3]
+
+
+def _with(root: Node, changes: dict[int, float], rows: Rows) -> Node:
+    expression = Expression(root, rows.names)
+    values = [changes.get(i, v) for i, v in enumerate(expression.constants)]
+    return expression.with_constants(values).root
+
+
+def polish(root: Node, rows: Rows) -> list[Scored]:
+    """The cleanest form of a formula and the shorter ones met on the way, the cleanest first."""
+    met = prune(root, rows)
+    if not met:
+        return []
+    return [snap(met[0], rows), *met]

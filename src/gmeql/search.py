@@ -1,0 +1,572 @@
+"""Method "fitted": islands of GMEQL networks whose every candidate gets constants of its own.
+
+One round of the search, for a few islands at a time:
+
+1. each island draws candidates from its elites and structure parameters (``island.py``, ``sampling.py``);
+2. every candidate's constants are fitted to the island's reading of the target (``constants``), in threads;
+3. islands keep their elites and learn their structure parameters; the best are polished (``polish.py``) and offered
+   to the front of loss against complexity;
+4. an island that no longer gains is replaced: a new architecture, a new reading of the target, chosen in proportion
+   to what such islands gave so far.
+
+The search ends when a formula is exact, when a budget is spent, or when nothing has been gained for long. With a
+candidate budget the result depends on the seed alone, not on threads or clocks.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gmeql.architecture import Architecture, as_architecture
+from gmeql.expression import Constant, Expression, Node, Variable, build, transform
+from gmeql.island import Batch, Island, IslandConfig
+from gmeql.polish import Rows, Scored, clean, description_length, polish, refit
+from gmeql.programs import input_slots, to_node
+from gmeql.repository import size
+from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
+from gmeql.transforms import TRANSFORMS, readings
+
+STATE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Everything that steers a search. Numbers of the islands' life stand in ``IslandConfig``."""
+
+    functions: tuple[str, ...] | None = None
+    architecture: Any = None
+    max_time: float | None = None
+    max_candidates: int | None = None
+    max_complexity: int = 60
+    loss: str = "squared"
+    n_jobs: int | None = None
+    device: str = "auto"
+    islands: int = 4  # in flight together
+    search_rows: int = 256  # rows that candidates are fitted on; grows while nothing exact is found
+    max_search_rows: int = 2048
+    screen_rows: int = 64  # rows that a candidate must first do well on
+    polish_rows: int = 2000
+    identity_share: float = 0.5  # islands that read the target as it is
+    max_columns: int = 30  # columns an island sees of a wide table
+    table_bits: int = 21  # remembered fingerprints, as a power of two
+    patience: int | None = None  # candidates without a better formula after which the search ends
+    skip: bool = True
+    transforms: bool = True
+    island: IslandConfig = field(default_factory=IslandConfig)
+
+    def __post_init__(self) -> None:
+        for name in ("max_time", "max_candidates", "patience"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive or None, got {value!r}")
+        if self.loss not in ("squared", "huber"):
+            raise ValueError(f"loss must be 'squared' or 'huber', got {self.loss!r}")
+        if self.max_complexity < 1:
+            raise ValueError(f"max_complexity must be at least 1, got {self.max_complexity!r}")
+
+    @property
+    def n_threads(self) -> int:
+        from gmeql.constants.cpu import default_threads
+
+        if self.n_jobs is None or self.n_jobs == -1:
+            return default_threads()
+        return max(1, self.n_jobs if self.n_jobs > 0 else default_threads() + 1 + self.n_jobs)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One formula of the front; ``loss`` is the weighted root mean squared error in the target's units."""
+
+    expression: Expression
+    loss: float
+    complexity: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a search reports after each round."""
+
+    elapsed: float
+    candidates: int
+    rate: float
+    islands: int
+    front: tuple[Member, ...]
+    best: Member
+    done: bool = False
+    reason: str = ""
+
+
+@dataclass
+class _Arm:
+    """A family of architectures with a reading of the target, and what its islands gave."""
+
+    family: str
+    transform: str
+    prior: float
+    tried: float = 0.0
+    gained: float = 0.0
+
+    @property
+    def weight(self) -> float:
+        return self.prior * (self.gained + 0.5) / (self.tried + 1.0)
+
+
+class Search:
+    """A search over one target. ``run`` yields progress; between events ``state`` is complete and resumable.
+
+    >>> import numpy as np
+    >>> X = np.linspace(1, 3, 50)[:, None]
+    >>> search = Search(X, 2 * X[:, 0] ** 2 + 1, names=("x",), config=SearchConfig(max_candidates=2000), seed=0)
+    >>> for progress in search.run():
+    ...     pass
+    >>> print(progress.best.expression)
+    2*x**2 + 1
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        sample_weight: np.ndarray | None = None,
+        names: tuple[str, ...] | None = None,
+        config: SearchConfig | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.config = config or SearchConfig()
+        self.X = np.ascontiguousarray(X, dtype=float)
+        self.y = np.ascontiguousarray(y, dtype=float)
+        if self.X.ndim != 2 or self.y.shape != (len(self.X),) or len(self.y) == 0:
+            raise ValueError(f"X must be [rows, columns] and y [rows], got {self.X.shape} and {self.y.shape}")
+        if not np.isfinite(self.X).all() or not np.isfinite(self.y).all():
+            raise ValueError("X and y must be finite; drop or fill missing values first")
+        n_variables = self.X.shape[1]
+        self.names = tuple(names) if names is not None else tuple(f"x{i + 1}" for i in range(n_variables))
+        weights = np.ones(len(self.y)) if sample_weight is None else np.asarray(sample_weight, float)
+        self.weights = weights / weights.mean()
+        self.seed = int(seed)
+        self.rng = np.random.default_rng(self.seed)
+        self.functions = FunctionSet(self.config.functions or DEFAULT_FUNCTIONS)
+        self.fixed_architecture = (
+            None if self.config.architecture is None else as_architecture(self.config.architecture, n_variables)
+        )
+        self._order = np.random.default_rng(self.seed + 1).permutation(len(self.y))
+        self._relevance = _relevance(self.X, self.y, self.weights)
+        self.candidates = 0
+        self.elapsed = 0.0
+        self.opened = 0
+        self.last_gain = 0
+        self.reason = ""
+        self.members: dict[int, Scored] = {}
+        self.islands: list[Island] = []
+        self.table = np.zeros(1 << self.config.table_bits, np.uint64)
+        self.counts = np.zeros(1 << self.config.table_bits, np.int64)
+        self.search_rows = min(self.config.search_rows, len(self.y))
+        self._prepare_rows()
+        self.arms = self._make_arms()
+        self._front: tuple[Member, ...] | None = None
+        self._open_constant()
+
+    # --- data ------------------------------------------------------------------------------------------------------
+
+    def _prepare_rows(self) -> None:
+        """Rows for candidates, rows for polishing, all rows for the front."""
+        few = self._order[: self.search_rows]
+        scale = math.sqrt(float(np.mean(self.y[few] ** 2))) or 1.0
+        self._scale = scale
+        self._inputs = input_slots(self.X[few])[0]
+        self._readings = readings(self.y[few] / scale, self.weights[few])
+        # asin and acos are not free of scale: their readings take the target as it is
+        natural = readings(self.y[few], self.weights[few] / scale**2)
+        for name in ("sin", "cos"):
+            self._readings.pop(name, None)
+            if name in natural:
+                self._readings[name] = natural[name]
+        if not self.config.transforms or self.fixed_architecture is not None:
+            self._readings = {"identity": self._readings["identity"]}
+        n_polish = self._order[: self.config.polish_rows]
+        threads = self.config.n_threads
+        self._polish_rows = Rows.of(self.X[n_polish], self.y[n_polish], self.weights[n_polish], self.names, threads)
+        self._large = len(self.y) > self.config.polish_rows
+        self._sign = 1.0 if self.y[few].mean() >= 0 else -1.0
+
+    def _make_arms(self) -> list[_Arm]:
+        others = [name for name in self._readings if name != "identity"]
+        share = self.config.identity_share if others else 1.0
+        arms = []
+        for family in FAMILIES if self.fixed_architecture is None else ["given"]:
+            arms.append(_Arm(family, "identity", share))
+            arms += [_Arm(family, name, (1 - share) / len(others)) for name in others]
+        return arms
+
+    # --- the algorithm -----------------------------------------------------------------------------------------------
+
+    def run(self) -> Iterator[Progress]:
+        """Rounds until the search ends; an event after each. Closing the iterator is a clean stop."""
+        started = time.perf_counter() - self.elapsed
+        while not self.reason:
+            self._round(started)
+            self.elapsed = time.perf_counter() - started
+            self.reason = self._why_stop()
+            if self.reason:
+                self._finish()
+                self.elapsed = time.perf_counter() - started
+            yield self.progress()
+
+    def _round(self, started: float) -> None:
+        while len(self.islands) < self.config.islands:
+            self.islands.append(self._open_island())
+        batches = [self._draw(island) for island in self.islands]
+        self._fit(batches)
+        for place, (island, batch) in enumerate(zip(self.islands, batches, strict=True)):
+            self.candidates += len(batch.losses)
+            self._finish_best(island, batch)
+            before = island.best
+            island.absorb(batch)
+            if self._is_out_of_time(started):
+                break
+            if self._deserves_polish(island, before):
+                self._polish_island(island, 1)
+            if island.finished or len(batch.losses) == 0:
+                self._close_island(island)
+                self.islands[place] = self._open_island()
+
+    def _draw(self, island: Island) -> Batch:
+        salt = island.number * 2 if island.transform == "given" else _salt(island.transform)
+        return island.draw(self.table, self.counts, self.config.max_complexity, salt)
+
+    def _fit(self, batches: list[Batch]) -> None:
+        """Fit the candidates of all islands; chunks of all of them share the threads."""
+        from gmeql.constants.cpu import fit_batches
+
+        config = self.config.island
+        jobs = []
+        for island, batch in zip(self.islands, batches, strict=True):
+            target, weights = self._readings[island.transform]
+            jobs.append((batch, island.inputs, target, weights, island.worst))
+        fit_batches(
+            jobs, max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=self.config.screen_rows,
+            n_threads=self.config.n_threads,
+        )  # fmt: skip
+
+    def _finish_best(self, island: Island, batch: Batch) -> None:
+        """Take the step's best candidates to convergence; the others stay where their few steps led."""
+        from gmeql.constants.cpu import fit_batches
+
+        if not len(batch.losses):
+            return
+        best = np.argsort(batch.losses, kind="stable")[:2]
+        best = best[batch.losses[best] < island.worst]
+        if len(best):
+            target, weights = self._readings[island.transform]
+            chosen = batch.take(best)
+            fit_batches([(chosen, island.inputs, target, weights, np.inf)], max_steps=self.config.island.finish_steps,
+                        tolerance=1e-6, screen_rows=None, n_threads=1)
+            batch.losses[best] = chosen.losses
+            batch.constants[best] = chosen.constants
+
+    # --- islands -------------------------------------------------------------------------------------------------------
+
+    def _open_island(self) -> Island:
+        """A new island: the first ones go through the families in order, later ones are drawn by what paid."""
+        self.opened += 1
+        for _ in range(100):
+            arm = self._choose_arm()
+            columns = self._choose_columns()
+            if self.fixed_architecture is not None:
+                architecture: Architecture | None = self.fixed_architecture
+                columns = np.arange(self.X.shape[1])
+            else:
+                architecture = draw_architecture(
+                    self.arms[arm].family, self.rng, len(columns), self.functions, self.config.skip
+                )
+            if architecture is not None:
+                break
+            self.arms[arm].prior = 0.0
+        else:
+            raise ValueError("no architecture can be made of these functions; allow at least one of add, mul, div, sum")
+        state = np.array([self.rng.integers(1, 2**63, dtype=np.int64)], np.uint64)
+        return self._furnish(
+            Island(architecture=architecture, transform=self.arms[arm].transform, config=self.config.island,
+                   number=self.opened, random_state=state, arm=arm, columns=columns)
+        )  # fmt: skip
+
+    def _furnish(self, island: Island) -> Island:
+        """Hand an island its rows and the prior over its input columns."""
+        n = self.X.shape[1]
+        slots = np.concatenate([island.columns, [n], n + 1 + island.columns])
+        wide = len(island.columns) < n or n > 1
+        island.inputs = np.ascontiguousarray(self._inputs[slots]) if wide else self._inputs
+        island.prefer_columns(self._relevance[island.columns])
+        return island
+
+    def _choose_arm(self) -> int:
+        families = list(dict.fromkeys(arm.family for arm in self.arms))
+        if self.opened <= len(families):
+            wanted = families[self.opened - 1]
+            return next(i for i, arm in enumerate(self.arms) if arm.family == wanted)
+        weights = np.array([arm.weight for arm in self.arms])
+        if not weights.sum() > 0:
+            raise ValueError("no architecture can be made of these functions; allow at least one of add, mul, div, sum")
+        return int(self.rng.choice(len(self.arms), p=weights / weights.sum()))
+
+    def _choose_columns(self) -> np.ndarray:
+        """All columns, or for a wide table those that look relevant and a random rest."""
+        n = self.X.shape[1]
+        if n <= self.config.max_columns:
+            return np.arange(n)
+        half = self.config.max_columns // 2
+        leading = np.argsort(-self._relevance, kind="stable")[:half]
+        rest = np.setdiff1d(np.arange(n), leading)
+        return np.sort(np.concatenate([leading, self.rng.choice(rest, self.config.max_columns - half, replace=False)]))
+
+    def _close_island(self, island: Island) -> None:
+        arm = self.arms[island.arm]
+        arm.tried += 1.0
+        arm.gained += self._polish_island(island, 3)
+        exact = self._best_scored().loss <= 100 * self._polish_rows.floor
+        if not exact and self.opened % 12 == 0 and self.search_rows < min(len(self.y), self.config.max_search_rows):
+            self.search_rows = min(2 * self.search_rows, len(self.y), self.config.max_search_rows)
+            self._prepare_rows()
+            for other in self.islands:
+                self._furnish(other)
+
+    def _deserves_polish(self, island: Island, before: float) -> bool:
+        """Polishing costs as much as a round: at a few ages, and at once when the fit becomes exact."""
+        best = float(island.repository.losses[0])
+        spread = self._polish_rows.spread / self._scale
+        if best < (1e-7 * spread) ** 2 and best < 0.5 * before:
+            return True
+        return island.age in (1, 4, 12, 30) and best < before
+
+    def _polish_island(self, island: Island, n: int) -> float:
+        """Offer an island's promising formulas to the front. Returns 1 when the best of all improved, else 0."""
+        gained = 0.0
+        taken: list[float] = []
+        for e in range(int(size(island.repository))):
+            loss = float(island.repository.losses[e]) * self._scale**2
+            complexity = int(island.repository.items["complexity"][e])
+            if any(abs(loss - other) <= 1e-4 * other for other in taken) or not self._is_promising(loss, complexity):
+                continue
+            taken.append(loss)
+            root = self._formula(island, e)
+            if root is not None:
+                gained = max(gained, self._offer(polish(root, self._polish_rows)))
+            if len(taken) >= n:
+                break
+        return gained
+
+    def _is_promising(self, loss: float, complexity: int) -> bool:
+        """Whether a raw elite could reach the front: cutting may halve its complexity, not its loss."""
+        return not any(m.loss <= loss for c, m in self.members.items() if c <= max(complexity, 2) // 2 + 2)
+
+    def _formula(self, island: Island, e: int) -> Node | None:
+        """The formula of an elite in the user's columns and units."""
+        program, length, constants = island.program_of(e)
+        root = to_node(program, length, constants, len(island.columns))
+        root = transform(root, lambda leaf: Variable(int(island.columns[leaf.index])) if isinstance(leaf, Variable) else leaf)
+        root = TRANSFORMS[island.transform].invert(root, self._sign)
+        if island.transform not in ("sin", "cos"):
+            root = build("mul", Constant(self._scale), root)
+        return clean(root, self._polish_rows)
+
+    # --- the front -------------------------------------------------------------------------------------------------------
+
+    def _open_constant(self) -> None:
+        """The front's first member: the mean, so that there is an answer from the start."""
+        mean = float(np.average(self.y, weights=self.weights))
+        loss = float(np.average((self.y - mean) ** 2, weights=self.weights))
+        self.members[1] = Scored(Constant(mean), loss, description_length(Constant(mean), loss, self._polish_rows))
+
+    def _offer(self, found: list[Scored]) -> float:
+        """Put formulas into the front. Returns 1.0 when the best description length fell, else 0.0."""
+        before = self._best_scored().length
+        for scored in found:
+            if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:
+                continue
+            simpler = [m for c, m in self.members.items() if c <= scored.complexity]
+            if any(m.loss <= scored.loss for m in simpler):
+                continue
+            self.members[scored.complexity] = scored
+            self.members = {
+                c: m for c, m in sorted(self.members.items())
+                if m is scored or c < scored.complexity or m.loss < scored.loss
+            }
+            self._front = None
+        after = self._best_scored().length
+        if after < before - 0.5:
+            self.last_gain = self.candidates
+            return 1.0
+        return 0.0
+
+    def _best_scored(self) -> Scored:
+        return min(self.members.values(), key=lambda m: m.length)
+
+    @property
+    def front(self) -> tuple[Member, ...]:
+        """Formulas from simple to accurate: each more complex one fits better."""
+        if self._front is None:
+            self._front = tuple(
+                Member(Expression(m.root, self.names), math.sqrt(m.loss), c) for c, m in sorted(self.members.items())
+            )
+        return self._front
+
+    def progress(self) -> Progress:
+        best = self._best_scored()
+        chosen = next(m for m in self.front if m.complexity == best.complexity)
+        rate = self.candidates / self.elapsed if self.elapsed > 0 else 0.0
+        return Progress(self.elapsed, self.candidates, rate, self.opened, self.front, chosen, bool(self.reason), self.reason)
+
+    # --- ending ----------------------------------------------------------------------------------------------------------
+
+    def _is_out_of_time(self, started: float) -> bool:
+        return self.config.max_time is not None and time.perf_counter() - started >= self.config.max_time
+
+    def _why_stop(self) -> str:
+        config = self.config
+        best = self._best_scored()
+        if best.loss <= 100 * self._polish_rows.floor and len(self.y) > 2:
+            # a long exact formula may have a shorter twin: look on for as long as it took to find it
+            if best.complexity <= 30 or self.candidates >= 2 * max(self.last_gain, 20_000):
+                return "exact"
+        if config.max_candidates is not None and self.candidates >= config.max_candidates:
+            return "max_candidates"
+        if config.max_time is not None and self.elapsed >= config.max_time:
+            return "max_time"
+        if config.patience is not None and self.candidates - self.last_gain >= config.patience:
+            return "no gain"
+        return ""
+
+    def _finish(self) -> None:
+        """Refit and rank the front on all rows where the search saw a sample."""
+        if self.reason != "max_time":
+            for island in self.islands:
+                if island.best < math.inf:
+                    self._polish_island(island, 1)
+        if not self._large:
+            return
+        rows = Rows.of(self.X, self.y, self.weights, self.names, self.config.n_threads)
+        found = refit([m.root for m in self.members.values()], rows, max_steps=3)
+        self.members = {1: self.members[1]} if 1 in self.members else {}
+        if not self.members:
+            self._open_constant()
+        self._front = None
+        self._offer(sorted(found, key=lambda s: s.complexity))
+
+    # --- state -----------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on exactly here: plain scalars, lists and arrays."""
+        used = np.flatnonzero(self.table)
+        return {
+            "version": STATE_VERSION,
+            "seed": self.seed,
+            "names": list(self.names),
+            "config": _config_to_dict(self.config),
+            "rng": _plain_rng(self.rng.bit_generator.state),
+            "candidates": int(self.candidates),
+            "elapsed": float(self.elapsed),
+            "opened": int(self.opened),
+            "last_gain": int(self.last_gain),
+            "search_rows": int(self.search_rows),
+            "reason": self.reason,
+            "table": {"places": used, "keys": self.table[used], "counts": self.counts[used]},
+            "arms": [asdict(arm) for arm in self.arms],
+            "members": [
+                {"expression": Expression(m.root, self.names).to_dict(), "loss": m.loss, "length": m.length}
+                for m in self.members.values()
+            ],
+            "islands": [island.to_dict() for island in self.islands],
+        }
+
+    @classmethod
+    def from_state(
+        cls,
+        state: dict[str, Any],
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        sample_weight: np.ndarray | None = None,
+        config: SearchConfig | None = None,
+    ) -> Search:
+        """The search as it was when ``state`` was taken; ``config`` may give it a new budget."""
+        if state.get("version") != STATE_VERSION:
+            raise ValueError(f"this state has version {state.get('version')!r}, this program reads {STATE_VERSION}")
+        config = config or _config_from_dict(state["config"])
+        search = cls(X, y, sample_weight=sample_weight, names=tuple(state["names"]), config=config, seed=state["seed"])
+        search.search_rows = int(state["search_rows"])
+        search._prepare_rows()
+        search.rng.bit_generator.state = _full_rng(state["rng"])
+        for name in ("candidates", "opened", "last_gain"):
+            setattr(search, name, int(state[name]))
+        search.elapsed = float(state["elapsed"])
+        table = state["table"]
+        search.table[table["places"]] = table["keys"]
+        search.counts[table["places"]] = table["counts"]
+        search.arms = [_Arm(**arm) for arm in state["arms"]]
+        search.members = {}
+        for member in state["members"]:
+            root = Expression.from_dict(member["expression"]).root
+            scored = Scored(root, float(member["loss"]), float(member["length"]))
+            search.members[scored.complexity] = scored
+        search.islands = [search._furnish(Island.from_dict(data, config.island)) for data in state["islands"]]
+        return search
+
+
+def _salt(name: str) -> int:
+    """A reading's own corner of the table of tried structures; identity's is 0."""
+    return 0 if name == "identity" else sum(ord(c) << (8 * (i % 7)) for i, c in enumerate(name))
+
+
+def _relevance(X: np.ndarray, y: np.ndarray, weights: np.ndarray, bins: int = 12) -> np.ndarray:
+    """How much of the target's variance the bins of each column explain, corrected for chance; between 0 and 1."""
+    rows = np.arange(len(y)) if len(y) <= 20_000 else np.linspace(0, len(y) - 1, 20_000).astype(int)
+    target, mass = y[rows], weights[rows]
+    centred = target - np.average(target, weights=mass)
+    total = float(np.sum(mass * centred**2))
+    result = np.zeros(X.shape[1])
+    if not total > 0 or not math.isfinite(total):
+        return result
+    for j in range(X.shape[1]):
+        column = X[rows, j]
+        edges = np.unique(np.quantile(column, np.linspace(0, 1, bins + 1)[1:-1]))
+        group = np.searchsorted(edges, column)
+        sums = np.bincount(group, mass * centred, bins + 1)
+        masses = np.bincount(group, mass, bins + 1)
+        between = float(np.sum(np.divide(sums**2, masses, out=np.zeros_like(sums), where=masses > 0)))
+        chance = len(edges) / max(len(rows) - 1, 1)
+        result[j] = max(0.0, (between / total - chance) / max(1 - chance, 1e-9))
+    return result
+
+
+def _config_to_dict(config: SearchConfig) -> dict[str, Any]:
+    data = asdict(config)
+    architecture = config.architecture
+    data["architecture"] = architecture.to_dict() if isinstance(architecture, Architecture) else architecture
+    return data
+
+
+def _config_from_dict(data: dict[str, Any]) -> SearchConfig:
+    data = dict(data)
+    data["island"] = IslandConfig(**data["island"])
+    data["functions"] = None if data["functions"] is None else tuple(data["functions"])
+    if isinstance(data["architecture"], dict):
+        data["architecture"] = Architecture.from_dict(data["architecture"])
+    return SearchConfig(**data)
+
+
+def _plain_rng(state: dict[str, Any]) -> dict[str, Any]:
+    """The generator's state with its 128-bit numbers as text, for JSON."""
+    inner = {key: str(value) for key, value in state["state"].items()}
+    return {"bit_generator": state["bit_generator"], "state": inner, "has_uint32": state["has_uint32"],
+            "uinteger": state["uinteger"]}
+
+
+def _full_rng(state: dict[str, Any]) -> dict[str, Any]:
+    return {**state, "state": {key: int(value) for key, value in state["state"].items()}}
