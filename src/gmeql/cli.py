@@ -256,15 +256,14 @@ def resume(
 
     opened = Run.open(run)
     training = opened.training()
-    settings = opened.settings()
     checked = resolve({"max_time": max_time, "max_candidates": max_candidates}, environment={})
-    budget: dict[str, Any] = {}
+    settings = opened.settings()
     if max_candidates is not None:
-        budget = {"max_candidates": checked.max_candidates, "max_time": checked.max_time}
-    elif max_time is not None or settings.max_time is not None:
-        budget = {"max_time": checked.max_time if max_time is not None else settings.max_time}
+        settings = replace(settings, max_candidates=checked.max_candidates)
+    if max_time is not None or max_candidates is None:
+        settings = opened.with_more_time(settings, checked.max_time if max_time is not None else None)
     _say_notes(training, quiet)
-    _run(opened, training, replace(settings, **budget), as_json=as_json, quiet=quiet)
+    _run(opened, training, settings, as_json=as_json, quiet=quiet)
 
 
 def _check_functions(settings: FitSettings) -> None:

@@ -35,7 +35,11 @@ def run_interruptibly(
     failure: list[BaseException] = []
     latest: list[Any] = []
     budget = f"of {settings.max_time:g} s" if settings.max_time is not None else ""
-    display = nullcontext() if quiet else ProgressDisplay("auto", title=training.target, budget=budget)
+    display = (
+        nullcontext()
+        if quiet
+        else ProgressDisplay(title=training.target, budget=budget, seconds=settings.max_time, transient=True)
+    )
 
     def work(shown: ProgressDisplay | None) -> None:
         def watch(progress: Any) -> None:

@@ -52,14 +52,18 @@ def summary(progress: Progress, budget: str = "") -> str:
     )
 
 
-def front_table(progress: Progress, title: str = "") -> Table:
-    """The state of a search as a rich table: one row per member of the front, newest figures in the caption."""
+def front_table(progress: Progress, title: str = "", seconds: float | None = None) -> Table:
+    """The state of a search as a rich table: one row per member of the front, the best one bold, figures below.
+
+    `seconds` is the budget, for the time left.
+    """
     from rich.table import Table
     from rich.text import Text
 
+    left = f", {max(0.0, seconds - progress.elapsed):.0f} s left" if seconds is not None and not progress.done else ""
     caption = (
-        f"{progress.elapsed:.1f} s, {progress.candidates:,} candidates, {progress.rate:,.0f}/s"
-        f"{', ' + progress.reason if progress.done else ''}"
+        f"{progress.elapsed:.1f} s{left}, {progress.candidates:,} candidates, {progress.rate:,.0f}/s, "
+        f"{progress.islands:,} islands{', ' + progress.reason if progress.done else ''}"
     )
     table = Table(title=title or None, caption=caption, caption_justify="left")
     table.add_column("complexity", justify="right")
@@ -67,7 +71,9 @@ def front_table(progress: Progress, title: str = "") -> Table:
     table.add_column("formula", no_wrap=True, overflow="ellipsis")
     for member in progress.front[-SHOWN_MEMBERS:]:
         # Text, not markup: a column may be called "[bold]" or "[/]".
-        table.add_row(str(member.complexity), f"{member.loss:.4g}", Text(_clip(str(member.expression))))
+        style = "bold green" if member.complexity == progress.best.complexity else ""
+        formula = Text(_clip(str(member.expression)), style=style)
+        table.add_row(Text(str(member.complexity), style=style), Text(f"{member.loss:.4g}", style=style), formula)
     return table
 
 
@@ -88,16 +94,28 @@ def front_html(progress: Progress, title: str = "") -> str:
 class ProgressDisplay:
     """Shows a search while it runs; use as a context manager and call `update` with each event.
 
-    `mode="auto"` looks where the output goes. `stream` is stderr by default, so that data on stdout stays clean.
+    `mode="auto"` looks where the output goes. `seconds` is the time budget, to show what is left of it. A `transient`
+    live table is wiped at the end. `stream` is stderr by default, so that data on stdout stays clean.
     """
 
-    def __init__(self, mode: str = "auto", *, title: str = "", budget: str = "", stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        mode: str = "auto",
+        *,
+        title: str = "",
+        budget: str = "",
+        seconds: float | None = None,
+        transient: bool = False,
+        stream: TextIO | None = None,
+    ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode={mode!r} is not a display mode; use one of {list(MODES)}")
         self.stream = stream if stream is not None else sys.stderr
         self.mode = choose_mode(self.stream) if mode == "auto" else mode
         self.title = title
         self.budget = budget
+        self.seconds = seconds
+        self.transient = transient
         self._shown_at = -float("inf")
         self._shown_loss = float("inf")
         self._live: Any = None
@@ -108,7 +126,7 @@ class ProgressDisplay:
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(console=Console(file=self.stream), auto_refresh=False, transient=False)
+            self._live = Live(console=Console(file=self.stream), auto_refresh=False, transient=self.transient)
             self._live.start()
         return self
 
@@ -136,7 +154,7 @@ class ProgressDisplay:
         if self.mode == "notebook":
             self._show_in_notebook(front_html(progress, self.title))
         elif self._live is not None:
-            self._live.update(front_table(progress, self.title), refresh=True)
+            self._live.update(front_table(progress, self.title, self.seconds), refresh=True)
 
     def _show_in_notebook(self, html: str) -> None:
         from IPython.display import HTML, display  # only reached inside a notebook, which brings IPython

@@ -15,13 +15,14 @@ Every file but the growing log is written beside its place and moved there, so a
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import platform
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gmeql.config import ConfigError, FitSettings
+from gmeql.config import DEFAULT_SECONDS, ConfigError, FitSettings
 from gmeql.steering import Steering, merge
 from gmeql.storage import StorageError, write_atomic
 from gmeql.tables import Note, Training
@@ -44,6 +45,7 @@ VERSION = 1
 CHECKPOINT_SECONDS = 5.0  # a killed process loses at most this much of its search
 LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front changed
 MAX_LOG_LINES = 200_000
+TAIL_BYTES = 2**18
 STATES = ("queued", "running", "done", "stopped", "failed")
 REPORTED_PACKAGES = ("numpy", "scipy", "numba", "jax", "scikit-learn", "sympy", "polars")
 
@@ -75,6 +77,17 @@ def default_folder(source: str, base: str | Path = "gmeql-runs") -> Path:
     return folder
 
 
+def reason_text(reason: str) -> str:
+    """Why a search ended, for people."""
+    known = {
+        "max_time": "time is up",
+        "max_candidates": "all candidates are tried",
+        "exact": "the formula is exact",
+        "no gain": "nothing better for a long time",
+    }
+    return known.get(reason, str(reason))
+
+
 def progress_record(progress: Progress) -> dict[str, Any]:
     """A progress event as plain data: what the log, `--json` and the web page's stream carry."""
     return {
@@ -85,7 +98,7 @@ def progress_record(progress: Progress) -> dict[str, Any]:
         "best": member_record(progress.best) if progress.best is not None else None,
         "front": [member_record(member) for member in progress.front],
         "done": bool(progress.done),
-        "reason": str(progress.reason),
+        "reason": reason_text(progress.reason),
     }
 
 
@@ -210,6 +223,18 @@ class Run:
             raise StorageError(f"{path}: is not the data that this run was started with; start a new run")
         return training
 
+    def with_more_time(self, settings: FitSettings, seconds: float | None) -> FitSettings:
+        """Settings whose budget ends `seconds` after what the run has spent; None: its rest, or as much again.
+
+        A search counts its time from its first start on, over all resumes.
+        """
+        if settings.max_time is None and seconds is None:
+            return settings
+        spent = float((self.last_progress() or {}).get("elapsed", 0.0))
+        if seconds is None and settings.max_time is not None and spent < 0.95 * settings.max_time:
+            return settings
+        return replace(settings, max_time=spent + (seconds if seconds is not None else DEFAULT_SECONDS))
+
     @property
     def checkpoints(self) -> Path:
         return self.folder / "checkpoints"
@@ -219,28 +244,39 @@ class Run:
         return self.folder / "model.json"
 
     def history(self) -> Iterator[dict[str, Any]]:
-        """Lines of progress.jsonl, oldest first. A line cut off by a kill is passed over."""
+        """Lines of progress.jsonl, oldest first."""
         try:
             file = open(self.folder / "progress.jsonl", encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return
         with file:
-            for number, line in enumerate(file):
-                if number >= MAX_LOG_LINES:
-                    return
-                try:
-                    entry = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(entry, dict) and isinstance(entry.get("elapsed"), int | float):
-                    yield entry
+            yield from itertools.islice(_entries(file), MAX_LOG_LINES)
 
     def last_progress(self) -> dict[str, Any] | None:
-        """The newest line of the log, or None."""
-        newest = None
-        for entry in self.history():
-            newest = entry
+        """The newest line of the log with the newest front, or None. Reads the end of the log only."""
+        try:
+            with open(self.folder / "progress.jsonl", "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            return None
+        newest: dict[str, Any] | None = None
+        for entry in _entries(reversed(lines)):
+            newest = entry if newest is None else newest
+            if "front" in entry:
+                return newest | {"front": entry["front"]}
         return newest
+
+
+def _entries(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Log lines that are whole; one cut off by a kill is passed over."""
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and isinstance(entry.get("elapsed"), int | float):
+            yield entry
 
 
 def _pack(training: Training) -> bytes:
@@ -362,7 +398,7 @@ def execute(
         model = _steered_model(run, model, training, settings, steering)
     save_results(run, model)
     state = "stopped" if stop.is_set() else "done"
-    reason = "stopped" if stop.is_set() else (last[0].reason if last else "")
+    reason = "stopped" if stop.is_set() else reason_text(last[0].reason if last else "")
     run.update(state=state, reason=reason)
     page = write_report(run, model, training) if report else None
     return Outcome(model, state, reason, page)

@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from gmeql.config import ConfigError, FitSettings, resolve
+from gmeql.config import ConfigError, resolve
 from gmeql.report import asset
-from gmeql.runs import Run
+from gmeql.runs import Run, standard_functions
 from gmeql.steering import Steering
 from gmeql.storage import StorageError
 from gmeql.tables import Table, TableError, read
@@ -126,10 +126,13 @@ async def body_of(request: Request) -> dict[str, Any]:
     return content
 
 
-def standard_functions() -> list[str]:
-    from gmeql.runs import standard_functions
+SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "sqrt": "√", "square": "x²", "cube": "x³", "pow4": "x⁴"}
+SIGNS |= {"pow5": "x⁵", "pow6": "x⁶", "sum": "Σ", "prod": "Π", "inv": "1/x", "neg": "−x", "abs": "|x|"}
 
-    return list(standard_functions())
+
+def function_choices() -> list[tuple[str, str]]:
+    """(name, sign) of the functions a search uses by default."""
+    return [(name, SIGNS.get(name, name)) for name in standard_functions()]
 
 
 def snapshot(jobs: Jobs, run: Run) -> dict[str, Any]:
@@ -175,7 +178,7 @@ def table_record(key: str, table: Table) -> dict[str, Any]:
 
 async def home(request: Request) -> Response:
     return render(
-        request, "home.html.j2", limit=MAX_BODY_BYTES >> 20, functions=await asyncio.to_thread(standard_functions)
+        request, "home.html.j2", limit=MAX_BODY_BYTES >> 20, functions=await asyncio.to_thread(function_choices)
     )
 
 
@@ -259,7 +262,7 @@ async def add_run(request: Request) -> Response:
 async def show_run(request: Request) -> Response:
     run = find_run(request)
     state = await asyncio.to_thread(snapshot, request.app.state.jobs, run)
-    functions = await asyncio.to_thread(standard_functions)
+    functions = await asyncio.to_thread(function_choices)
     return render(
         request, "run.html.j2", run=state, functions=functions, forbidden=set(state["settings"].get("forbid", []))
     )
@@ -311,7 +314,7 @@ async def resume_run(request: Request) -> Response:
     """Go on with the same search and a new budget."""
     run = find_run(request)
     content = await body_of(request)
-    settings = budget_of(run.settings(), content)
+    settings = run.with_more_time(run.settings(), seconds_of(content))
     try:
         await asyncio.to_thread(request.app.state.jobs.resume, run, settings)
     except StorageError:
@@ -326,7 +329,9 @@ async def steer_run(request: Request) -> Response:
     run = find_run(request)
     content = await body_of(request)
     changes = resolve({key: content.get(key) for key in ("pin", "forbid") if content.get(key)}, environment={})
-    settings = replace(budget_of(run.settings(), content), pin=changes.pin, forbid=changes.forbid)
+    before = run.settings()
+    seconds = seconds_of(content) or before.max_time
+    settings = replace(before, pin=changes.pin, forbid=changes.forbid, max_time=seconds)
 
     def submit() -> Run:
         training = run.training()
@@ -344,10 +349,10 @@ async def steer_run(request: Request) -> Response:
     return JSONResponse({"run": continued.folder.name}, 201)
 
 
-def budget_of(settings: FitSettings, content: dict[str, Any]) -> FitSettings:
+def seconds_of(content: dict[str, Any]) -> float | None:
     if content.get("max_time") is None:
-        return settings
-    return replace(settings, max_time=resolve({"max_time": content["max_time"]}, environment={}).max_time)
+        return None
+    return resolve({"max_time": content["max_time"]}, environment={}).max_time
 
 
 async def run_report(request: Request) -> Response:

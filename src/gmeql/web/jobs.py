@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections import deque
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from gmeql.runs import Run, default_folder, execute, progress_record
 from gmeql.storage import StorageError
 
 if TYPE_CHECKING:
+    from gmeql.expression import Expression
     from gmeql.tables import Training
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
@@ -169,12 +171,16 @@ class Jobs:
 
 
 def live_record(progress: Any) -> dict[str, Any]:
-    """A progress event for the page: the record, and the best formula typeset."""
+    """A progress event for the page: the record, and each formula of the front typeset."""
     record = progress_record(progress)
-    record["front"] = [item | {"text": item["formula"]} for item in record["front"]]
-    if progress.best is not None:
-        record["mathml"] = progress.best.expression.export("mathml")
+    for item, member in zip(record["front"], progress.front, strict=True):
+        item["mathml"] = typeset(member.expression)
     return record
+
+
+@lru_cache(maxsize=512)
+def typeset(expression: Expression) -> str:
+    return expression.export("mathml")
 
 
 class Uploads:

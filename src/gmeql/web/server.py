@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
 import sys
 import webbrowser
@@ -46,4 +47,6 @@ def serve(folder: Path, *, port: int = 0, open_browser: bool = True) -> None:
     )
     if open_browser:
         webbrowser.open(address)
+    # uvicorn ends nicely on a signal and then sends it again: the process should end with the code that shells expect.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     server.run(sockets=[sock])

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const at = (id) => document.getElementById(id), name = document.body.dataset.run, base = "/runs/" + encodeURIComponent(name);
-  let picked = null, members = [], source = null, shownReport = false;
+  let picked = null, best = 0, members = [], source = null, shownReport = false;
   const fail = (message) => { at("error").textContent = message; at("error").hidden = !message; };
   const post = async (path, body) => {
     const response = await fetch(base + path, { method: "POST", body: JSON.stringify(body || {}), headers: { "Content-Type": "application/json" } });
@@ -17,7 +17,7 @@
 
   function draw() {
     if (!members.length) return;
-    const index = picked !== null && members[picked] ? picked : members.length - 1;
+    const index = picked !== null && members[picked] ? picked : best;
     Charts.front(at("front-plot"), members, index, pick);
     at("formulas").replaceChildren(...members.map((member, i) => {
       const row = document.createElement("tr"); row.className = "pick"; row.tabIndex = 0; row.setAttribute("aria-selected", String(i === index));
@@ -26,7 +26,7 @@
       return row;
     }));
   }
-  function pick(i) { picked = i; draw(); typeset(null, members[i].text); at("best-title").textContent = "Formula of complexity " + members[i].complexity; }
+  function pick(i) { picked = i; draw(); typeset(members[i].mathml, members[i].text); at("best-title").textContent = "Formula of complexity " + members[i].complexity; }
 
   function show(run) {
     const progress = run.progress, over = run.state === "done" || run.state === "stopped" || run.state === "failed";
@@ -39,8 +39,9 @@
       const left = run.max_time ? Math.max(0, run.max_time - progress.elapsed) : null;
       at("bar").value = run.max_time ? Math.min(1, progress.elapsed / run.max_time) : 0;
       at("figures").textContent = `${progress.elapsed.toFixed(1)} s, ${progress.candidates.toLocaleString("en")} candidates, ${Math.round(progress.rate).toLocaleString("en")} a second, ${progress.islands} islands` + (left !== null && !over ? `, ${left.toFixed(0)} s left` : "");
-      if (progress.front) members = progress.front.map((member) => ({ text: member.formula, complexity: member.complexity, loss: member.loss }));
-      if (picked === null && progress.best) typeset(progress.mathml, progress.best.formula);
+      if (progress.front) members = progress.front.map((member) => ({ text: member.formula, complexity: member.complexity, loss: member.loss, mathml: member.mathml }));
+      if (progress.best) best = Math.max(0, members.findIndex((member) => member.complexity === progress.best.complexity));
+      if (picked === null && members[best]) typeset(members[best].mathml, members[best].text);
       draw();
     } else at("figures").textContent = run.state === "running" ? "Getting ready: the first run on a machine compiles for a few seconds." : "";
     for (const id of ["model", "csv", "page"]) at(id).hidden = !run.report;
