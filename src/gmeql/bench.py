@@ -428,11 +428,12 @@ def table(records: Sequence[Record], *, problems: Sequence[str] = (), seeds: int
     judged = [record for record in records if record.solved is not None]
     share = f"{sum(bool(r.solved) for r in judged)} of {len(judged)} runs solved" if judged else f"{len(records)} runs"
     view = Table(title=share, title_justify="left", expand=False)
-    view.add_column("problem", no_wrap=True)
-    for heading in ("solved", "seconds", "worst", "candidates", "relative RMSE"):
-        view.add_column(heading, justify="right", no_wrap=True)
-    view.add_column("formula", overflow="ellipsis", no_wrap=True, ratio=1)
     rows = {summary.problem: summary for summary in summarise(records)}
+    # Smallest widths, so that on a narrow terminal long formulas are cut and not the numbers.
+    view.add_column("problem", no_wrap=True, min_width=max(map(len, [*problems, *rows, ""])))
+    for heading in ("solved", "seconds", "worst", "candidates", "relative\nRMSE"):
+        view.add_column(heading, justify="right", no_wrap=True, min_width=max(map(len, heading.split("\n"))))
+    view.add_column("formula", overflow="ellipsis", no_wrap=True)
     for name in [*problems, *(name for name in rows if name not in problems)]:
         s = rows.get(name)
         if s is None:
