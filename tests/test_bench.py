@@ -193,7 +193,7 @@ def test_the_table_and_the_plain_lines() -> None:
     assert "b1 seed 0: solved" in text and "b1 seed 1: FAILED" in text and "RuntimeError: no luck" in text
     assert "2 of 4 runs solved" in text and "1/2 (1 failed)" in text and "1.2*sin(1.1*x1)*cos(0.9*x2)" in text
     narrow = io.StringIO()
-    bench(show=Console(file=narrow, width=70), problems=["b4"])
+    bench(show=Console(file=narrow, width=84), problems=["b4"])
     assert "2/2" in narrow.getvalue().splitlines()[-2] and "…" in narrow.getvalue().splitlines()[-2]
     live = io.StringIO()
     bench(show=Console(file=live, width=160, force_terminal=True), problems=["b1"])

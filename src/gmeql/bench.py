@@ -420,8 +420,8 @@ def summarise(records: Iterable[Record]) -> list[Summary]:
     ]
 
 
-def table(records: Sequence[Record], *, problems: Sequence[str] = (), seeds: int = 0) -> Table:
-    """The summary as a table for people; `problems` not yet run stand there empty."""
+def table(records: Sequence[Record], *, problems: Sequence[str] = (), seeds: int = 0, width: int = 160) -> Table:
+    """The summary as a table for people, for a terminal of this `width`; `problems` not yet run stand there empty."""
     from rich.table import Table
     from rich.text import Text
 
@@ -429,11 +429,12 @@ def table(records: Sequence[Record], *, problems: Sequence[str] = (), seeds: int
     share = f"{sum(bool(r.solved) for r in judged)} of {len(judged)} runs solved" if judged else f"{len(records)} runs"
     view = Table(title=share, title_justify="left", expand=False)
     rows = {summary.problem: summary for summary in summarise(records)}
-    # Smallest widths, so that on a narrow terminal long formulas are cut and not the numbers.
-    view.add_column("problem", no_wrap=True, min_width=max(map(len, [*problems, *rows, ""])))
-    for heading in ("solved", "seconds", "worst", "candidates", "relative\nRMSE"):
-        view.add_column(heading, justify="right", no_wrap=True, min_width=max(map(len, heading.split("\n"))))
-    view.add_column("formula", overflow="ellipsis", no_wrap=True)
+    first = max(map(len, [*problems, *rows, "problem"]))
+    view.add_column("problem", no_wrap=True)
+    for heading in ("solved", "seconds", "worst", "candidates", "relative RMSE"):
+        view.add_column(heading, justify="right", no_wrap=True)
+    # On a narrow terminal long formulas are cut, not the numbers; 72 is what the numbers and lines take.
+    view.add_column("formula", overflow="ellipsis", no_wrap=True, max_width=max(8, width - first - 72))
     for name in [*problems, *(name for name in rows if name not in problems)]:
         s = rows.get(name)
         if s is None:
@@ -481,7 +482,7 @@ class _Display:
     def __exit__(self, *error: Any) -> None:
         self._context.__exit__(*error)
         if self.console is not None and self.records:
-            self.console.print(table(self.records, problems=self.problems, seeds=self.seeds))
+            self.console.print(self._table(self.console.width))
 
     def started(self, problem: str, seed: int) -> None:
         self.running[problem, seed] = time.perf_counter()
@@ -500,8 +501,11 @@ class _Display:
         if self.console is not None:
             self.console.print(Text(text), soft_wrap=True)
 
+    def _table(self, width: int) -> Table:
+        return table(self.records, problems=self.problems, seeds=self.seeds, width=width)
+
     def _view(self) -> Table:
-        view = table(self.records, problems=self.problems, seeds=self.seeds)
+        view = self._table(self.console.width if self.console is not None else 160)
         now = time.perf_counter()
         view.caption = ", ".join(f"{name} seed {seed} {now - t:.0f} s" for (name, seed), t in self.running.items())
         return view
