@@ -110,14 +110,10 @@ def _stack(rows: Sequence[Array]) -> Array:
     return jnp.concatenate([row[None] for row in rows])
 
 
-@jax.custom_vjp
 def _unstack(stacked: Array) -> tuple[Array, ...]:
-    """The rows of an array, with a gradient that stacks.
+    """The rows of an array, by ``split``, whose gradient is a concatenation.
 
-    The automatic gradient pads every row's gradient to the whole array and adds them up; on a CPU that took half the
-    time of a training step.
+    The gradient of indexing row by row pads every row's gradient to the whole array and adds them up; on a CPU that took
+    half the time of a training step.
     """
-    return tuple(stacked[i] for i in range(stacked.shape[0]))
-
-
-_unstack.defvjp(lambda stacked: (_unstack(stacked), None), lambda _, gradients: (_stack(gradients),))
+    return tuple(row[0] for row in jax.lax.split(stacked, (1,) * stacked.shape[0], axis=0))
