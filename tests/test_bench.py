@@ -13,7 +13,7 @@ import pytest
 import sympy
 from rich.console import Console
 
-from gmeql.bench import BenchConfig, Record, RecordFile, read_records, run_cell, run_suite, summarise
+from gmeql.bench import BenchConfig, Record, RecordFile, read_records, run_cell, run_suite, summarise, table
 from gmeql.formulas import evaluate, parse_formula
 from gmeql.problems import PAPER, paper_problem
 
@@ -187,17 +187,23 @@ def test_rows_given_without_a_formula_are_neither_solved_nor_unsolved(tmp_path: 
 
 
 def test_the_table_and_the_plain_lines() -> None:
-    stream = io.StringIO()
-    bench(show=Console(file=stream, width=160), options={"failure": "raise"}, problems=["b1", "b6"])
-    text = stream.getvalue()
-    assert "b1 seed 0: solved" in text and "b1 seed 1: FAILED" in text and "RuntimeError: no luck" in text
-    assert "2 of 4 runs solved" in text and "1/2 (1 failed)" in text and "1.2*sin(1.1*x1)*cos(0.9*x2)" in text
-    narrow = io.StringIO()
-    bench(show=Console(file=narrow, width=84), problems=["b4"])
-    assert "2/2" in narrow.getvalue().splitlines()[-2] and "…" in narrow.getvalue().splitlines()[-2]
+    lines = io.StringIO()
+    records = bench(show=Console(file=lines, width=160), options={"failure": "raise"}, problems=["b1", "b6"])
+    assert "b1 seed 0: solved" in lines.getvalue() and "b1 seed 1: FAILED" in lines.getvalue()
+    assert "RuntimeError: no luck" in lines.getvalue()
+    wide = printed(table(records), 160)
+    assert "2 of 4 runs solved" in wide and "1/2 (1 failed)" in wide and "1.2*sin(1.1*x1)*cos(0.9*x2)" in wide
+    narrow = printed(table(bench(problems=["b4"]), width=84), 84).splitlines()[-2]
+    assert "2/2" in narrow and "…" in narrow
     live = io.StringIO()
     bench(show=Console(file=live, width=160, force_terminal=True), problems=["b1"])
-    assert "2/2" in live.getvalue()
+    assert "b1" in live.getvalue() and "solved" in live.getvalue()
+
+
+def printed(view: Any, width: int) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(view)
+    return stream.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,8 @@ def run_suite(
     `seeds`: how many (0, 1, ...), or which. `noise` is relative to the root mean square of the training targets,
     `noise_std` in their units. `rows` replaces the number of training rows drawn from a formula. `options` go to the
     regressor. With `path`, records are appended there and cells that it already holds are not run again; cells that
-    ended with an error are. `show`: a live table on stderr (True), or on the console given.
+    ended with an error are. `show`: progress on stderr (True) or on the console given, as a live table where that is a
+    terminal; print `table(records)` for the outcome.
     """
     chosen = load_suite(suite, problems)
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
@@ -481,8 +482,6 @@ class _Display:
 
     def __exit__(self, *error: Any) -> None:
         self._context.__exit__(*error)
-        if self.console is not None and self.records:
-            self.console.print(self._table(self.console.width))
 
     def started(self, problem: str, seed: int) -> None:
         self.running[problem, seed] = time.perf_counter()
@@ -501,11 +500,9 @@ class _Display:
         if self.console is not None:
             self.console.print(Text(text), soft_wrap=True)
 
-    def _table(self, width: int) -> Table:
-        return table(self.records, problems=self.problems, seeds=self.seeds, width=width)
-
     def _view(self) -> Table:
-        view = self._table(self.console.width if self.console is not None else 160)
+        width = self.console.width if self.console is not None else 160
+        view = table(self.records, problems=self.problems, seeds=self.seeds, width=width)
         now = time.perf_counter()
         view.caption = ", ".join(f"{name} seed {seed} {now - t:.0f} s" for (name, seed), t in self.running.items())
         return view

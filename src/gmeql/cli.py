@@ -441,12 +441,28 @@ def bench(
     max_time: Annotated[float, typer.Option(min=0.0, help="Seconds a run.")] = 30.0,
     max_candidates: Annotated[int | None, typer.Option(min=1, help="Candidates a run.")] = None,
     method: Annotated[str, typer.Option(help="fitted, paper or released.")] = "fitted",
-    json_file: Annotated[str | None, typer.Option("--json", help="Write one record per problem and seed.")] = None,
+    noise: Annotated[float, typer.Option(min=0.0, help="Noise on training targets, relative to their RMS.")] = 0.0,
+    noise_std: Annotated[float, typer.Option(min=0.0, help="The same, as a standard deviation.")] = 0.0,
+    rows: Annotated[int | None, typer.Option(min=1, help="Training rows. [default: the suite's]")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time; one uses all cores.")] = 1,
+    json_file: Annotated[
+        str | None, typer.Option("--json", help="Write one record per problem and seed; goes on where it stopped.")
+    ] = None,
 ) -> None:
     """Solve benchmark problems and count how many were solved."""
     from gmeql.presenting import run_bench
 
-    raise Exit(run_bench(suite, problems, seeds, max_time, max_candidates, method, json_file))
+    settings = {
+        "seeds": seeds,
+        "max_time": max_time,
+        "max_candidates": max_candidates,
+        "method": method,
+        "noise": noise,
+        "noise_std": noise_std,
+        "rows": rows,
+        "jobs": jobs,
+    }
+    raise Exit(run_bench(suite, problems, json_file, settings))
 
 
 @app.command()

@@ -241,16 +241,11 @@ def print_doctor(record: dict[str, Any]) -> None:
     Console(highlight=False).print(table)
 
 
-def run_bench(
-    suite: str,
-    problems: str | None,
-    seeds: int,
-    max_time: float,
-    max_candidates: int | None,
-    method: str,
-    path: str | None,
-) -> int:
-    """Run a benchmark with a live table on stderr; records to `path`, a summary to stdout. Returns the exit code."""
+def run_bench(suite: str, problems: str | None, path: str | None, settings: dict[str, Any]) -> int:
+    """Run a benchmark with a live table on stderr; records to `path`, a summary to stdout. Returns the exit code.
+
+    `settings` are those of `bench.run_suite`.
+    """
     from rich.console import Console
 
     from gmeql import bench
@@ -260,12 +255,9 @@ def run_bench(
         records = bench.run_suite(
             suite,
             problems=list(split_names(problems)) if problems else None,
-            seeds=seeds,
-            method=method,
-            max_time=max_time,
-            max_candidates=max_candidates,
             path=path,
             show=True,
+            **settings,
         )
     except ValueError as error:
         print(f"gmeql: {' '.join(str(error).split())}", file=sys.stderr)
