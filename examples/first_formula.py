@@ -10,7 +10,7 @@ def main() -> None:
     X = rng.uniform(0, 2, (100, 2))
     y = 1.5 * X[:, 0] ** 2 - 0.7 * np.sin(X[:, 1])
     model = GMEQLRegressor(max_time=10, random_state=0, verbose=0).fit(X, y)
-    print("truth   1.5*x0**2 - 0.7*sin(x1)")
+    print("truth   1.5*x1**2 - 0.7*sin(x2)")
     print("found  ", model.expression_)
 
 
