@@ -119,7 +119,8 @@ def run_search(
                 if interrupt.is_set():
                     reason = "interrupted"
                     break
-                keeper.save_if_due(search, history)
+                if not last.done:
+                    keeper.save_if_due(search, history)
         except KeyboardInterrupt:
             if last is None and not search.front:
                 raise
