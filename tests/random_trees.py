@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from gmeql.expression import Call, Constant, Expression, Node, Variable, evaluate
+from gmeql.expression import Call, Constant, Expression, Node, Variable, evaluate, fold
 
 N_VARIABLES = 3
 NAMES = ("x1", "x2", "x3")
@@ -74,6 +74,20 @@ def comparable(expression: Expression, X: np.ndarray, precision: type = np.float
     limit = 1e-14 if precision is np.float64 else 1e-6
     with np.errstate(all="ignore"):
         steady = np.abs(narrow - wide) <= limit * np.abs(wide)
-        nudged = value(expression, X * (1 + 4 * np.finfo(precision).eps), wider)
+        nudge = 1 + 4 * float(np.finfo(precision).eps)
+        constants = [c if c.is_integer() else c * nudge for c in expression.constants]
+        nudged = value(expression.with_constants(constants), X * nudge, wider)
         steady &= np.abs(nudged - wide) <= 30 * limit * np.abs(wide)
     return np.asarray(steady & np.isfinite(wide) & np.isfinite(narrow) & (np.abs(wide) > 1e-30) & (np.abs(wide) < 1e30))
+
+
+def all_parts_finite(expression: Expression, X: np.ndarray) -> np.ndarray:
+    """Rows where no part of the formula leaves its domain."""
+    finite = np.ones(len(X), bool)
+
+    def visit(node: Call, _: list[None]) -> None:
+        nonlocal finite
+        finite = finite & np.isfinite(Expression(node, expression.names)(X))
+
+    fold(expression.root, lambda leaf: None, visit)
+    return finite
