@@ -57,6 +57,8 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         say("interrupted")
         code = INTERRUPTED
+    except SystemExit as ended:  # Typer's way out with 1 when the reader of stdout, such as head, has gone: no failure
+        code = OK if ended.code == 1 else int(ended.code or 0)
     _flush_stdout()
     sys.exit(code)
 

@@ -48,7 +48,7 @@ def parse(text: str, names: Sequence[str]) -> Expression:
     try:
         tree = ast.parse(source, mode="eval").body
         root = _node(tree, tuple(names), quoted, text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, IndexError, OverflowError, RecursionError, MemoryError) as error:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(f"expression {text!r}: is not one that can be read; write it as in sin(a)/b") from None
@@ -56,7 +56,7 @@ def parse(text: str, names: Sequence[str]) -> Expression:
 
 
 def _node(tree: ast.expr, names: tuple[str, ...], quoted: list[str], text: str) -> Node:
-    if isinstance(tree, ast.Constant) and type(tree.value) in (int, float):
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float) and not isinstance(tree.value, bool):
         return Constant(float(tree.value))
     if isinstance(tree, ast.Name):
         name = quoted[int(tree.id.removeprefix(_PLACEHOLDER))] if tree.id.startswith(_PLACEHOLDER) else tree.id

@@ -538,15 +538,8 @@ def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | Non
 
     import polars as pl
 
-    engine: Literal["calamine", "openpyxl"] | None = next(
-        (
-            engine
-            for engine, module in (("calamine", "fastexcel"), ("openpyxl", "openpyxl"))
-            if importlib.util.find_spec(module)
-        ),
-        None,
-    )
-    if engine is None:
+    engine: Literal["calamine", "openpyxl"] = "calamine" if importlib.util.find_spec("fastexcel") else "openpyxl"
+    if engine == "openpyxl" and not importlib.util.find_spec("openpyxl"):
         raise TableError(
             name, "no reader for Excel files is installed", mend="pip install fastexcel, or save the sheet as CSV"
         )

@@ -165,8 +165,8 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> tuple[str, 
             return _decode_as(data, "utf-8-sig" if name == "utf-8" else name, source), (
                 [] if name == "utf-8" else [Note("encoding", f"read as {name.upper()}")]
             )
-    if name := _utf16_without_mark(data):
-        return _decode_as(data, name, source), [Note("encoding", f"read as {name.upper()} without a byte-order mark")]
+    if guess := _utf16_without_mark(data):
+        return _decode_as(data, guess, source), [Note("encoding", f"read as {guess.upper()} without a byte-order mark")]
     try:
         return _no_nul(data.decode("utf-8"), source), []
     except UnicodeDecodeError:

@@ -241,12 +241,13 @@ async def add_run(request: Request) -> Response:
     name, data = find_upload(request, content.get("table", ""))
     given = {key: content[key] for key in SETTABLE if content.get(key) not in (None, [], "")}
     settings = resolve(given, environment={})
-    if settings.target is None:
+    target = settings.target
+    if target is None:
         raise ConfigError("choose the column to explain")
 
     def submit() -> Run:
         table = read(data, name=name)
-        training = table.select(settings.target, **settings.select_options())
+        training = table.select(target, **settings.select_options())
         Steering.of(settings, training.names).extend(training)  # what cannot be read is refused now, not in the queue
         return request.app.state.jobs.submit(training, settings)
 
