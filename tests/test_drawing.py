@@ -73,7 +73,9 @@ def test_large_trees_are_cut_and_say_so() -> None:
     assert len(labels(draw_expression(Expression(node)))) == MAX_DEPTH
 
 
-HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a&b", "]]>", "\x00\x1b", "\ud800", "\ufffe", "")
+HOSTILE = (
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a&b", "]]>", "\x00\x1b", "\ud800", "\ufffe", "",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))

@@ -14,7 +14,7 @@ sqrt(1.3 + x2/x1)
 >>> formula([[2.0, 5.4]]).tolist()
 [2.0]
 >>> print(formula.diff("x2"))
-0.5/(x1*sqrt(1.3 + x2/x1))
+0.5/(sqrt(1.3 + x2/x1)*x1)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from gmeql.operators import get_operator
+from gmeql.operators import OPERATORS, get_operator
 from gmeql.tracing import NotTraceable, Traced, trace
 
 MAX_NODES = 10_000
@@ -80,16 +80,16 @@ class Variable:
         object.__setattr__(self, "index", int(self.index))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Call:
     """An operator applied to arguments; ``protected`` picks the operator's protected reading."""
 
     operator: str
     args: tuple[Node, ...]
     protected: bool = False
-    size: int = field(init=False, compare=False)
-    depth: int = field(init=False, compare=False)
-    _hash: int = field(init=False, compare=False)
+    size: int = field(init=False)
+    depth: int = field(init=False)
+    _hash: int = field(init=False)
 
     def __post_init__(self) -> None:
         operator = get_operator(self.operator)
@@ -122,6 +122,23 @@ class Call:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        pairs: list[tuple[Any, Any]] = [(self, other)]
+        while pairs:
+            one, two = pairs.pop()
+            if one is two:
+                continue
+            if not (isinstance(one, Call) and isinstance(two, Call)):
+                if isinstance(one, Call) or isinstance(two, Call) or one != two:
+                    return False
+                continue
+            if one._hash != two._hash or (one.operator, one.protected) != (two.operator, two.protected):
+                return False
+            if len(one.args) != len(two.args):
+                return False
+            pairs.extend(zip(one.args, two.args, strict=True))
+        return True
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Call, (self.operator, self.args, self.protected)  # the cached hash differs between processes
@@ -322,13 +339,12 @@ def from_trace(traced: Any, arguments: Sequence[Node]) -> Node:
         return Constant(traced)
     if traced.operation == "argument":
         return arguments[traced.args[0]]
+    if traced.operation not in OPERATORS and traced.operation != "sign":
+        raise NotTraceable(f"{traced.operation!r} has no place in a formula")
     args = [from_trace(arg, arguments) for arg in traced.args]
     if traced.operation == "sign":
         return build("div", args[0], Call("abs", (args[0],)))
-    try:
-        return build(traced.operation, *args)
-    except ValueError as error:
-        raise NotTraceable(f"{traced.operation!r} has no place in a formula: {error}") from error
+    return build(traced.operation, *args)
 
 
 def differentiate(root: Node, index: int) -> Node:
@@ -341,10 +357,10 @@ def differentiate(root: Node, index: int) -> Node:
         if all(slope == _ZERO for slope in slopes):
             return _ZERO
         terms = []
-        for partial, slope in zip(_partials(node), slopes, strict=True):
+        for number, slope in enumerate(slopes):
             if slope == _ZERO:
                 continue
-            outer = from_trace(partial, node.args)
+            outer = _partial(node, number)
             if isinstance(outer, Call) and outer.operator == "div" and outer.args[0] == _ONE:
                 terms.append(build("div", slope, outer.args[1]))
             elif isinstance(slope, Call) and slope.operator == "div" and slope.args[0] == _ONE:
@@ -356,14 +372,14 @@ def differentiate(root: Node, index: int) -> Node:
     return fold(root, lambda leaf: _ONE if isinstance(leaf, Variable) and leaf.index == index else _ZERO, call)
 
 
-def _partials(node: Call) -> tuple[Any, ...]:
-    operator = get_operator(node.operator)
+def _partial(node: Call, number: int) -> Node:
+    """Derivative of a call by one of its arguments."""
     try:
-        return trace(operator.partials, len(node.args))
+        return from_trace(trace(get_operator(node.operator).partials, len(node.args))[number], node.args)
     except NotTraceable as error:
         raise ValueError(
-            f"operator {node.operator!r} has no derivative as a formula: {error}. "
-            "Register it with derivative=lambda xp, x: ... written with functions of xp."
+            f"the derivative of operator {node.operator!r} cannot be written as a formula: {error}. "
+            "Register it with derivative=lambda xp, x: ... that uses functions of formulas only."
         ) from error
 
 
