@@ -33,7 +33,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """Changes to ``TwoStageConfig`` by the name of a setting; only GMEQL has settings other than "standard"."""
 
-UNITS = {"gmeql": "training steps", "eql": "training steps", "dsr": "sampled expressions", "gp": "evaluated programs",
+ARCHITECTURES = {f"b{i}": "released" if i <= 4 else "general" for i in range(1, 9)}
+"""Network of each problem: the released code's layers for b1-b4; those that hold the other four truths for b5-b8."""
+
+UNITS = {"gmeql": "sampled instances", "eql": "training steps", "dsr": "sampled expressions", "gp": "evaluated programs",
          "fitted": "fitted candidates"}
 CURVE_POINTS = 100
 
@@ -91,6 +94,30 @@ class Outcome:
         return cls(**known)
 
 
+TRAINED_SETTINGS = {"paper": "standard", "text, all connections": "resample_all", "text, refresh": "refresh_elites"}
+"""Settings of ``benchmarks/paper_table.py`` that are cells here."""
+
+
+def outcome_of(data: dict[str, Any]) -> Outcome | None:
+    """The outcome that a line of a training benchmark holds; None where it is no cell of ours."""
+    if "expression" in data:
+        return Outcome.from_dict(data)
+    if data.get("setting") not in TRAINED_SETTINGS:
+        return None
+    from gmeql import programs
+    from gmeql.architecture import Architecture
+
+    names = paper_problem(data["problem"]).names
+    architecture = Architecture(len(names), tuple(tuple(layer) for layer in data["layers"]))
+    expression, = programs.expression_from_structure(architecture, data["choices"], data["weights"], names)
+    config = data["config"]
+    per_step = config["samples_per_step"]
+    steps = config["stage2_steps"] + config["use_stage1"] * config["stage1_rounds"] * config["stage1_steps"]
+    curve = _thin([s * per_step for s in data["curve_steps"]], data["curve_best"])
+    cell = Cell(data["problem"], "gmeql", TRAINED_SETTINGS[data["setting"]], 0.0, data["seed"], "full")
+    return Outcome(cell, expression, *curve, steps * per_step, data["train_seconds"] / data["batch"], data["batch"], config)
+
+
 def table(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
     """Training rows of a cell: 300 points of its own seed; the noise falls on y alone (appendix C)."""
     problem = paper_problem(cell.problem)
@@ -123,7 +150,7 @@ def _kind(cell: Cell) -> tuple[Any, ...]:
         from gmeql.architecture import architecture_preset
 
         width = len(paper_problem(cell.problem).names)
-        layers = architecture_preset(cell.problem, width).layers
+        layers = architecture_preset(ARCHITECTURES[cell.problem], width).layers
         return ("gmeql", cell.budget, width, layers, SETTINGS[cell.setting].get("use_stage1", True))
     return (cell.method, cell.budget)
 
@@ -168,20 +195,19 @@ def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> lis
     configs = [
         two_stage.TwoStageConfig.paper(
             stage1_rounds=plan.gmeql_rounds, stage1_steps=plan.gmeql_stage1, stage2_steps=plan.gmeql_stage2,
-            curve_every=max(1, plan.gmeql_stage2 // 500), chunk_steps=min(1000, plan.gmeql_stage2),
+            curve_every=max(1, plan.gmeql_stage1 // 20), chunk_steps=plan.gmeql_stage1,  # one program for both stages
             **SETTINGS[cell.setting],
         )
         for cell in cells
     ]
     data = [table(cell) for cell in cells]
     X, y = np.stack([X for X, _ in data]), np.stack([y for _, y in data])
-    run = two_stage.run(cells[0].problem, X, y, seeds=[cell.seed for cell in cells], config=configs)
-    progress = None
+    architecture = ARCHITECTURES[cells[0].problem]
+    run = two_stage.run(architecture, X, y, seeds=[cell.seed for cell in cells], config=configs)
     for progress in run:
-        if time.perf_counter() - started > seconds:
-            break
-    if progress is None:
-        raise RuntimeError("the two-stage run ended before its first chunk")
+        spent = time.perf_counter() - started
+        if not progress.done and spent > 0.1 * seconds and spent * progress.total_steps > seconds * progress.step:
+            raise TimeoutError(f"{len(cells)} GMEQL runs would not end within {seconds:.0f} s; nothing was kept")
     result = progress.result
     share = (time.perf_counter() - started) / len(cells)
     outcomes = []
@@ -190,8 +216,9 @@ def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> lis
         expression, = programs.expression_from_structure(
             result.architecture, result.choices[s], result.weights[s], names, protected=True
         )
-        curve = _thin(result.curves.steps, result.curves.best[:, s])
-        outcomes.append(Outcome(cell, expression, *curve, progress.step, share, len(cells),
+        per_step = configs[s].samples_per_step
+        curve = _thin(result.curves.steps * per_step, result.curves.best[:, s])
+        outcomes.append(Outcome(cell, expression, *curve, progress.step * per_step, share, len(cells),
                                 {**dataclasses.asdict(configs[s]), "layers": result.architecture.layers}))
     return outcomes
 
