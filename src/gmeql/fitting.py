@@ -112,6 +112,8 @@ def run_search(
             for event in () if keeper.is_complete(search) else events:
                 last = data.restore_progress(event)
                 history.add(last)
+                if not last.done:
+                    keeper.save_if_due(search, history)
                 stop = [bool(callback(last)) for callback in callbacks]  # every callback sees every event
                 if any(stop):
                     reason = "stopped by a callback"
@@ -119,8 +121,6 @@ def run_search(
                 if interrupt.is_set():
                     reason = "interrupted"
                     break
-                if not last.done:
-                    keeper.save_if_due(search, history)
         except KeyboardInterrupt:
             if last is None and not search.front:
                 raise
