@@ -2,15 +2,14 @@
 
 usage: PYTHONPATH=src python benchmarks/paper_baselines.py --out FILE.jsonl [--seconds 520] [--methods eql,gmeql,dsr,gp]
 
-One JSON line per run (curve, final expression, cost). A run whose line is there already is skipped, so a call that ends
-at its time limit is continued by the next. `gmeql.experiments.take_over(FILE.jsonl, OUT)` judges the lines and adds them
-to the records that `gmeql paper --budget full --out OUT` draws from.
+One JSON line per run (curve, final expression, cost). A run whose line is there already (or in the file of `--done`) is
+skipped, so a call that ends at its time limit is continued by the next. `gmeql.experiments.take_over(FILE.jsonl, OUT)`
+judges the lines and adds them to the records that `gmeql paper --budget full --out OUT` draws from.
 
 EQL and DSR train all problems and seeds as one batch, GMEQL one batch per network shape, its ablations and noise levels
-included; they need only jax, numpy, scipy and sympy. DSR comes last and takes the time that is left: a run's line says how
-many samples it drew. Lines of an earlier call are given by `--done`. GP (gplearn) runs beside
-them on the CPU cores; `--wheels DIR` names a folder of wheels to take scikit-learn and gplearn from where they are not
-installed.
+included; they need only jax, numpy, scipy and sympy. DSR comes last and takes the time that is left: a run's line says
+how many samples it drew. GP (gplearn) runs beside them on the CPU cores; `--wheels DIR` names a folder of wheels to
+take scikit-learn and gplearn from where they are not installed.
 """
 
 from __future__ import annotations

@@ -217,7 +217,8 @@ def test_device_evaluation_and_slopes_match_expressions(drawn):
         expression = dsr.expression_of(np.asarray(batch.tokens)[:, b], constants[:, 0, b], ("a", "b"), library)
         expected = expression(X)
         nearby = expression(X * (1 + 1e-12))  # the sine of a huge number is no test of anything
-        if not np.isfinite(expected).all() or np.abs(expected).max() > 1e3 or not np.allclose(nearby, expected, 1e-9, 1e-9):
+        tame = np.isfinite(expected).all() and np.abs(expected).max() < 1e3
+        if not tame or not np.allclose(nearby, expected, 1e-9, 1e-9):
             continue
         np.testing.assert_allclose(values[0, b], expected, rtol=1e-7, atol=1e-7)
         np.testing.assert_array_equal(values[0, b], plain[0, b])

@@ -71,7 +71,8 @@ def test_checksum_tells_results_from_dates_and_order(tmp_path):
 
 def test_outcomes_travel_as_json():
     cell = Cell("b6", "dsr", noise=0.1, seed=3, budget="full")
-    outcome = Outcome(cell, expression(times(1.5, Variable(0)), ("x1", "x2")), (1, 2), (math.inf, 0.5), 2, 1.0, 4, {"a": 1})
+    formula = expression(times(1.5, Variable(0)), ("x1", "x2"))
+    outcome = Outcome(cell, formula, (1, 2), (math.inf, 0.5), 2, 1.0, 4, {"a": 1})
     assert outcome_of(json.loads(json.dumps(outcome.to_dict()))) == outcome
     assert outcome_of({"setting": "a sweep of another benchmark"}) is None
 

@@ -8,8 +8,8 @@ an entropy bonus.
 
 Numbers are those of the paper and its published configuration (LSTM of 32 units started at zero, batches of 1,000,
 Adam at 5e-4, risk factor 0.05, lengths 4 to 30, and the priors on arity and length and the fading entropy bonus that
-the authors added later: they solve Nguyen-1 from a third of the samples). Where we leave it: up to six constants instead
-of three, because with three the problems b2, b3, b4 and b7 cannot be written; constants by Levenberg-Marquardt instead
+the authors added later: they solve Nguyen-1 from a third of the samples). Where we leave it: up to six constants, not
+three, because with three the problems b2, b3, b4 and b7 cannot be written; constants by Levenberg-Marquardt instead
 of L-BFGS; on a device they are fitted in single precision on at most ``fit_rows`` rows, and the reward is then taken
 over all rows. The best expression is refitted in double precision.
 
@@ -381,7 +381,7 @@ def evaluate(tokens: Any, tree: Links, constants: Any, X: Any, library: _Library
 
 
 def _solve(matrix: list[list[Any]], right: list[Any]) -> list[Any]:
-    """Gaussian elimination of a small symmetric positive system, written out so that a batch runs as plain arithmetic."""
+    """Gaussian elimination of a small symmetric positive system, written out: a batch runs as plain arithmetic."""
     size = len(right)
     matrix, right = [row[:] for row in matrix], right[:]
     for i in range(size):
@@ -487,8 +487,7 @@ def _compiled(config: DSRConfig, library: _Library) -> Any:
 # --- a run -------------------------------------------------------------------------------------------------------
 
 
-def expression_of(tokens: Sequence[int], constants: Sequence[float], names: tuple[str, ...], library: _Library
-                  ) -> Expression:
+def expression_of(tokens: Any, constants: Any, names: tuple[str, ...], library: _Library) -> Expression:
     """The expression of one prefix text; constants in the order of their tokens."""
     stack: list[Any] = []
     written = [int(t) for t in tokens if int(t) != library.empty]
@@ -615,7 +614,7 @@ def fit(tasks: Sequence[Task], budget: Budget, config: DSRConfig | None = None) 
     seconds = (time.perf_counter() - started) / len(tasks)
     results = []
     for t, (task, b) in enumerate(zip(tasks, best, strict=True)):
-        expression = expression_of(b.tokens, b.constants, task.names or (), library)  # type: ignore[arg-type]
+        expression = expression_of(b.tokens, b.constants, task.names or (), library)
         curve = Curve(tuple(p[0] for p in points), tuple(p[1] / len(tasks) for p in points),
                       tuple(float(p[2][t]) for p in points))
         results.append(Result("dsr", task.seed, refit(expression, task.X, task.y), curve, seconds,

@@ -185,7 +185,8 @@ def _chunk(config: EQLConfig) -> Any:
         limit = config.gradient_limit
         gradient = [jnp.clip(jnp.nan_to_num(g), -limit, limit) for g in gradient]
         squares = [config.decay * s + (1 - config.decay) * g**2 for s, g in zip(squares, gradient, strict=True)]
-        moved = [w - rate * g / jnp.sqrt(s + config.epsilon) for w, s, g in zip(weights, squares, gradient, strict=True)]
+        moves = [rate * g / jnp.sqrt(s + config.epsilon) for s, g in zip(squares, gradient, strict=True)]
+        moved = [w - move for w, move in zip(weights, moves, strict=True)]
         roll = restarts % 7 + 1  # other weights than the first ones, without a random draw inside the loop
         weights = [jnp.where(sound, w, jnp.roll(f, roll)) for w, f in zip(moved, fresh, strict=True)]
         squares = [jnp.where(sound, s, jnp.ones_like(s)) for s in squares]

@@ -213,4 +213,5 @@ class _Crew:
             setting = "" if cell["setting"] == "standard" else f" {cell['setting']}"
             noise = f" noise {cell['noise']:g}" if cell["noise"] else ""
             problems = ",".join(dict.fromkeys(record["cell"]["problem"] for record in found))
-            self.say(f"[{self.finished}/{self.missing}] {cell['method']}{setting}{noise} on {problems}: {len(found)} runs")
+            what = f"{cell['method']}{setting}{noise} on {problems}"
+            self.say(f"[{self.finished}/{self.missing}] {what}: {len(found)} runs")

@@ -36,8 +36,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 ARCHITECTURES = {f"b{i}": "released" if i <= 4 else "general" for i in range(1, 9)}
 """Network of each problem: the released code's layers for b1-b4; those that hold the other four truths for b5-b8."""
 
-UNITS = {"gmeql": "sampled instances", "eql": "training steps", "dsr": "sampled expressions", "gp": "evaluated programs",
-         "fitted": "fitted candidates"}
+UNITS = {"gmeql": "sampled instances", "eql": "training steps", "dsr": "sampled expressions",
+         "gp": "evaluated programs", "fitted": "fitted candidates"}
 CURVE_POINTS = 100
 
 
@@ -115,7 +115,8 @@ def outcome_of(data: dict[str, Any]) -> Outcome | None:
     steps = config["stage2_steps"] + config["use_stage1"] * config["stage1_rounds"] * config["stage1_steps"]
     curve = _thin([s * per_step for s in data["curve_steps"]], data["curve_best"])
     cell = Cell(data["problem"], "gmeql", TRAINED_SETTINGS[data["setting"]], 0.0, data["seed"], "full")
-    return Outcome(cell, expression, *curve, steps * per_step, data["train_seconds"] / data["batch"], data["batch"], config)
+    share = data["train_seconds"] / data["batch"]
+    return Outcome(cell, expression, *curve, steps * per_step, share, data["batch"], config)
 
 
 def table(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
@@ -164,10 +165,10 @@ def train(cells: Sequence[Cell], plan: BudgetPlan, seconds: float = math.inf) ->
     return runners.get(cells[0].method, _train_baseline)(cells, plan, seconds)
 
 
-def _thin(candidates: Sequence[int], mae: Sequence[float]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def _thin(candidates: Any, mae: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """At most CURVE_POINTS points of a curve, the last among them."""
     count = len(candidates)
-    keep = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).round().astype(int)) if count else []
+    keep = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).round().astype(int)) if count else np.arange(0)
     return tuple(int(candidates[i]) for i in keep), tuple(float(mae[i]) for i in keep)
 
 
@@ -234,7 +235,9 @@ def _train_fitted(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> li
         limit = min(plan.fitted_seconds, seconds / len(cells))
         config = SearchConfig(max_candidates=plan.fitted_candidates, max_time=limit)
         search = Search(X, y, names=paper_problem(cell.problem).names, config=config, seed=cell.seed)
-        counts, mae, best = [], [], None
+        counts: list[int] = []
+        mae: list[float] = []
+        best = None
         for progress in search.run():
             if progress.best is not None and progress.best is not best:
                 best = progress.best

@@ -86,6 +86,10 @@ def _plain(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def _tested(other: str, p: float, verdict: str) -> dict[str, Any]:
+    return {"compared_with": other, "p_value": _plain(p), "test": "Mann-Whitney U", "verdict": verdict}
+
+
 def mann_whitney(a: Sequence[Record], b: Sequence[Record]) -> float:
     """Two-sided p-value that two groups' test MAE come from one distribution; 1 where nothing can be told."""
     from scipy.stats import mannwhitneyu
@@ -178,7 +182,8 @@ def draw_curves(ax: Any, groups: dict[str, tuple[Sequence[Record], str]]) -> Non
 
 def _note(plan: BudgetPlan, figure: Any) -> None:
     if not plan.is_full:
-        figure.text(0.5, 0.005, plan.note.split(":")[0] + ", not the paper's", ha="center", fontsize=6.5, color="#666666")
+        note = plan.note.split(":")[0] + ", not the paper's"
+        figure.text(0.5, 0.005, note, ha="center", fontsize=6.5, color="#666666")
 
 
 # --- the figures --------------------------------------------------------------------------------------------------
@@ -233,7 +238,7 @@ def _learning_curve(problem: str, letter: str) -> Figure:
                 verdict, sentence, p = compare(mine["gmeql"], found, ("GMEQL", LABELS[method]), claim)
                 verdicts.append(verdict)
                 words.append(sentence)
-                rows[-1] |= {"compared_with": "gmeql", "p_value": _plain(p), "test": "Mann-Whitney U", "verdict": verdict}
+                rows[-1] |= _tested("gmeql", p, verdict)
         if mine["fitted"]:
             solved = sum(r["solved"] for r in mine["fitted"])
             words.append(f"The fitted method of this library: median test MAE {_say(_median(mine['fitted']))}, "
@@ -262,7 +267,7 @@ def _ablation(name: str, title: str, says: str, problem: str, setting: str, clai
         verdict, sentence, p = compare(whole, cut, ("GMEQL as published", SETTING_LABELS[setting]), claim)
         rows = [{"problem": problem, "method": "gmeql", "setting": s, **summary(g)}
                 for s, g in (("standard", whole), (setting, cut))]
-        rows[1] |= {"compared_with": "standard", "p_value": _plain(p), "test": "Mann-Whitney U", "verdict": verdict}
+        rows[1] |= _tested("standard", p, verdict)
         return Finding(rows, [sentence], verdict)
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
@@ -293,8 +298,7 @@ def _gp() -> Figure:
             verdict, sentence, p = compare(ours, gp, ("GMEQL", "GP"))
             verdicts.append(verdict)
             words.append(f"{problem}: {sentence}")
-            rows.append({"problem": problem, "method": "gp", **summary(gp), "compared_with": "gmeql",
-                         "p_value": _plain(p), "test": "Mann-Whitney U", "verdict": verdict})
+            rows.append({"problem": problem, "method": "gp", **summary(gp), **_tested("gmeql", p, verdict)})
         return Finding(rows, words, overall(verdicts))
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
@@ -328,9 +332,9 @@ def _success() -> Figure:
                 share = 100 * own[0] / own[1]
                 verdict = "agrees" if p >= LEVEL else "differs"
                 verdicts.append(verdict)
-                words.append(f"{problem}: the paper {PAPER_SUCCESS[problem]} %, here {own[0]} of {own[1]} ({share:.0f} %), "
-                             f"p = {p:.2g} (Fisher's exact test); "
-                             + ", ".join(_share(LABELS[m], *counts(plan, records, problem, m)) for m in METHODS[1:]) + ".")
+                others = ", ".join(_share(LABELS[m], *counts(plan, records, problem, m)) for m in METHODS[1:])
+                words.append(f"{problem}: the paper {PAPER_SUCCESS[problem]} %, here {own[0]} of {own[1]} "
+                             f"({share:.0f} %), p = {p:.2g} (Fisher's exact test); {others}.")
             for method in METHODS:
                 solved, runs = counts(plan, records, problem, method)
                 row = {"problem": problem, "method": method, "runs": runs, "solved": solved,
@@ -373,10 +377,11 @@ def _time() -> Figure:
             rows.append({"method": method, "paper": PAPER_SECONDS[method], **summary(mine)})
             if mine:
                 devices = sorted({r["device"] for r in mine})
-                words.append(f"{LABELS[method]}: {np.mean([r['seconds'] for r in mine]):.3g} s a run on {', '.join(devices)} "
-                             f"in batches of {int(np.median([r['batch'] for r in mine]))} (the paper: {PAPER_SECONDS[method]}).")
-        words.append("A run's seconds are its batch's wall clock divided by the runs in the batch. The paper gave each run "
-                     "one core of a desktop processor, so the order of methods can be compared, not the seconds.")
+                seconds, batch = np.mean([r["seconds"] for r in mine]), int(np.median([r["batch"] for r in mine]))
+                words.append(f"{LABELS[method]}: {seconds:.3g} s a run on {', '.join(devices)} in batches of {batch} "
+                             f"(the paper: {PAPER_SECONDS[method]}).")
+        words.append("A run's seconds are its batch's wall clock divided by the runs in the batch. The paper gave each "
+                     "run one core of a desktop processor, so the order can be compared, not the seconds.")
         return Finding(rows, words, "differs" if rows[0]["runs"] else "not measured")
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
@@ -450,8 +455,8 @@ def _noise() -> Figure:
         _note(plan, figure)
 
     return Figure("noise", "Appendix C: noise on b2",
-                  "At noise 0.1 the accuracy is that of noise-free data; at 0.5 the difference is noticeable. The truth is "
-                  "found in 70, 65, 35 and 32 percent of the runs at 0, 0.1, 0.2 and 0.5.",
+                  "At noise 0.1 the accuracy is that of noise-free data; at 0.5 the difference is noticeable. The "
+                  "truth is found in 70, 65, 35 and 32 percent of the runs at 0, 0.1, 0.2 and 0.5.",
                   cells, measure, draw, size=(9.0, 3.6))
 
 

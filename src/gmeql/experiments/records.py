@@ -31,9 +31,9 @@ FILE = "records.jsonl"
 MAX_JUDGED_CONSTANTS = 40
 """An expression with more constants than this is not the truth of any of the eight problems."""
 SOLVED_RULE = (
-    "solved: the final expression, after its constants were refitted in double precision on the training rows and terms "
-    "that carry nothing were dropped, equals the truth on 10,000 fresh points to 1e-8 of the standard deviation and is no "
-    "longer than needed (with noise: has the truth's structure). The same rule for every method."
+    "solved: the final expression, after its constants were refitted in double precision on the training rows and "
+    "terms that carry nothing were dropped, equals the truth on 10,000 fresh points to 1e-8 of the standard deviation "
+    "and is no longer than needed (with noise: has the truth's structure). The same rule for every method."
 )
 
 

@@ -22,9 +22,11 @@ AGREEMENT = {
     "undecided": "Measured here: the difference is too small for the number of runs to tell.",
     "not measured": "Not measured yet.",
 }
-TABLE_COLUMNS = ("figure", "problem", "method", "setting", "noise", "runs", "solved", "solved_share", "paper_share",
-                 "median_test_mae", "mean_test_mae", "std_test_mae", "not_finite", "seconds_per_run", "candidates",
-                 "compared_with", "test", "p_value", "verdict", "paper", "expression", "variables", "rows", "low", "high")
+TABLE_COLUMNS = (
+    "figure", "problem", "method", "setting", "noise", "runs", "solved", "solved_share", "paper_share",
+    "median_test_mae", "mean_test_mae", "std_test_mae", "not_finite", "seconds_per_run", "candidates",
+    "compared_with", "test", "p_value", "verdict", "paper", "expression", "variables", "rows", "low", "high",
+)
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -37,14 +39,16 @@ figure { margin: 0.5rem 0; background: #fff; } figure img { max-width: 100%; }
 .beside { display: grid; grid-template-columns: 1fr 1fr; gap: 1.5rem; }
 @media (max-width: 45rem) { .beside { grid-template-columns: 1fr; } }
 h3 { margin: 0.3rem 0; font-size: 1rem; } ul { padding-left: 1.1rem; margin: 0.3rem 0; }
-.verdict { font-weight: 600; } .agrees { color: #2e7d32; } .differs { color: #c0392b; } .partly, .undecided { color: #b07d00; }
+.verdict { font-weight: 600; } .agrees { color: #2e7d32; } .differs { color: #c0392b; }
+.partly, .undecided { color: #b07d00; }
 .note { background: #b07d0022; padding: 0.6rem 0.9rem; border-radius: 6px; }
-table { border-collapse: collapse; } td, th { padding: 0.2rem 0.7rem; text-align: left; border-bottom: 1px solid #8883; }
+table { border-collapse: collapse; }
+td, th { padding: 0.2rem 0.7rem; text-align: left; border-bottom: 1px solid #8883; }
 </style></head><body>
 <h1>GMEQL: the paper and what was measured</h1>
 <p class="note">{{ plan.note }}.</p>
-<p>{{ rule }} Significance: Mann-Whitney U on test errors, Fisher's exact test on counts of solved runs, both two-sided at
-{{ level }}, without correction for the number of comparisons.</p>
+<p>{{ rule }} Significance: Mann-Whitney U on test errors, Fisher's exact test on counts of solved runs, both two-sided
+at {{ level }}, without correction for the number of comparisons.</p>
 <table><tr><th>figure</th><th>against the paper</th></tr>
 {% for figure, finding, picture in parts %}<tr><td><a href="#{{ figure.name }}">{{ figure.title }}</a></td>
 <td class="{{ finding.agreement }}">{{ finding.agreement }}</td></tr>
