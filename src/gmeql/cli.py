@@ -227,16 +227,20 @@ def fit(
     given = dict(locals())
     from gmeql.config import resolve
     from gmeql.runs import Run, default_folder
+    from gmeql.steering import Steering, check_functions
     from gmeql.tables import read
 
     flags = {key: value for key, value in given.items() if key not in ("data", "config", "as_json", "quiet")}
     settings = resolve(flags, file=config)
-    _check_functions(settings)
+    check_functions(settings)
     table = read(data, **settings.table_options())
     if settings.target is None:
         names = ", ".join(f"'{name}'" for name in table.names[:20])
         raise Exit(USAGE, f"gmeql: {table.source}: say which column is to be explained; --target takes one of {names}")
     training = table.select(settings.target, **settings.select_options())
+    Steering.of(settings, training.names).extend(
+        training
+    )  # a pin that cannot be read is refused before a folder is made
     _say_notes(training, quiet)
     folder = Path(settings.out) if settings.out else default_folder("" if data == "-" else data)
     _run(Run.create(folder, training, settings), training, settings, as_json=as_json, quiet=quiet)
@@ -266,17 +270,6 @@ def resume(
         settings = opened.with_more_time(settings, checked.max_time if max_time is not None else None)
     _say_notes(training, quiet)
     _run(opened, training, settings, as_json=as_json, quiet=quiet)
-
-
-def _check_functions(settings: FitSettings) -> None:
-    from gmeql.config import ConfigError
-    from gmeql.operators import get_operator
-
-    for name in settings.functions or ():
-        try:
-            get_operator(name)
-        except ValueError as error:
-            raise ConfigError(f"--functions: {error}") from None
 
 
 def _say_notes(training: Training, quiet: bool) -> None:

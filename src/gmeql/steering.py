@@ -144,6 +144,15 @@ def _call_key(operator: str, args: Sequence[Any]) -> Any:
 # ------------------------------------------------------------------------------------------------- steering a fit
 
 
+def check_functions(settings: FitSettings) -> None:
+    """Refuse a name that is no function."""
+    for name in settings.functions or ():
+        try:
+            get_operator(name)
+        except ValueError as error:
+            raise ConfigError(f"--functions: {error}") from None
+
+
 @dataclass(frozen=True)
 class Steering:
     """What was pinned and forbidden, understood."""

@@ -57,7 +57,7 @@ def percent(r2: float) -> str:
         return "all"
     if missing < 1e-6:
         return f"all but {100 * missing:.0e} %".replace("e-0", "e-")
-    digits = max(0, math.ceil(-math.log10(missing)) - 1) + (1 if missing < 0.05 else 0)
+    digits = max(0, math.ceil(-math.log10(100 * missing)) + 1)  # two digits of what is missing
     return f"{100 * r2:.{digits}f} %"
 
 

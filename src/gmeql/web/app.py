@@ -18,12 +18,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from gmeql.config import ConfigError, resolve
+from gmeql.config import ConfigError, FitSettings, resolve
 from gmeql.report import asset
 from gmeql.runs import Run, standard_functions
-from gmeql.steering import Steering
+from gmeql.steering import Steering, check_functions
 from gmeql.storage import StorageError
-from gmeql.tables import Table, TableError, read
+from gmeql.tables import Table, TableError, Training, read
 from gmeql.web.guard import MAX_BODY_BYTES, Guard
 from gmeql.web.jobs import Jobs, Uploads
 
@@ -140,12 +140,13 @@ def snapshot(jobs: Jobs, run: Run) -> dict[str, Any]:
     description = run.description()
     job = jobs.job(run.folder.name)
     latest = job.latest if job is not None and job.latest is not None else run.last_progress()
-    state = description["state"]
+    position = jobs.position(run.folder.name)
+    state = "running" if position == 0 else description["state"]  # not over before its report is written
     return {
         "name": run.folder.name,
         "state": state,
         "reason": description["reason"],
-        "position": jobs.position(run.folder.name),
+        "position": position,
         "target": description["data"]["target"],
         "source": description["data"]["source"],
         "rows": description["data"]["rows"],
@@ -248,7 +249,7 @@ async def add_run(request: Request) -> Response:
     def submit() -> Run:
         table = read(data, name=name)
         training = table.select(target, **settings.select_options())
-        Steering.of(settings, training.names).extend(training)  # what cannot be read is refused now, not in the queue
+        check(settings, training)
         return request.app.state.jobs.submit(training, settings)
 
     try:
@@ -258,6 +259,14 @@ async def add_run(request: Request) -> Response:
     except ValueError as error:
         raise ConfigError(str(error)) from None
     return JSONResponse({"run": run.folder.name}, 201)
+
+
+def check(settings: FitSettings, training: Training) -> None:
+    """What cannot run is refused now, not when its turn comes."""
+    check_functions(settings)
+    steering = Steering.of(settings, training.names)
+    steering.extend(training)
+    steering.functions(settings.functions, standard_functions())
 
 
 async def show_run(request: Request) -> Response:
@@ -336,9 +345,7 @@ async def steer_run(request: Request) -> Response:
 
     def submit() -> Run:
         training = run.training()
-        steering = Steering.of(settings, training.names)
-        steering.extend(training)
-        steering.functions(settings.functions, standard_functions())
+        check(settings, training)
         return request.app.state.jobs.submit(training, settings, continues=run.folder.name)
 
     try:

@@ -13,11 +13,12 @@ from gmeql.storage import StorageError
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on 127.0.0.1 and nothing else."""
+    """A socket on 127.0.0.1 and nothing else, already listening: a browser may come before the server has started."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind(("127.0.0.1", port))
+        found.listen(128)
     except OSError as error:
         found.close()
         raise StorageError(
