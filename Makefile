@@ -23,8 +23,9 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,web,experiments]'
 	@touch $@ .venv/.installed
 
-demo: .venv/.installed  ## learn a formula from a small table
-	$(BIN)/python examples/first_formula.py
+demo: .venv/.installed  ## Kepler's law from the planets, and a formula from noisy measurements
+	$(BIN)/gmeql fit data/planets.csv --target period --max-time 6
+	$(BIN)/gmeql fit data/cooling.csv --target temperature --max-time 10
 
 test: lint types  ## lint, types, quick tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow' --doctest-modules tests src/gmeql

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 1.4  # after a signal the search may take this long to end by itself; two seconds are promised in all
 POLL_SECONDS = 0.05
+PATIENCE_SECONDS = 3.0  # without a sign of life for this long, say why
 
 
 def run_interruptibly(
@@ -56,8 +57,16 @@ def run_interruptibly(
     with _signals(stop) as received, display as shown:
         worker = threading.Thread(target=work, args=(shown,), name="gmeql-fit", daemon=True)
         worker.start()
+        started, told = time.monotonic(), quiet
         while worker.is_alive():
             worker.join(POLL_SECONDS)
+            if not told and not latest and time.monotonic() - started > PATIENCE_SECONDS:
+                told = True
+                print(
+                    "getting ready: the first fit after an installation compiles its kernels",
+                    file=sys.stderr,
+                    flush=True,
+                )
             if received and time.monotonic() - received[0][1] > GRACE_SECONDS:
                 break
     code = 128 + received[0][0] if received else 0

@@ -68,7 +68,7 @@ def front_table(progress: Progress, title: str = "", seconds: float | None = Non
     table = Table(title=title or None, caption=caption, caption_justify="left")
     table.add_column("complexity", justify="right")
     table.add_column("loss", justify="right")
-    table.add_column("formula", no_wrap=True, overflow="ellipsis")
+    table.add_column("formula", no_wrap=True, overflow="ellipsis", min_width=48)  # room for the figures below
     for member in progress.front[-SHOWN_MEMBERS:]:
         # Text, not markup: a column may be called "[bold]" or "[/]".
         style = "bold green" if member.complexity == progress.best.complexity else ""
