@@ -89,3 +89,155 @@ def test_whole_run_equals_the_slow_version(architecture, changes):
     np.testing.assert_array_equal(result.choices[0], hard.argmax(axis=1))
     hard_loss = reference.loss(architecture, hard, best["weights"], X, y).real
     np.testing.assert_allclose(result.hard_loss[0], hard_loss, **near)
+
+
+def test_same_seed_same_result_alone_and_in_a_batch():
+    together = small_run((5, 6, 7)).state.arrays
+    alone = small_run((6,)).state.arrays
+    for batched, single in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+        np.testing.assert_array_equal(np.asarray(batched)[1], np.asarray(single)[0])
+    assert not np.array_equal(together.weights[0], together.weights[1])
+
+
+def test_settings_side_by_side_equal_settings_alone():
+    X, y = data()
+    settings = [TwoStageConfig(**SMALL, temperature=t, use_elites=e) for t, e in ((0.3, True), (1.0, False))]
+    together = finish(TINY, X, y, seeds=[1, 2], config=settings).result
+    alone = finish(TINY, X, y, seeds=[2], config=settings[1]).result
+    np.testing.assert_array_equal(together.log_selections[1], alone.log_selections[0])
+
+
+def test_a_resumed_run_ends_like_an_unbroken_one():
+    X, y = data()
+    config = TwoStageConfig(**SMALL)
+    events = run(TINY, X, y, seeds=[5, 6, 7], config=config)
+    next(events)
+    stopped = next(events)
+    stored = {name: array.copy() for name, array in stopped.state.to_arrays().items()}
+    resumed = finish(TINY, X, y, seeds=[5, 6, 7], config=config, state=RunState.from_arrays(stored))
+    whole = small_run((5, 6, 7))
+    for a, b in zip(jax.tree.leaves(resumed.state.arrays), jax.tree.leaves(whole.state.arrays), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(resumed.result.curves.mean, whole.result.curves.mean)
+    np.testing.assert_array_equal(resumed.result.curves.steps, np.arange(1, 17))
+
+
+def test_chunk_size_does_not_matter():
+    whole, pieces = small_run((5,)).result, small_run((5,), chunk_steps=3).result
+    np.testing.assert_array_equal(whole.log_selections, pieces.log_selections)
+    np.testing.assert_array_equal(whole.curves.mean, pieces.curves.mean)
+
+
+def test_compilations_are_bounded():
+    X, y = data(rows=13)  # a shape no other test uses
+    before = two_stage.COMPILATIONS[0]
+    for temperature in (0.4, 0.8):
+        config = TwoStageConfig(**SMALL, temperature=temperature)
+        finish(TINY, X, y, seeds=[1], config=config)
+        finish(TINY, X, y, seeds=[2], config=config)
+    assert two_stage.COMPILATIONS[0] - before == 1  # both stages, all rounds, seeds, settings and chunks
+    finish(TINY, X, y, seeds=[1], config=TwoStageConfig(**{**SMALL, "stage2_steps": 7}))
+    assert two_stage.COMPILATIONS[0] - before == 2  # and one for the remainder of a stage
+
+
+def test_best_is_kept_with_the_weights_it_had():
+    progress = small_run((5, 6, 7), "float64", stage2_steps=20)
+    result = progress.result
+    X, y = data()
+    for i in range(3):
+        selections = np.exp(result.log_selections[i]) * TINY.choice_mask
+        assert reference.loss(TINY, selections, result.weights[i], X, y).real == pytest.approx(result.loss[i], rel=1e-9)
+    assert (np.diff(result.curves.best, axis=0) <= 0).all()
+    np.testing.assert_array_equal(result.curves.best[-1], result.loss)
+    np.testing.assert_allclose(np.minimum.accumulate(result.curves.lowest)[-1], result.loss)
+
+
+def test_stage_one_leaves_the_weights_alone():
+    X, y = data()
+    config = TwoStageConfig(**SMALL)
+    events = run(TINY, X, y, seeds=[5], config=config)
+    first, second = next(events), next(events)
+    assert (first.stage, second.stage) == (1, 1)
+    moments = first.state.arrays.online_weights
+    assert not np.any(moments.mean) and not np.any(first.state.arrays.offline_logits.mean)
+    assert np.any(first.state.arrays.online_logits.mean)
+    assert not np.array_equal(first.state.arrays.weights, second.state.arrays.weights)  # a new round starts afresh
+
+
+def test_learns_a_simple_formula():
+    X = np.linspace(-2, 2, 40)[:, None]
+    config = TwoStageConfig.released(
+        stage1_rounds=1, stage1_steps=50, stage2_steps=600, samples_per_step=10, offline_batch=10, capacity=20,
+        weights_rate=0.01, chunk_steps=50,
+    )  # fmt: skip
+    result = finish(Architecture(1, (("square", "sin"), ("add",))), X, 1.3 * X[:, 0] ** 2, seeds=[0, 1, 2], config=config).result
+    assert result.hard_loss.min() < 0.05
+    assert np.isfinite(result.loss).all()
+
+
+def test_overflowing_instances_do_not_poison_the_run():
+    X, y = data()
+    architecture = Architecture(2, (("pow6", "id"), ("pow6", "mul", "id"), ("mul", "sum")))
+    result = finish(architecture, X * 1e6, y, seeds=[0, 1], config=TwoStageConfig(**SMALL))
+    state = result.state.arrays
+    assert np.isfinite(state.logits).all() and np.isfinite(state.weights).all()
+    assert not np.isnan(state.elites.losses).any()
+
+
+def test_presets_hold_the_numbers_of_text_and_code():
+    paper, released = TwoStageConfig.paper(), TwoStageConfig.released()
+    assert (paper.stage1_rounds, paper.stage1_steps, paper.stage2_steps) == (3, 2000, 48_000)
+    assert (paper.samples_per_step, paper.offline_batch, paper.capacity) == (40, 40, 400)
+    assert (paper.resample_fraction, paper.temperature, paper.logits_rate) == (0.2, 2 / 3, 1e-3)
+    assert released.total_steps == 6 * 8000 + 50_000
+    assert (released.resample_fraction, released.gradient_clip, released.offline_rate) == (1.0, 1.0, 3e-4)
+    assert TwoStageConfig(use_stage1=False).segments == (48_000,)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"architecture": [["sin", "sinus"]]}, "layer 1.*unknown operator 'sinus'"),
+        ({"architecture": []}, "at least one layer"),
+        ({"architecture": [["sum"]], "y": np.zeros((12, 0))}, "at least one column"),
+        ({"X": np.where(np.arange(24).reshape(12, 2) == 5, np.nan, 1.0)}, "X must be finite, got nan in row 2, column 1"),
+        ({"y": np.arange(11.0)}, "one row for each of the 12 rows"),
+        ({"y": np.full(12, 3.0)}, "y is constant"),
+        ({"X": np.ones((1, 2)), "y": np.ones(1)}, "at least 2 rows, got 1"),
+        ({"X": np.ones(12)}, "X must have shape"),
+        ({"X": data()[0] * 1e300}, "must fit into float32"),
+        ({"seeds": []}, "seeds must be one or more"),
+        ({"seeds": [-1]}, "seeds must be one or more"),
+        ({"dtype": "float16"}, "dtype must be"),
+        ({"seeds": [1, 2], "config": [TwoStageConfig()]}, "one per seed"),
+        ({"seeds": [1, 2], "config": [TwoStageConfig(), TwoStageConfig(capacity=3)]}, "capacity must be the same"),
+    ],
+)
+def test_bad_input_is_refused_before_any_compilation(change, message):
+    X, y = data()
+    arguments = {"architecture": TINY, "X": X, "y": y[:, 0], "seeds": [0], "config": TwoStageConfig(**SMALL)} | change
+    before = two_stage.COMPILATIONS[0]
+    with pytest.raises(ValueError, match=message):
+        run(arguments.pop("architecture"), arguments.pop("X"), arguments.pop("y"), **arguments)
+    assert two_stage.COMPILATIONS[0] == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("temperature", 0.0), ("resample_fraction", 1.5), ("capacity", 0), ("offline_rule", "other"), ("stage1_rounds", -1),
+     ("logits_rate", -1e-3), ("gradient_clip", 0.0), ("adam_decay", 1.0), ("samples_per_step", 2.5)],
+)  # fmt: skip
+def test_bad_numbers_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=name):
+        TwoStageConfig(**{name: value})
+
+
+def test_a_state_of_another_run_is_refused():
+    X, y = data()
+    state = small_run((5,)).state
+    with pytest.raises(ValueError, match="another run"):
+        run(TINY, X, y, seeds=[5], config=TwoStageConfig(**{**SMALL, "capacity": 9}), state=state)
+    with pytest.raises(ValueError, match="seeds"):
+        run(TINY, X, y, seeds=[4], config=TwoStageConfig(**SMALL), state=state)
+    with pytest.raises(ValueError, match="leaf_00"):
+        RunState.from_arrays({})
