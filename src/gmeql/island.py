@@ -35,6 +35,8 @@ class IslandConfig:
     power_law_exponent: float = 1.0  # T: 1/rank; the paper's 1.5 crowds the front ranks
     resample_fraction: float = 0.2  # P
     mean_changes: float = 1.0
+    complexity_classes: float = 0.5
+    parsimony: float = 0.0
     fresh_share: float = 0.1  # T
     cross_share: float = 0.3  # T
     inherit_share: float = 0.5  # T: half the candidates inherit their constants
@@ -134,6 +136,7 @@ class Island:
     age: int = 0
     best: float = math.inf
     last_gain: int = 0
+    exhausted: bool = False
     wiring: Wiring = field(init=False, repr=False)
     inputs: np.ndarray = field(init=False, repr=False)
 
@@ -198,16 +201,36 @@ class Island:
             config.candidates_per_step, self.random_state, *self.wiring.arrays(), self.architecture.n_inputs,
             self.architecture.n_variables, self.positive, self.architecture.n_weights, config.with_offset,
             config.max_nesting, np.cumsum(self.probabilities, axis=1), self.repository.items["choices"],
-            self.repository.items["constants"], power_law(config.capacity, config.power_law_exponent), n_elites,
+            self.repository.items["constants"], self.draw_weights(), n_elites,
             config.resample_fraction, config.mean_changes, config.fresh_share, config.cross_share, config.inherit_share, config.jitter,
             config.max_tries, max_complexity, np.uint64(salt), table, counts, batch.choices, batch.programs,
             batch.lengths, batch.n_constants, batch.weight_ids, batch.constants, batch.hashes, batch.complexities,
         )  # fmt: skip
         return batch.take(slice(0, drawn))
 
-    def absorb(self, batch: Batch) -> None:
+    def draw_weights(self) -> np.ndarray:
+        """Cumulative weights by which elites are drawn: a power law of the rank among those of like complexity.
+
+        Ranking within classes of complexity keeps short formulas, of which long ones are made, in play.
+        """
+        if not self.config.complexity_classes:
+            return power_law(self.config.capacity, self.config.power_law_exponent)
+        n = int(size(self.repository))
+        classes = self.repository.items["complexity"][:n] // 2
+        order = np.argsort(classes, kind="stable")
+        ordered = classes[order]
+        firsts = np.searchsorted(ordered, ordered)
+        ranks = np.empty(n, np.int64)
+        ranks[order] = np.arange(n) - firsts + 1
+        share = self.config.complexity_classes
+        weights = share * ranks ** -self.config.power_law_exponent / max(len(np.unique(classes)), 1)
+        weights += (1 - share) * np.arange(1, n + 1) ** -self.config.power_law_exponent / math.log(n + 2)
+        return np.concatenate([np.cumsum(weights), np.zeros(self.config.capacity - n)])
+
+    def absorb(self, batch: Batch, exhausted: bool = False) -> None:
         """Keep the best candidates and learn the structure parameters from the elites."""
         self.age += 1
+        self.exhausted = exhausted
         if len(batch.losses):
             good = np.flatnonzero(batch.losses < self.worst)
             by_weight = np.full((len(good), self.architecture.n_weights + 2), np.nan)
@@ -249,7 +272,7 @@ class Island:
 
     @property
     def finished(self) -> bool:
-        return self.age >= self.config.life or self.age - self.last_gain >= self.config.patience
+        return self.exhausted or self.age >= self.config.life or self.age - self.last_gain >= self.config.patience
 
     def program_of(self, e: int) -> tuple[np.ndarray, int, np.ndarray]:
         """Program, its length and the fitted constants of elite ``e``."""
@@ -273,6 +296,7 @@ class Island:
             "age": int(self.age),
             "best": float(self.best) if math.isfinite(self.best) else None,
             "last_gain": int(self.last_gain),
+            "exhausted": bool(self.exhausted),
             "columns": self.columns,
             "random_state": self.random_state,
             "probabilities": self.probabilities,
@@ -300,6 +324,7 @@ class Island:
             age=int(data["age"]),
             best=math.inf if data["best"] is None else float(data["best"]),
             last_gain=int(data["last_gain"]),
+            exhausted=bool(data["exhausted"]),
         )
         island.architecture.validate_choices(island.repository.items["choices"])
         return island

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from gmeql.constants import fit
-from gmeql.expression import Call, Constant, Expression, Node, Variable, build, fold, is_plain_exponent, tree_complexity
+from gmeql.expression import Call, Constant, Expression, Node, Variable, build, fold, is_plain_exponent, leaves, tree_complexity
 from gmeql.programs import ProgramTooLong, from_expression, input_slots, replace_constants
 from gmeql.simplify import simplify
 
@@ -236,6 +236,11 @@ _FRACTIONS = sorted({p / q for q in (1, 2, 3, 4, 5, 6, 8) for p in range(1, 33)}
 def _is_recognised(value: float) -> bool:
     """Whether a constant is a number people write down: a few digits, a small fraction, a small multiple of pi."""
     return any(value == candidate for candidate in recognised(value))
+
+
+def all_recognised(root: Node) -> bool:
+    """Whether every constant of a formula is a number people write down."""
+    return all(_is_recognised(leaf.value) for leaf in leaves(root) if isinstance(leaf, Constant))
 
 
 @lru_cache(maxsize=4096)

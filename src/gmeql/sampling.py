@@ -493,11 +493,13 @@ def draw_candidates(
         if length == INVALID or complexity > max_complexity:
             continue
         key = key ^ salt
-        if _count_tries(table, counts, key, 0) >= (max_tries if nonlinear else 1) * (8 if has_power else 1):
+        tries = _count_tries(table, counts, key, 0)
+        if tries >= (max_tries if nonlinear else 1) * (8 if has_power else 1):
             continue
         _count_tries(table, counts, key, 1)
-        inherits = parent >= 0 and _uniform(state) < inherit_share
-        jittered = _uniform(state) < 0.5
+        # The first two starts are the plain ones, natural and inherited in either order; later ones are jittered.
+        inherits = parent >= 0 and (_uniform(state) < inherit_share) == (tries % 2 == 0)
+        jittered = tries >= 2
         for p in range(count):
             value = fresh[p]
             if value == 0.0 and weight_ids[drawn, p] < n_weights and not inherits:

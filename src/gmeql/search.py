@@ -26,7 +26,7 @@ import numpy as np
 from gmeql.architecture import Architecture, as_architecture
 from gmeql.expression import Constant, Expression, Node, Variable, build, transform
 from gmeql.island import Batch, Island, IslandConfig
-from gmeql.polish import Rows, Scored, clean, description_length, polish, refit
+from gmeql.polish import Rows, Scored, all_recognised, clean, description_length, polish, refit
 from gmeql.programs import input_slots, to_node
 from gmeql.repository import size
 from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
@@ -48,6 +48,9 @@ class SearchConfig:
     n_jobs: int | None = None
     device: str = "auto"
     islands: int = 4  # in flight together
+    islands_per_generation: int = 14
+    rungs: tuple[int, ...] = (5, 12, 26, 60)  # ages at which the worse half of a generation is closed
+    polished_per_rung: int = 3
     search_rows: int = 256  # rows that candidates are fitted on; grows while nothing exact is found
     max_search_rows: int = 2048
     screen_rows: int = 64  # rows that a candidate must first do well on
@@ -161,6 +164,7 @@ class Search:
         self.candidates = 0
         self.elapsed = 0.0
         self.opened = 0
+        self.rung = 0
         self.last_gain = 0
         self.reason = ""
         self.members: dict[int, Scored] = {}
@@ -220,34 +224,61 @@ class Search:
             yield self.progress()
 
     def _round(self, started: float) -> None:
-        while len(self.islands) < self.config.islands:
-            self.islands.append(self._open_island())
-        batches = [self._draw(island) for island in self.islands]
-        self._fit(batches)
-        for place, (island, batch) in enumerate(zip(self.islands, batches, strict=True)):
+        """One step of the islands that are furthest behind; at the end of a rung the better half goes on."""
+        if not self.islands:
+            self._open_generation()
+        goal = self.config.rungs[self.rung]
+        waiting = [island for island in self.islands if island.age < goal and not island.finished]
+        active = waiting[: self.config.islands]
+        batches = [self._draw(island) for island in active]
+        self._fit(active, batches)
+        for island, batch in zip(active, batches, strict=True):
             self.candidates += len(batch.losses)
             self._finish_best(island, batch)
             before = island.best
-            island.absorb(batch)
-            if self._is_out_of_time(started):
-                break
-            if self._deserves_polish(island, before):
+            island.absorb(batch, exhausted=len(batch.losses) < self.config.island.candidates_per_step // 4)
+            if self._is_exact(island) and island.best < 0.5 * before and not self._is_out_of_time(started):
                 self._polish_island(island, 1)
-            if island.finished or len(batch.losses) == 0:
-                self._close_island(island)
-                self.islands[place] = self._open_island()
+        if len(waiting) <= len(active) and not self._is_out_of_time(started):
+            if all(island.age >= goal or island.finished for island in self.islands):
+                self._end_rung()
+
+    def _end_rung(self) -> None:
+        """Close the worse half; polish what the better half has. After the last rung a new generation opens."""
+        ranked = sorted(self.islands, key=lambda island: (island.best, island.number))
+        going_on = [island for island in ranked[: (len(ranked) + 1) // 2] if not island.finished]
+        for island in ranked:
+            gained = self._polish_island(island, 1) if island in ranked[: self.config.polished_per_rung] else 0.0
+            self.arms[island.arm].gained += gained
+        self.rung += 1
+        self.islands = going_on if self.rung < len(self.config.rungs) and len(ranked) > 1 else []
+        if not self.islands:
+            self._grow_rows()
+
+    def _open_generation(self) -> None:
+        self.rung = 0
+        self.islands = [self._open_island() for _ in range(self.config.islands_per_generation)]
+
+    def _grow_rows(self) -> None:
+        """Nothing exact in a whole generation: let the next one see more rows."""
+        if self.search_rows < min(len(self.y), self.config.max_search_rows):
+            self.search_rows = min(2 * self.search_rows, len(self.y), self.config.max_search_rows)
+            self._prepare_rows()
+
+    def _is_exact(self, island: Island) -> bool:
+        return island.best < (1e-7 * self._polish_rows.spread / self._scale) ** 2
 
     def _draw(self, island: Island) -> Batch:
         salt = island.number * 2 if island.transform == "given" else _salt(island.transform)
         return island.draw(self.table, self.counts, self.config.max_complexity, salt)
 
-    def _fit(self, batches: list[Batch]) -> None:
+    def _fit(self, islands: list[Island], batches: list[Batch]) -> None:
         """Fit the candidates of all islands; chunks of all of them share the threads."""
         from gmeql.constants.cpu import fit_batches
 
         config = self.config.island
         jobs = []
-        for island, batch in zip(self.islands, batches, strict=True):
+        for island, batch in zip(islands, batches, strict=True):
             target, weights = self._readings[island.transform]
             jobs.append((batch, island.inputs, target, weights, island.worst))
         fit_batches(
@@ -288,9 +319,10 @@ class Search:
                 )
             if architecture is not None:
                 break
-            self.arms[arm].prior = 0.0
+            self.opened += 1
         else:
             raise ValueError("no architecture can be made of these functions; allow at least one of add, mul, div, sum")
+        self.arms[arm].tried += 1.0
         state = np.array([self.rng.integers(1, 2**63, dtype=np.int64)], np.uint64)
         return self._furnish(
             Island(architecture=architecture, transform=self.arms[arm].transform, config=self.config.island,
@@ -307,14 +339,17 @@ class Search:
         return island
 
     def _choose_arm(self) -> int:
+        """Families take turns, readings are drawn in proportion to what their islands gave so far."""
         families = list(dict.fromkeys(arm.family for arm in self.arms))
-        if self.opened <= len(families):
-            wanted = families[self.opened - 1]
-            return next(i for i, arm in enumerate(self.arms) if arm.family == wanted)
-        weights = np.array([arm.weight for arm in self.arms])
+        wanted = families[(self.opened - 1) % len(families)]
+        mine = [i for i, arm in enumerate(self.arms) if arm.family == wanted]
+        if self.opened <= 2:
+            return mine[0]
+        weights = np.array([self.arms[i].weight * (self.arms[i].transform in self._readings) for i in mine])
         if not weights.sum() > 0:
-            raise ValueError("no architecture can be made of these functions; allow at least one of add, mul, div, sum")
-        return int(self.rng.choice(len(self.arms), p=weights / weights.sum()))
+            self.opened += 1
+            return self._choose_arm()
+        return mine[int(self.rng.choice(len(mine), p=weights / weights.sum()))]
 
     def _choose_columns(self) -> np.ndarray:
         """All columns, or for a wide table those that look relevant and a random rest."""
@@ -325,25 +360,6 @@ class Search:
         leading = np.argsort(-self._relevance, kind="stable")[:half]
         rest = np.setdiff1d(np.arange(n), leading)
         return np.sort(np.concatenate([leading, self.rng.choice(rest, self.config.max_columns - half, replace=False)]))
-
-    def _close_island(self, island: Island) -> None:
-        arm = self.arms[island.arm]
-        arm.tried += 1.0
-        arm.gained += self._polish_island(island, 3)
-        exact = self._best_scored().loss <= 100 * self._polish_rows.floor
-        if not exact and self.opened % 12 == 0 and self.search_rows < min(len(self.y), self.config.max_search_rows):
-            self.search_rows = min(2 * self.search_rows, len(self.y), self.config.max_search_rows)
-            self._prepare_rows()
-            for other in self.islands:
-                self._furnish(other)
-
-    def _deserves_polish(self, island: Island, before: float) -> bool:
-        """Polishing costs as much as a round: at a few ages, and at once when the fit becomes exact."""
-        best = float(island.repository.losses[0])
-        spread = self._polish_rows.spread / self._scale
-        if best < (1e-7 * spread) ** 2 and best < 0.5 * before:
-            return True
-        return island.age in (1, 4, 12, 30) and best < before
 
     def _polish_island(self, island: Island, n: int) -> float:
         """Offer an island's promising formulas to the front. Returns 1 when the best of all improved, else 0."""
@@ -393,6 +409,7 @@ class Search:
             simpler = [m for c, m in self.members.items() if c <= scored.complexity]
             if any(m.loss <= scored.loss for m in simpler):
                 continue
+            scored = self._tidied(scored)
             self.members[scored.complexity] = scored
             self.members = {
                 c: m for c, m in sorted(self.members.items())
@@ -404,6 +421,14 @@ class Search:
             self.last_gain = self.candidates
             return 1.0
         return 0.0
+
+    def _tidied(self, scored: Scored) -> Scored:
+        """The same formula in normal form, where that is no longer."""
+        root = clean(scored.root, self._polish_rows)
+        if root is None or root == scored.root:
+            return scored
+        tidy = Scored(root, scored.loss, description_length(root, scored.loss, self._polish_rows))
+        return tidy if tidy.complexity <= scored.complexity else scored
 
     def _best_scored(self) -> Scored:
         return min(self.members.values(), key=lambda m: m.length)
@@ -432,8 +457,8 @@ class Search:
         config = self.config
         best = self._best_scored()
         if best.loss <= 100 * self._polish_rows.floor and len(self.y) > 2:
-            # a long exact formula may have a shorter twin: look on for as long as it took to find it
-            if best.complexity <= 30 or self.candidates >= 2 * max(self.last_gain, 20_000):
+            # unless its constants are numbers people write, a long exact formula may have a shorter twin: look on
+            if best.complexity <= 20 or all_recognised(best.root) or self.candidates >= 2 * max(self.last_gain, 10_000):
                 return "exact"
         if config.max_candidates is not None and self.candidates >= config.max_candidates:
             return "max_candidates"
@@ -473,6 +498,7 @@ class Search:
             "candidates": int(self.candidates),
             "elapsed": float(self.elapsed),
             "opened": int(self.opened),
+            "rung": int(self.rung),
             "last_gain": int(self.last_gain),
             "search_rows": int(self.search_rows),
             "reason": self.reason,
@@ -503,7 +529,7 @@ class Search:
         search.search_rows = int(state["search_rows"])
         search._prepare_rows()
         search.rng.bit_generator.state = _full_rng(state["rng"])
-        for name in ("candidates", "opened", "last_gain"):
+        for name in ("candidates", "opened", "rung", "last_gain"):
             setattr(search, name, int(state[name]))
         search.elapsed = float(state["elapsed"])
         table = state["table"]
@@ -555,6 +581,7 @@ def _config_to_dict(config: SearchConfig) -> dict[str, Any]:
 def _config_from_dict(data: dict[str, Any]) -> SearchConfig:
     data = dict(data)
     data["island"] = IslandConfig(**data["island"])
+    data["rungs"] = tuple(data["rungs"])
     data["functions"] = None if data["functions"] is None else tuple(data["functions"])
     if isinstance(data["architecture"], dict):
         data["architecture"] = Architecture.from_dict(data["architecture"])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gmeql.architecture import Architecture
+from gmeql.architecture import PRESETS, Architecture
 from gmeql.operators import get_operator
 
 DEFAULT_FUNCTIONS = (
@@ -47,14 +47,24 @@ class FunctionSet:
 Family = Callable[[np.random.Generator, int, FunctionSet], "tuple[tuple[tuple[str, ...], ...], bool] | None"]
 
 
+def _general(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  # type: ignore[no-untyped-def]
+    """The layers that hold all eight formulas of the paper's Table 1, as far as the functions are allowed."""
+    allowed = {"id", *functions.binary, *functions.unary, *functions.dense}
+    layers = [tuple(name for name in layer if name in allowed) for layer in PRESETS["general"]]
+    return tuple(layer or ("id",) for layer in layers), False
+
+
 def _sums(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  # type: ignore[no-untyped-def]
     """Σ over simple terms of single variables: polynomials, sums of waves."""
     if "sum" not in functions.dense:
         return None
-    pool = functions.powers if rng.random() < 0.5 else functions.unary
-    terms = ["id"] * min(n_variables, 3) + functions.some(rng, pool or functions.unary, 3, 6)
-    if rng.random() < 0.4:
-        terms += functions.some(rng, [n for n in ("mul",) if n in functions.binary], 1, 2)
+    terms = ["id"] * min(n_variables, 3)
+    if rng.random() < 0.5:
+        terms += [name for name in functions.powers if name not in ("sqrt", "inv")]
+        terms += functions.some(rng, functions.powers, 0, 3)
+    else:
+        terms += functions.some(rng, functions.unary, 3, 6)
+    terms += functions.some(rng, [n for n in ("mul",) if n in functions.binary], 0, 2)
     return (tuple(terms), ("sum", "sum"), ("id",)), False
 
 
@@ -96,6 +106,7 @@ def _deep(depth: int) -> Family:
 
 
 FAMILIES: dict[str, Family] = {
+    "general": _general,
     "sums": _sums,
     "deep1": _deep(1),
     "ratios": _ratios,
