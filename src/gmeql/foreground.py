@@ -63,7 +63,7 @@ def run_interruptibly(
             if not told and not latest and time.monotonic() - started > PATIENCE_SECONDS:
                 told = True
                 print(
-                    "getting ready: the first fit after an installation compiles its kernels",
+                    "getting ready (the first fit after an installation compiles its kernels)",
                     file=sys.stderr,
                     flush=True,
                 )

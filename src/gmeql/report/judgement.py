@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7
 SURE_NATS = math.log(1000.0)  # a thousand to one
 UNSURE_NATS = math.log(10.0)  # less than ten to one is no preference
+SAME = 0.25  # of the typical error: formulas that differ by less say the same
 FEW_ROWS_PER_CONSTANT = 5
 PATTERN_Z = 3.0  # lag-one correlation of the residuals, in its standard errors, that counts as a pattern
 
@@ -80,13 +81,16 @@ def judge(front: Front, index: int, training: Training) -> list[str]:
             f"It explains {percent(found.r2)} of the variance of {rows}; "
             f"typical error {found.rmse:.3g}, largest {found.largest_error:.3g}."
         ]
-    sentences += _preference(front, index, exact)
+    sentences += _preference(front, index, training, predicted, exact)
     sentences += _cautions(front, index, training, predicted, exact)
     return sentences
 
 
-def _preference(front: Front, index: int, exact: bool) -> list[str]:
-    """How the data weigh it against the rest of the front, by description length (see `Front.select`)."""
+def _preference(front: Front, index: int, training: Training, predicted: np.ndarray, exact: bool) -> list[str]:
+    """How the data weigh it against the rest of the front, by description length (see `Front.select`).
+
+    Formulas that say the same to within a part of the error, such as x**2.0003 beside x**2, are no rivals.
+    """
     if len(front) == 1:
         return ["No other formula was found to compare it with."]
     if exact:
@@ -96,7 +100,13 @@ def _preference(front: Front, index: int, exact: bool) -> list[str]:
         factor = simpler[-1].loss / max(front[index].loss, 1e-300)
         return [f"The next simpler formula is {_times(factor)} worse."] if factor > 10 else []
     own = front.description_length(front[index])
-    rivals = {m.index: front.description_length(m) for m in front if m.index != index}
+    rivals = {
+        m.index: front.description_length(m)
+        for m in front
+        if m.index != index and _differs(m.expression(training.X), predicted, front[index].loss)
+    }
+    if not rivals:
+        return []
     rival = min(rivals, key=lambda k: rivals[k])
     gain = rivals[rival] - own
     if not math.isfinite(gain):
@@ -106,6 +116,12 @@ def _preference(front: Front, index: int, exact: bool) -> list[str]:
     if gain > -UNSURE_NATS:
         return [f"Not sure: formula {rival} of the front, {front[rival]}, is about as likely."]
     return [f"The data prefer formula {rival} of the front {_odds(-gain)} to one over it."]
+
+
+def _differs(one: np.ndarray, other: np.ndarray, loss: float) -> bool:
+    with np.errstate(all="ignore"):
+        distance = float(np.sqrt(np.mean((one - other) ** 2)))
+    return not distance < SAME * loss
 
 
 def _cautions(front: Front, index: int, training: Training, predicted: np.ndarray, exact: bool) -> list[str]:
