@@ -333,6 +333,18 @@ def check_sympy(expression: Expression) -> None:
     assert_agrees(expression, values, X)
 
 
+def test_sympy_computes_protected_readings_inside_others() -> None:
+    def guarded(operator: str, *args: Node | float) -> Node:
+        return call(operator, *args, protected=True)
+
+    inner = guarded("add", x3, guarded("div", x1, x2))
+    root = guarded("add", guarded("mul", 1.1, guarded("pow6", x1)), guarded("div", guarded("square", x2), inner))
+    expression = Expression(root, NAMES)
+    check_sympy(expression)  # spelled out, the conditions of the outer quotient are more than lambdify can print
+    at = {"x1": 2.0, "x2": 3.0, "x3": 0.5}
+    np.testing.assert_allclose(float(expression.sympy().evalf(subs=at)), expression([list(at.values())])[0], rtol=1e-12)
+
+
 def test_sympy_objects() -> None:
     import sympy
 
