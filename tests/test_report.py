@@ -12,7 +12,7 @@ import pytest
 from gmeql import report, tables
 from gmeql.expression import Call, Constant, Expression, Variable
 from gmeql.front import Front, FrontMember
-from gmeql.report import content
+from gmeql.report import content, network
 from gmeql.report.judgement import figures, has_pattern, judge, percent
 
 HOSTILE = '</script><img src=x onerror="alert(1)">&\'"{{7*7}}`'
@@ -128,7 +128,7 @@ def test_every_formula_has_its_panels():
     for member, record in zip(front, payload["members"], strict=True):
         np.testing.assert_allclose(record["predicted"], member.expression(data.X), rtol=1e-5, atol=1e-9)
         assert set(record["exports"]) == set(content.EXPORTS)
-    assert page.count("<math") >= len(front) and page.count('class="drawing"') == len(front)
+    assert page.count("<math") >= len(front) and page.count('class="drawing" data-member=') == len(front)
     curve = payload["members"][-1]["responses"][0]
     expected = front[-1].expression(np.array(curve["x"])[:, None])
     np.testing.assert_allclose(curve["y"], expected, rtol=1e-4, atol=1e-4)
@@ -164,6 +164,32 @@ def test_undefined_values_become_null():
         and "not defined on some" in page
         and "NaN" not in parsed(page).scripts[0]
     )
+
+
+def test_the_network_holds_every_formula_and_its_wiring():
+    data = training(HOSTILE)
+    front = front_for(data)
+    net = network.Net()
+    for number, member in enumerate(front):
+        network.add(net, number, member.expression)
+    best = len(front) - 1
+    used = {(a, b): labels[best] for (a, b), labels in net.wires.items() if best in labels}
+    column, sine, times, plus = (0, "column 0", 0), (1, "sin", 0), (2, "mul", 0), (3, "add", 0)
+    assert used == {(column, sine): "", (sine, times): "3", (times, plus): "", (network.ONE, plus): "2"}
+    assert net.users[network.ONE] == set(range(len(front))) and best in net.users[column]
+    drawing = network.draw({i: member.expression for i, member in enumerate(front)}, data.target)
+    tags = parsed(drawing)
+    assert {tag for tag, _ in tags.found} == {"svg", "path", "g", "title", "rect", "text"}
+    numbers = {int(n) for _, attributes in tags.found for n in (attributes.get("data-users") or "").split()}
+    assert numbers == set(range(len(front)))
+
+
+def test_a_network_of_too_many_nodes_leaves_out_the_longest():
+    x = Variable(0)
+    shifted = (Call("sin", (Call("add", (x, Constant(float(k)))),)) for k in range(network.MAX_NODES))
+    long = Call("add", tuple(shifted))
+    drawing = network.draw({0: Expression(Call("sin", (x,)), ("x",)), 1: Expression(long, ("x",))}, "y")
+    assert 'data-users="0"' in drawing and 'data-users="1"' not in drawing
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "\u2028", "&amp;", "<script"])

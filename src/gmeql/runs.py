@@ -393,6 +393,8 @@ def execute(
             model = _fit(run, searched, settings, steering, watch)
         except Exception as error:
             run.update(state="failed", reason=f"{type(error).__name__}: {error}"[:500])
+            if isinstance(error, ValueError) and last and not any(np.isfinite(m.loss) for m in last[0].front):
+                return Outcome(None, "failed", "no formula was found")
             raise
     if steering.active or run.description().get("continues"):
         model = _steered_model(run, model, training, settings, steering)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.report.judgement import figures, judge
+from gmeql.report.network import draw as draw_network
 
 if TYPE_CHECKING:
     from gmeql.expression import Expression
@@ -127,7 +128,7 @@ def assemble(
         "target_mathml": Markup(name_mathml(training.target)),
         "sampled": f" {len(rows):,} of {len(training.y):,} rows are drawn." if len(rows) < len(training.y) else "",
         "search_line": search_line(history, settings),
-        "drawing_line": "Operators are the function nodes that were chosen and wired; numbers are fitted constants.",
+        "network": Markup(draw_network({i: front[k].expression for i, k in enumerate(members)}, training.target)),
         "source": training.source,
         "columns": names if len(names) < 2000 else _listing(training.names),
         "rows": f"{len(training.y):,}",

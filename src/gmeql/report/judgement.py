@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from gmeql.front import Front
+    from gmeql.front import Front, FrontMember
     from gmeql.tables import Training
 
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7
@@ -97,8 +97,7 @@ def _preference(front: Front, index: int, training: Training, predicted: np.ndar
         simpler = [m for m in front if m.index < index]
         if not simpler:
             return []
-        factor = simpler[-1].loss / max(front[index].loss, 1e-300)
-        return [f"The next simpler formula is {_times(factor)} worse."] if factor > 10 else []
+        return [f"The next simpler formula, {_short(simpler[-1])}, has a typical error of {simpler[-1].loss:.3g}."]
     own = front.description_length(front[index])
     rivals = {
         m.index: front.description_length(m)
@@ -114,7 +113,7 @@ def _preference(front: Front, index: int, training: Training, predicted: np.ndar
     if gain >= SURE_NATS:
         return [f"The data prefer it {_odds(gain)} to one over the next best formula of the front."]
     if gain > -UNSURE_NATS:
-        return [f"Not sure: formula {rival} of the front, {front[rival]}, is about as likely."]
+        return [f"Not sure: formula {rival} of the front, {_short(front[rival])}, is about as likely."]
     return [f"The data prefer formula {rival} of the front {_odds(-gain)} to one over it."]
 
 
@@ -155,5 +154,6 @@ def _odds(nats: float) -> str:
     return "more than a million" if power > 6 else f"{round(10**power, -int(power)):,.0f}"
 
 
-def _times(factor: float) -> str:
-    return f"{factor:,.0f} times" if factor < 1e6 else f"10^{math.log10(factor):.0f} times"
+def _short(member: FrontMember, limit: int = 80) -> str:
+    text = str(member)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

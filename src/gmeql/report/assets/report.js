@@ -8,6 +8,11 @@
     for (const node of document.querySelectorAll("[data-member]")) node.hidden = Number(node.dataset.member) !== current;
     for (const row of document.querySelectorAll("tr.pick")) row.setAttribute("aria-selected", String(Number(row.dataset.pick) === current));
   };
+  const wiring = () => {
+    for (const node of document.querySelectorAll("#network [data-users]")) node.classList.toggle("lit", node.dataset.users.split(" ").includes(String(current)));
+    const net = document.querySelector("#network svg"); for (const wire of net.querySelectorAll(".wire.lit")) wire.parentNode.append(wire); /* lit wires over the others, */
+    for (const part of net.querySelectorAll(".unit, .weight.lit")) part.parentNode.append(part); /* nodes over the wires */
+  };
   const exportsOf = () => {
     const member = members[current], holder = at("copies"), codes = at("codes");
     holder.replaceChildren(); codes.replaceChildren();
@@ -32,7 +37,7 @@
     at("no-responses").hidden = member.responses.length > 0;
   };
   function select(index, focus) {
-    current = index; perMember(); exportsOf(); plots(focus ? index : undefined);
+    current = index; perMember(); wiring(); exportsOf(); plots(focus ? index : undefined);
     at("announce").textContent = "Showing " + members[index].text;
     try { history.replaceState(null, "", "#formula-" + index); } catch (error) { /* a page opened from a file may refuse */ }
   }
@@ -51,5 +56,5 @@
   if (window.self !== window.top) document.querySelector("header.top").hidden = true; /* the page around it has one */
   const wanted = /^#formula-(\d+)$/.exec(location.hash);
   if (wanted && members[Number(wanted[1])]) current = Number(wanted[1]);
-  perMember(); exportsOf(); plots();
+  perMember(); wiring(); exportsOf(); plots();
 })();
