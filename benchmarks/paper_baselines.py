@@ -134,11 +134,11 @@ def main() -> int:
     gmeql = missing("gmeql", options.seeds)
     if options.skip_standard:
         gmeql = [cell for cell in gmeql if cell.noise or cell.setting != "standard"]
-    for batch in batches([cell for cell in gmeql if not late(cell)], 200):
+    for batch in batches([cell for cell in gmeql if not late(cell)], {"gmeql": 200}):
         attempt(batch, left() - reserve)
     if cells := missing("dsr", options.seeds):
         attempt(cells, left() - reserve)
-    for batch in batches([cell for cell in gmeql if late(cell)], 200):
+    for batch in batches([cell for cell in gmeql if late(cell)], {"gmeql": 200}):
         attempt(batch, left() - reserve)
     while evolutions and left() > 5:
         time.sleep(1)

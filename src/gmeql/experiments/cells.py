@@ -134,14 +134,14 @@ def test_table(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
 test_table.__test__ = False  # type: ignore[attr-defined]  # not a test, whatever pytest thinks of its name
 
 
-def batches(cells: Iterable[Cell], largest: int) -> list[list[Cell]]:
-    """Cells that can train side by side, at most ``largest`` together; GP and fitted runs stand alone."""
+def batches(cells: Iterable[Cell], largest: dict[str, int]) -> list[list[Cell]]:
+    """Cells that can train side by side, at most ``largest[method]`` together; GP and fitted runs stand alone."""
     groups: dict[Any, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(_kind(cell), []).append(cell)
     found = []
     for kind, members in groups.items():
-        size = 1 if kind[0] in ("gp", "fitted") else largest
+        size = largest.get(kind[0], 1)
         found += [members[i : i + size] for i in range(0, len(members), size)]
     return found
 

@@ -45,7 +45,7 @@ class BudgetPlan:
 BUDGETS = {
     "smoke": BudgetPlan(
         name="smoke", seeds=2, gp_seeds=2, gmeql_rounds=1, gmeql_stage1=200, gmeql_stage2=800, eql_steps=1100,
-        dsr_samples=4_000, gp_population=200, gp_generations=10, fitted_candidates=4_000, fitted_seconds=4.0,
+        dsr_samples=3_000, gp_population=200, gp_generations=10, fitted_candidates=4_000, fitted_seconds=4.0,
         noise_problems=("b2",),
         note="smoke budget: 2 seeds and about one percent of the paper's steps; it shows that everything runs, "
              "not who is better",

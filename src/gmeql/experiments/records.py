@@ -101,10 +101,15 @@ def judge_expression(expression: Expression, cell: Cell, X: np.ndarray, y: np.nd
     """Decide ``SOLVED_RULE`` for an expression: refit, cut what carries nothing, compare with the truth."""
     problem = paper_problem(cell.problem)
     if len(expression.constants) > MAX_JUDGED_CONSTANTS:
-        return Verdict(False, f"{len(expression.constants)} constants"), expression
-    candidates = [expression, *_cleaned(expression, X, y)]
+        return _unsolved(f"{len(expression.constants)} constants", expression, cell), expression
+    if expression.is_protected:
+        with np.errstate(all="ignore"):
+            same = np.allclose(expression.natural()(X), expression(X), rtol=1e-9, atol=1e-9)
+        if not same:
+            return _unsolved("a protected function acts outside its domain", expression, cell), expression
+        expression = expression.natural()
     first: tuple[Verdict, Expression] | None = None
-    for candidate in candidates:
+    for candidate in (expression, *_cleaned(expression, X, y)):
         verdict = judge(candidate, problem, noise_std=cell.noise)
         if verdict.solved:
             return verdict, candidate
@@ -114,15 +119,19 @@ def judge_expression(expression: Expression, cell: Cell, X: np.ndarray, y: np.nd
     return first
 
 
+def _unsolved(reason: str, expression: Expression, cell: Cell) -> Verdict:
+    """The verdict on an expression that cannot be the truth, with its error on the test rows."""
+    X, y = test_table(cell)
+    with np.errstate(all="ignore"):
+        error = (expression(X) - y) / float(np.std(y))
+        return Verdict(False, reason, float(np.max(np.abs(error))), float(np.sqrt(np.mean(error**2))))
+
+
 def _cleaned(expression: Expression, X: np.ndarray, y: np.ndarray) -> Iterator[Expression]:
-    """The expression refitted, and pruned: protected functions become plain where that changes nothing."""
+    """The expression refitted, and pruned."""
     from gmeql import polish
 
-    plain = expression.natural() if expression.is_protected else expression
-    with np.errstate(all="ignore"):
-        if not np.allclose(plain(X), expression(X), rtol=1e-9, atol=1e-9):
-            plain = expression
-    fitted = refit(plain, X, y)
+    fitted = refit(expression, X, y)
     yield fitted
     rows = polish.Rows.of(X, y, None, expression.names)
     found = polish.prune(fitted.root, rows)
