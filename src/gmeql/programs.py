@@ -189,7 +189,7 @@ def to_node(code: np.ndarray, length: int, constants: np.ndarray, n_variables: i
         elif op == POWER_WHOLE:
             node = build("pow", u, Constant(float(right)))
         elif op == _EXP and (powers := _log_terms(u)) is not None:
-            node = build("mul", *powers) if len(powers) > 1 else powers[0]
+            node = build("mul", *powers) if len(powers) > 1 else powers[0] if powers else Constant(1.0)
         else:
             operator = operator_of_opcode(op)
             node = build(operator.name, u, weighted(right, right_constant)) if operator.arity == 2 else build(

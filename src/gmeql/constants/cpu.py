@@ -128,7 +128,29 @@ def fit_batches(
     if n_threads == 1 or len(calls) < 2:
         for call in calls:
             fit_many(*call)
+    else:
+        pool = thread_pool(n_threads)
+        for future in [pool.submit(fit_many, *call) for call in calls]:
+            future.result()
+    for batch, inputs, target, weights, _ in jobs:
+        _fit_user_operators(batch, inputs, target, weights, max_steps, tolerance)
+
+
+def _fit_user_operators(
+    batch: Any, inputs: np.ndarray, target: np.ndarray, weights: np.ndarray, max_steps: int, tolerance: float
+) -> None:
+    """Candidates that hold an operator registered by the user, which the kernel does not know, take the slow path."""
+    unknown = np.flatnonzero((batch.programs[:, 0] >= USER_OPCODE).any(axis=1))
+    if not len(unknown):
         return
-    pool = thread_pool(n_threads)
-    for future in [pool.submit(fit_many, *call) for call in calls]:
-        future.result()
+    from gmeql.constants import reference
+
+    for b in unknown:
+        n = int(batch.n_constants[b])
+        code = batch.programs[b][:, : batch.lengths[b]]
+        program = Program(code=code, start=batch.constants[b, :n], n_free=n, leaves=tuple(range(n)))
+        fitted = reference.fit(
+            [program], None, inputs, target, weights, max_steps=max_steps, tolerance=tolerance
+        )
+        batch.constants[b, :n] = fitted.constants[0, :n]
+        batch.losses[b], batch.codes[b], batch.steps[b] = fitted.losses[0], fitted.codes[0], fitted.steps[0]
