@@ -12,6 +12,7 @@ from hypothesis import given
 from gmeql.architecture import Architecture, architecture_preset
 from gmeql.drawing import MAX_IDLE_INPUTS, MAX_TREE_NODES, draw_expression, draw_network
 from gmeql.expression import MAX_DEPTH, MAX_NODES, Expression, Node, Variable
+from gmeql.operators import register_operator, unregister_operator
 from random_trees import NAMES, call, expressions
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -43,6 +44,19 @@ def test_tree_has_a_node_per_node_and_a_line_per_argument(expression: Expression
 
 @given(expressions())
 def test_nodes_of_a_tree_do_not_overlap_and_lie_inside(expression: Expression) -> None:
+    check_places(expression)
+
+
+def test_wide_operator_names_do_not_overlap() -> None:
+    register_operator("a_long_operator", lambda xp, x: xp.sin(x), derivative=lambda xp, x: xp.cos(x))
+    try:
+        check_places(Expression(call("add", call("a_long_operator", x1), call("a_long_operator", x2), x3)))
+        check_places(Expression(call("add", call("sin", x1), call("a_long_operator", x2), call("sin", x1))))
+    finally:
+        unregister_operator("a_long_operator")
+
+
+def check_places(expression: Expression) -> None:
     svg = draw_expression(expression)
     left, top, width, height = map(float, (ElementTree.fromstring(svg).get("viewBox") or "").split())
     places = boxes(svg)

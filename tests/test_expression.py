@@ -532,3 +532,5 @@ def test_importing_expressions_loads_nothing_heavy() -> None:
 def test_hash_of_an_unpickled_tree_is_fresh(values: list[float]) -> None:
     root = call("add", x1, *values)
     assert hash(pickle.loads(pickle.dumps(root))) == hash(root)  # noqa: S301
+    guarded = call("sqrt", root, protected=True)
+    assert pickle.loads(pickle.dumps(guarded)) == guarded  # noqa: S301
