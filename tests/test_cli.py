@@ -15,6 +15,7 @@ import pytest
 from gmeql import cli, config
 from gmeql.config import ConfigError, FitSettings, resolve
 from gmeql.runs import Run, reproduce_command
+from test_tables import REFUSED
 
 DATA = Path(__file__).parent.parent / "data"
 LINE = "a,b,y\n" + "".join(f"{i},{i * i % 7},{2.5 * i + 3 * (i * i % 7)}\n" for i in range(1, 13))
@@ -229,6 +230,20 @@ def test_a_bad_cell_names_row_column_and_mend(tmp_path, capsys):
         f"gmeql: {path}, row 3, column 'a': 'x' is not a number; mend the cell, count such cells as missing with "
         "--text-as-missing, or leave the column out with --drop 'a'\n"
     )
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_every_malformed_table_ends_with_code_2_and_one_line(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data, target, words, row, column = REFUSED[case]
+    Path("table.csv").write_bytes(data)
+    gmeql("fit", "table.csv", "--target", target, expect=2)
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("gmeql: table.csv") and err.count("\n") == 1 and "\x1b" not in err
+    assert any(word in err for word in words.split("|"))
+    assert row is None or f"row {row}" in err
+    assert column is None or column in err
+    assert not Path("gmeql-runs").exists()
 
 
 def test_an_unexpected_failure_is_code_1_without_traceback(table, tmp_path, monkeypatch, capsys):

@@ -289,7 +289,7 @@ def _say_notes(training: Training, quiet: bool) -> None:
 
 def _run(run: Run, training: Training, settings: FitSettings, *, as_json: bool, quiet: bool) -> None:
     """Search in a thread, so that the main thread answers signals at once whatever the search is computing."""
-    from gmeql.foreground import run_interruptibly
+    from gmeql.foreground import leave, run_interruptibly
 
     outcome, code = run_interruptibly(run, training, settings, quiet=quiet)
     if outcome is None or outcome.model is None:
@@ -299,8 +299,7 @@ def _run(run: Run, training: Training, settings: FitSettings, *, as_json: bool, 
         )
     _present(run, training, outcome, as_json=as_json, quiet=quiet)
     if code:
-        say(f"interrupted: what was found is saved; go on with: gmeql resume {run.folder}")
-        raise Exit(code)
+        leave(code, f"interrupted: what was found is saved; go on with: gmeql resume {run.folder}")
 
 
 def _present(run: Run, training: Training, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:

@@ -7,9 +7,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gmeql.progress import ProgressDisplay
 from gmeql.runs import Outcome, Run, execute, save_emergency
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from gmeql.config import FitSettings
     from gmeql.tables import Training
 
-GRACE_SECONDS = 1.4  # after a signal the search may take this long to end by itself; two seconds are promised in all
+DEADLINE_SECONDS = 1.7  # after a signal; two seconds are promised, and a busy machine is late
 POLL_SECONDS = 0.05
 PATIENCE_SECONDS = 3.0  # without a sign of life for this long, say why
+_leaving = threading.Lock()
 
 
 def run_interruptibly(
@@ -28,8 +29,9 @@ def run_interruptibly(
 ) -> tuple[Outcome | None, int]:
     """Execute the run in a thread while this one watches for SIGINT and SIGTERM.
 
-    Returns the outcome and 0, or the exit code 128 + signal. When the search does not end in time after a signal (a
-    compiler may hold it), what the last progress event held is saved and the process ends here.
+    The search's thread may be held by a compiler or a long step; this one answers signals at once. Returns the outcome
+    and 0, or the exit code 128 + signal. When that takes too long after a signal, what the last progress event held is
+    saved and the process ends by itself.
     """
     stop = threading.Event()
     result: list[Outcome] = []
@@ -53,8 +55,14 @@ def run_interruptibly(
         except BaseException as error:  # noqa: BLE001  handed to the main thread, which raises it
             failure.append(error)
 
+    def too_late(code: int) -> None:
+        saved = run.description()["state"] in ("stopped", "done")
+        saved = saved or (bool(latest) and save_emergency(run, training, settings, latest[0]))
+        what = f"what was found is saved in {run.folder}" if saved else "no formula was found yet"
+        leave(code, f"interrupted: {what}; go on with: gmeql resume {run.folder}")
+
     threading.Thread(target=_preload, name="gmeql-preload", daemon=True).start()
-    with _signals(stop) as received, display as shown:
+    with _signals(stop, too_late) as received, display as shown:
         worker = threading.Thread(target=work, args=(shown,), name="gmeql-fit", daemon=True)
         worker.start()
         started, told = time.monotonic(), quiet
@@ -62,44 +70,48 @@ def run_interruptibly(
             worker.join(POLL_SECONDS)
             if not told and not latest and time.monotonic() - started > PATIENCE_SECONDS:
                 told = True
-                print(
-                    "getting ready (the first fit after an installation compiles its kernels)",
-                    file=sys.stderr,
-                    flush=True,
-                )
-            if received and time.monotonic() - received[0][1] > GRACE_SECONDS:
-                break
-    code = 128 + received[0][0] if received else 0
-    if worker.is_alive():
-        _leave(run, training, settings, latest, code)
+                print("getting ready (the first fit after an installation compiles its kernels)", file=sys.stderr)
     if failure and not (received and isinstance(failure[0], KeyboardInterrupt)):
         raise failure[0]
-    return (result[0] if result else None), code
+    return (result[0] if result else None), (128 + received[0] if received else 0)
+
+
+def leave(code: int, message: str) -> NoReturn:
+    """Say `message` and end the process now, whatever its threads do; the first to call this wins."""
+    if not _leaving.acquire(blocking=False):
+        time.sleep(60)
+    print(message, file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def _preload() -> None:
     """Load what the end of a run needs while the search goes on, so that an interrupt need not wait for it."""
-    import sympy  # noqa: F401
+    import sympy
 
+    import gmeql.drawing
+    import gmeql.intervals
+    import gmeql.presenting  # noqa: F401
     from gmeql.report import content, environment
 
     environment().get_template("report.html.j2")
     content.safe_json({})
-    import gmeql.drawing
-    import gmeql.intervals
-    import gmeql.presenting  # noqa: F401
+    sympy.pretty(sympy.Symbol("x") ** 2 / 3)
 
 
 @contextmanager
-def _signals(stop: threading.Event) -> Iterator[list[tuple[int, float]]]:
-    """The first SIGINT or SIGTERM sets `stop` and is noted with its time; a second one ends the process at once."""
-    received: list[tuple[int, float]] = []
+def _signals(stop: threading.Event, too_late: Callable[[int], None]) -> Iterator[list[int]]:
+    """The first SIGINT or SIGTERM sets `stop` and starts the clock; a second one ends the process at once."""
+    received: list[int] = []
 
     def handle(number: int, frame: Any) -> None:
         if received:
             os._exit(128 + number)
-        received.append((number, time.monotonic()))
+        received.append(number)
         stop.set()
+        clock = threading.Timer(DEADLINE_SECONDS, too_late, args=(128 + number,))
+        clock.daemon = True
+        clock.start()
 
     if threading.current_thread() is not threading.main_thread():
         yield received
@@ -110,17 +122,3 @@ def _signals(stop: threading.Event) -> Iterator[list[tuple[int, float]]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _leave(run: Run, training: Training, settings: FitSettings, latest: list[Any], code: int) -> None:
-    """Save what the last event held and end the process: the search's thread cannot be ended."""
-    saved = run.description()["state"] in ("stopped", "done")
-    saved = saved or (bool(latest) and save_emergency(run, training, settings, latest[0]))
-    message = (
-        f"interrupted: the formulas so far are saved in {run.folder}"
-        if saved
-        else "interrupted before a formula was found"
-    )
-    print(f"{message}; go on with: gmeql resume {run.folder}", file=sys.stderr, flush=True)
-    sys.stdout.flush()
-    os._exit(code)
