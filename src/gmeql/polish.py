@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
 from gmeql.constants import fit
 from gmeql.expression import Call, Constant, Expression, Node, Variable, build, fold, is_plain_exponent, leaves, tree_complexity
-from gmeql.programs import ProgramTooLong, from_expression, input_slots, replace_constants
+from gmeql.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants
 from gmeql.simplify import simplify
 
 ROUNDING = 1e-11
@@ -63,31 +63,44 @@ class Rows:
         return max((ROUNDING * self.spread) ** 2, (4e-15 * float(np.abs(self.target).max())) ** 2, 1e-300)
 
 
-@dataclass(frozen=True)
 class Scored:
-    """A formula with its loss (weighted mean squared error) and description length on some rows."""
+    """A formula with its loss (weighted mean squared error) and description length on some rows.
 
-    root: Node
-    loss: float
-    length: float
+    The tree with the fitted constants is built when it is first asked for: most formulas are only compared.
+    """
 
-    @cached_property
-    def complexity(self) -> int:
-        return tree_complexity(self.root)
+    def __init__(self, root: Node, loss: float, length: float, complexity: int | None = None,
+                 rebuild: Callable[[], Node] | None = None) -> None:
+        self._root = root
+        self._rebuild = rebuild
+        self.loss = loss
+        self.length = length
+        self.complexity = tree_complexity(root) if complexity is None else complexity
+
+    @property
+    def root(self) -> Node:
+        if self._rebuild is not None:
+            self._root, self._rebuild = self._rebuild(), None
+        return self._root
 
 
 def description_length(root: Node, loss: float, rows: Rows) -> float:
     """Nats to state the residuals, the constants and the shape of a formula."""
+    loose = sum(isinstance(leaf, Constant) and not _is_recognised(leaf.value) for leaf in leaves(root))
+    return _length(loss, loose, tree_complexity(root), rows)
+
+
+def _length(loss: float, n_constants: int, complexity: int, rows: Rows) -> float:
     if not math.isfinite(loss):
         return math.inf
     n = len(rows.target)
-    constants = fold(root, lambda leaf: isinstance(leaf, Constant) and not _is_recognised(leaf.value),
-                     lambda call, args: sum(args))
-    return 0.5 * n * math.log(max(loss, rows.floor)) + 0.5 * math.log(n) * constants + NODE_COST * tree_complexity(root)
+    return 0.5 * n * math.log(max(loss, rows.floor)) + 0.5 * math.log(n) * n_constants + NODE_COST * complexity
 
 
-def refit(roots: Iterable[Node], rows: Rows, *, keep_recognised: bool = True, max_steps: int = REFIT_STEPS) -> list[Scored]:
-    """Refit the constants of several formulas; those that cannot be a program are left out.
+def refit(
+    roots: Iterable[Node], rows: Rows, *, keep_recognised: bool = True, max_steps: int = REFIT_STEPS
+) -> list[Scored]:
+    """Refit the constants of several formulas; those that cannot be a program or do not fit are left out.
 
     ``keep_recognised`` holds constants that are already short numbers.
     """
@@ -106,10 +119,16 @@ def refit(roots: Iterable[Node], rows: Rows, *, keep_recognised: bool = True, ma
                  n_threads=rows.n_threads)
     scored = []
     for expression, program, constants, loss in zip(expressions, programs, result.constants, result.losses, strict=True):
-        if math.isfinite(loss) and np.isfinite(constants[: len(program.start)]).all():
-            root = replace_constants(expression, program, constants).root
-            scored.append(Scored(root, float(loss), description_length(root, float(loss), rows)))
+        if not math.isfinite(loss) or not np.isfinite(constants[: len(program.start)]).all():
+            continue
+        complexity = expression.complexity
+        length = _length(float(loss), program.n_free, complexity, rows)
+        scored.append(Scored(expression.root, float(loss), length, complexity, partial(_refitted, expression, program, constants)))
     return scored
+
+
+def _refitted(expression: Expression, program: Program, constants: np.ndarray) -> Node:
+    return replace_constants(expression, program, constants).root
 
 
 def positive_on(rows: Rows):  # type: ignore[no-untyped-def]
@@ -123,6 +142,10 @@ def positive_on(rows: Rows):  # type: ignore[no-untyped-def]
         return known[node]
 
     return positive
+
+
+def _never() -> bool:
+    return False
 
 
 def clean(root: Node, rows: Rows) -> Node | None:
@@ -182,7 +205,7 @@ def _without_phase(node: Call) -> Iterator[Node]:
     yield build("neg", function) if turned >= 2 else function
 
 
-def prune(root: Node, rows: Rows, *, max_rounds: int = 20) -> list[Scored]:
+def prune(root: Node, rows: Rows, *, max_rounds: int = 20, out_of_time: Callable[[], bool] = _never) -> list[Scored]:
     """Cut as long as the description length falls. Returns every formula met, the final one first."""
     start = clean(root, rows)
     met = refit([_without_dead_terms(start, rows)], rows, keep_recognised=False) if start is not None else []
@@ -191,6 +214,8 @@ def prune(root: Node, rows: Rows, *, max_rounds: int = 20) -> list[Scored]:
     current = met[0]
     seen = {current.root}
     for _ in range(max_rounds):
+        if out_of_time():
+            break
         shorter = {cut for cut in reductions(current.root) if not isinstance(cut, Constant)} - seen
         if not shorter:
             break
@@ -261,13 +286,15 @@ def recognised(value: float) -> tuple[float, ...]:
     return tuple(sign * f for f in dict.fromkeys(close))
 
 
-def snap(scored: Scored, rows: Rows) -> Scored:
+def snap(scored: Scored, rows: Rows, out_of_time: Callable[[], bool] = _never) -> Scored:
     """Round constants to recognised numbers, one after the other, as long as the description length does not rise.
 
     On noise-free data a rounded constant must leave the fit at rounding level; there all are tried at once first.
     """
     current = scored
     for _ in range(12):
+        if out_of_time():
+            break
         constants = Expression(current.root, rows.names).constants
         loose = [i for i, v in enumerate(constants) if not _is_recognised(v)]
         if not loose:
@@ -303,9 +330,9 @@ def _with(root: Node, changes: dict[int, float], rows: Rows) -> Node:
     return expression.with_constants(values).root
 
 
-def polish(root: Node, rows: Rows) -> list[Scored]:
+def polish(root: Node, rows: Rows, out_of_time: Callable[[], bool] = _never) -> list[Scored]:
     """The cleanest form of a formula and the shorter ones met on the way, the cleanest first."""
-    met = prune(root, rows)
+    met = prune(root, rows, out_of_time=out_of_time)
     if not met:
         return []
-    return [snap(met[0], rows), *met]
+    return [snap(met[0], rows, out_of_time), *met]

@@ -26,7 +26,7 @@ import numpy as np
 from gmeql.architecture import Architecture, as_architecture
 from gmeql.expression import Constant, Expression, Node, Variable, build, transform
 from gmeql.island import Batch, Island, IslandConfig
-from gmeql.polish import Rows, Scored, all_recognised, clean, description_length, polish, refit
+from gmeql.polish import Rows, Scored, all_recognised, clean, description_length, polish, prune, refit
 from gmeql.programs import input_slots, to_node
 from gmeql.repository import size
 from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
@@ -51,10 +51,13 @@ class SearchConfig:
     islands_per_generation: int = 14
     rungs: tuple[int, ...] = (5, 12, 26, 60)  # ages at which the worse half of a generation is closed
     polished_per_rung: int = 3
+    polished_at_end: int = 5
+    max_idle_rounds: int = 50
     search_rows: int = 256  # rows that candidates are fitted on; grows while nothing exact is found
     max_search_rows: int = 2048
     screen_rows: int = 64  # rows that a candidate must first do well on
     polish_rows: int = 2000
+    light_cuts: int = 4  # rounds of cutting for a formula that is not exact
     identity_share: float = 0.5  # islands that read the target as it is
     max_columns: int = 30  # columns an island sees of a wide table
     table_bits: int = 21  # remembered fingerprints, as a power of two
@@ -175,6 +178,8 @@ class Search:
         self._prepare_rows()
         self.arms = self._make_arms()
         self._front: tuple[Member, ...] | None = None
+        self._deadline: float | None = None
+        self._closing: float | None = None
         self._open_constant()
 
     # --- data ------------------------------------------------------------------------------------------------------
@@ -197,6 +202,8 @@ class Search:
         n_polish = self._order[: self.config.polish_rows]
         threads = self.config.n_threads
         self._polish_rows = Rows.of(self.X[n_polish], self.y[n_polish], self.weights[n_polish], self.names, threads)
+        light = self._order[: self.config.search_rows]
+        self._light_rows = Rows.of(self.X[light], self.y[light], self.weights[light], self.names, threads)
         self._large = len(self.y) > self.config.polish_rows
         self._sign = 1.0 if self.y[few].mean() >= 0 else -1.0
 
@@ -214,16 +221,23 @@ class Search:
     def run(self) -> Iterator[Progress]:
         """Rounds until the search ends; an event after each. Closing the iterator is a clean stop."""
         started = time.perf_counter() - self.elapsed
+        max_time = self.config.max_time
+        self._deadline = None if max_time is None else started + max_time
+        # the last moments belong to polishing the front
+        self._closing = None if max_time is None else started + max_time - min(1.0, 0.1 * max_time)
+        idle = 0  # rounds in a row that found no structure to try: a small network has only so many
         while not self.reason:
-            self._round(started)
+            before = self.candidates
+            self._round()
+            idle = idle + 1 if self.candidates == before else 0
             self.elapsed = time.perf_counter() - started
-            self.reason = self._why_stop()
+            self.reason = self._why_stop() or ("exhausted" if idle >= self.config.max_idle_rounds else "")
             if self.reason:
                 self._finish()
                 self.elapsed = time.perf_counter() - started
             yield self.progress()
 
-    def _round(self, started: float) -> None:
+    def _round(self) -> None:
         """One step of the islands that are furthest behind; at the end of a rung the better half goes on."""
         if not self.islands:
             self._open_generation()
@@ -237,9 +251,9 @@ class Search:
             self._finish_best(island, batch)
             before = island.best
             island.absorb(batch, exhausted=len(batch.losses) < self.config.island.candidates_per_step // 4)
-            if self._is_exact(island) and island.best < 0.5 * before and not self._is_out_of_time(started):
+            if self._is_exact(island) and island.best < 0.5 * before and not self._is_closing():
                 self._polish_island(island, 1)
-        if len(waiting) <= len(active) and not self._is_out_of_time(started):
+        if len(waiting) <= len(active) and not self._is_closing():
             if all(island.age >= goal or island.finished for island in self.islands):
                 self._end_rung()
 
@@ -373,10 +387,25 @@ class Search:
             taken.append(loss)
             root = self._formula(island, e)
             if root is not None:
-                gained = max(gained, self._offer(polish(root, self._polish_rows)))
+                gained = max(gained, self._offer(self._polished(root, thorough=self._is_exact(island))))
             if len(taken) >= n:
                 break
         return gained
+
+    def _polished(self, root: Node, thorough: bool) -> list[Scored]:
+        """Formulas near ``root``: all the way for an exact one, else a few cuts judged on few rows."""
+        if thorough:
+            return polish(root, self._polish_rows, self._late)
+        met = prune(root, self._light_rows, max_rounds=self.config.light_cuts, out_of_time=self._late)
+        best: dict[int, Scored] = {}
+        for scored in sorted(met, key=lambda s: (s.complexity, s.loss)):
+            if all(scored.loss < other.loss for other in best.values()):
+                best[scored.complexity] = scored
+        chosen = sorted(best.values(), key=lambda s: s.length)[:4]
+        return refit([s.root for s in chosen], self._polish_rows, keep_recognised=False)
+
+    def _late(self) -> bool:
+        return self._deadline is not None and time.perf_counter() >= self._deadline
 
     def _is_promising(self, loss: float, complexity: int) -> bool:
         """Whether a raw elite could reach the front: cutting may halve its complexity, not its loss."""
@@ -450,8 +479,8 @@ class Search:
 
     # --- ending ----------------------------------------------------------------------------------------------------------
 
-    def _is_out_of_time(self, started: float) -> bool:
-        return self.config.max_time is not None and time.perf_counter() - started >= self.config.max_time
+    def _is_closing(self) -> bool:
+        return self._closing is not None and time.perf_counter() >= self._closing
 
     def _why_stop(self) -> str:
         config = self.config
@@ -462,25 +491,28 @@ class Search:
                 return "exact"
         if config.max_candidates is not None and self.candidates >= config.max_candidates:
             return "max_candidates"
-        if config.max_time is not None and self.elapsed >= config.max_time:
+        if self._is_closing():
             return "max_time"
         if config.patience is not None and self.candidates - self.last_gain >= config.patience:
             return "no gain"
         return ""
 
     def _finish(self) -> None:
-        """Refit and rank the front on all rows where the search saw a sample."""
-        if self.reason != "max_time":
-            for island in self.islands:
-                if island.best < math.inf:
+        """Polish the most promising members all the way; refit and rank on all rows where the search saw a sample."""
+        if self.reason != "exact":
+            for island in sorted(self.islands, key=lambda island: island.best)[:2]:
+                if island.best < math.inf and not self._late():
                     self._polish_island(island, 1)
+            leading = sorted(self.members.values(), key=lambda m: m.length)[: self.config.polished_at_end]
+            for scored in leading:
+                if not self._late() and not isinstance(scored.root, Constant):
+                    self._offer(polish(scored.root, self._polish_rows, self._late))
         if not self._large:
             return
         rows = Rows.of(self.X, self.y, self.weights, self.names, self.config.n_threads)
-        found = refit([m.root for m in self.members.values()], rows, max_steps=3)
-        self.members = {1: self.members[1]} if 1 in self.members else {}
-        if not self.members:
-            self._open_constant()
+        found = refit([m.root for m in self.members.values() if m.complexity > 1], rows, max_steps=3)
+        self.members = {}
+        self._open_constant()
         self._front = None
         self._offer(sorted(found, key=lambda s: s.complexity))
 
