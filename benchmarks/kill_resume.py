@@ -3,9 +3,9 @@
 usage: python benchmarks/kill_resume.py [--kills 100] [--kills-per-run 10] [--candidates 4000] [--interval 0.2]
 
 Each run has a candidate budget and a checkpoint folder. It is killed (SIGKILL) at random moments and started again
-until it ends by itself. Shown: every resume works, the checkpoint never lies more than one interval (and the event under way)
-behind the last progress reported, the final loss is never worse than any reported, and the final front is, formula by
-formula, that of the unbroken run with the same seed. The exit status is 0 only if all of that holds.
+until it ends by itself. Shown: every resume works, the checkpoint never lies more than one interval (and the event
+under way) behind the last progress reported, the final loss is never worse than any reported, and the final front is,
+formula by formula, that of the unbroken run with the same seed. The exit status is 0 only if all of that holds.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def main() -> int:
     good = all(r.good for r in records) and sum(r.kills for r in records) >= options.kills
     kills, resumed, same = (sum(getattr(r, name) for r in records) for name in ("kills", "resumed", "same_front"))
     print(
-        f"{kills} kills in {len(records)} runs, {resumed} found a checkpoint; {same} of {len(records)} runs ended on the "
-        f"unbroken run's front; most lost {max(r.most_lost for r in records):.2f} s: {'good' if good else 'BAD'}"
+        f"{kills} kills in {len(records)} runs, {resumed} found a checkpoint; {same} of {len(records)} runs ended on "
+        f"the unbroken run's front; most lost {max(r.most_lost for r in records):.2f} s: {'good' if good else 'BAD'}"
     )
     return 0 if good else 1
 

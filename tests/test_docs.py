@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,14 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, mon
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=[example.stem for example in EXAMPLES])
+def test_examples_run(example: Path, tmp_path: Path) -> None:
+    answer = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout

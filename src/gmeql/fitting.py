@@ -20,7 +20,7 @@ import numpy as np
 
 from gmeql.front import Front
 from gmeql.preparation import PreparedData
-from gmeql.search import Progress, Search, SearchConfig
+from gmeql.search import Member, Progress, Search, SearchConfig
 from gmeql.storage import CheckpointWarning, StorageError, data_hash, load_checkpoint, save_checkpoint
 
 CHECKPOINT_SECONDS = 30.0
@@ -29,6 +29,8 @@ BUDGET_FIELDS = ("max_time", "max_candidates")
 MACHINE_FIELDS = ("n_jobs", "device")
 """Settings that do not change what is found, only how fast."""
 
+KEPT_MEMBERS = 1000
+"""Formulas that were on the front for a while, kept beside it for `Front.others`."""
 _CONTENT = {"data", "settings", "seed", "reason", "search", "history"}
 """Fields of a checkpoint."""
 
@@ -104,6 +106,7 @@ def run_search(
     if search is None:
         search = searcher(data.X, data.y, sample_weight=data.weight, names=data.names, config=config, seed=seed)
     last: Progress | None = None
+    seen: dict[Any, Member] = {}
     reason = ""
     whole = True
     with _deferred_interrupt() as interrupt:
@@ -112,6 +115,8 @@ def run_search(
             for event in () if keeper.is_complete(search) else events:
                 last = data.restore_progress(event)
                 history.add(last)
+                if len(seen) < KEPT_MEMBERS:
+                    seen |= {m.expression.root: m for m in last.front}
                 if not last.done:
                     keeper.save_if_due(search, history)
                 stop = [bool(callback(last)) for callback in callbacks]  # every callback sees every event
@@ -131,8 +136,14 @@ def run_search(
         if whole and last is not None:
             keeper.save(search, history, last.reason)
     members = [data.restore_member(m) for m in search.front]
+    for member in members:
+        seen.pop(member.expression.root, None)
     front = Front.from_members(
-        members, rows=data.rows, target_spread=data.target_spread, target_largest=data.target_largest
+        members,
+        rows=data.rows,
+        target_spread=data.target_spread,
+        target_largest=data.target_largest,
+        beaten=seen.values(),
     )
     return RunResult(
         front=front,

@@ -136,20 +136,21 @@ class Front(Sequence[FrontMember]):
         rows: float,
         target_spread: float,
         target_largest: float,
+        beaten: Iterable[Member | FrontMember] = (),
     ) -> Front:
         """Sort `members` (anything with `expression`, `loss`, `complexity`) into a front and the others beyond it.
 
         Members with a loss that is not finite are left out. Of equal complexity only the best stays, and a more complex
-        one only with a smaller loss.
+        one only with a smaller loss. `beaten` are further formulas that only ever go to the others.
         """
         finite = [m for m in members if math.isfinite(m.loss)]
         finite.sort(key=lambda m: (m.complexity, m.loss))
         chosen: list[FrontMember] = []
-        others: list[FrontMember] = []
+        others = [_outside(m) for m in beaten if math.isfinite(m.loss)]
         floor = rounding_level(target_spread, target_largest)
         for m in finite:
             if chosen and m.loss >= chosen[-1].loss:
-                others.append(FrontMember(m.expression, float(m.loss), int(m.complexity), 0.0, -1))
+                others.append(_outside(m))
                 continue
             score = _score(chosen[-1], m, floor) if chosen else 0.0
             chosen.append(FrontMember(m.expression, float(m.loss), int(m.complexity), score, len(chosen)))
@@ -390,6 +391,10 @@ def _number(value: Any, where: str, *, low: float) -> float:
 def rounding_level(target_spread: float, target_largest: float) -> float:
     """Loss below which two formulas cannot be told apart: what rounding of the target and of a few terms leaves."""
     return max(SELECTION.exact_ulps * _EPS * target_largest, _EPS * target_spread, float(np.finfo(np.float64).tiny))
+
+
+def _outside(member: Any) -> FrontMember:
+    return FrontMember(member.expression, float(member.loss), int(member.complexity), 0.0, -1)
 
 
 def _score(simpler: FrontMember, member: Any, floor: float) -> float:
