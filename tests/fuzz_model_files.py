@@ -114,7 +114,7 @@ def sealed(envelope: dict[str, Any]) -> bytes:
     envelope = dict(envelope)
     try:
         envelope["checksum"] = _checksum(envelope["payload"])
-    except ValueError:  # not a JSON number; the forger leaves the old one
+    except (ValueError, TypeError):  # not a JSON number, or keys of two kinds; the forger leaves the old one
         pass
     return json.dumps(envelope).encode("utf-8", "surrogatepass")
 

@@ -221,7 +221,9 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         "parameters": dict(model.parameters),
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "n_features": model.n_features,
-        "fronts": [front.to_dict() for front in model.fronts],
+        "fronts": [
+            _without_names(front.to_dict(), _columns(model.feature_names, model.n_features)) for front in model.fronts
+        ],
         "selected": list(model.selected),
         "target_columns": model.target_columns,
         "candidates": model.candidates,
@@ -274,6 +276,29 @@ def _checksum(payload: Any) -> str:
     return "sha256:" + hashlib.sha256(_canonical_json(payload)).hexdigest()
 
 
+def _columns(feature_names: Iterable[str] | None, count: int) -> list[str]:
+    """The column names that every expression of a model has."""
+    return [f"x{j + 1}" for j in range(count)] if feature_names is None else list(feature_names)
+
+
+def _without_names(front: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    """A front's description whose expressions leave out the model's column names: a table may have thousands."""
+    for member in front["members"]:
+        if member["expression"]["names"] == columns:
+            member["expression"]["names"] = []
+    return front
+
+
+def _with_names(front: Any, columns: list[str]) -> Any:
+    """The front's description with the names that `_without_names` left out; other shapes are judged later."""
+    members = front.get("members") if isinstance(front, dict) else None
+    for member in members if isinstance(members, list) else ():
+        expression = member.get("expression") if isinstance(member, dict) else None
+        if isinstance(expression, dict) and expression.get("names") == []:
+            expression["names"] = columns
+    return front
+
+
 def _whole(value: Any, where: str, low: int, high: int) -> int:
     if type(value) is not int or not low <= value <= high:
         raise ValueError(f"{where} must be a whole number from {low} to {high}")
@@ -291,7 +316,8 @@ def _model_from_payload(payload: Any) -> StoredModel:
         raise ValueError(f"feature_names must be null or a list of {n_features} texts")
     if not isinstance(payload["fronts"], list) or not 1 <= len(payload["fronts"]) <= MAX_OUTPUTS:
         raise ValueError(f"fronts must be a list of 1 to {MAX_OUTPUTS} fronts")
-    fronts = tuple(Front.from_dict(front) for front in payload["fronts"])
+    columns = _columns(names, n_features)
+    fronts = tuple(Front.from_dict(_with_names(front, columns)) for front in payload["fronts"])
     for front in fronts:
         for member in front:
             if len(member.expression.names) != n_features:
