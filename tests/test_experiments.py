@@ -94,6 +94,16 @@ def test_truth_with_rough_constants_or_ballast_is_solved():
     assert verdict_of(Call("add", ballast)).solved
 
 
+def test_what_only_the_cutting_found_is_not_solved():
+    """Near the data, but the refit alone is not exact: pruning would find b8's truth in it."""
+    ratio = Call("div", (Variable(1), Variable(0)))
+    inside = Call("add", (Constant(1.3), Call("mul", (ratio, Call("cos", (times(0.3, Call("sqrt", (
+        Call("sqrt", (Call("div", (Variable(2), Variable(1))),)),))),))))))
+    assert not verdict_of(Call("sqrt", (inside,)), "b8").solved
+    far = Call("add", tuple(times(3.0 * c.args[0].value, c.args[1]) for c in B1))
+    assert "from the data" in verdict_of(far).reason
+
+
 def test_protected_reading_of_the_truth_is_solved():
     inside = Call("add", (Constant(1.29), times(1.21, Call("div", (Variable(1), Variable(0)), protected=True))))
     assert verdict_of(Call("sqrt", (inside,), protected=True), "b8").solved
