@@ -80,14 +80,6 @@ class TestFormula:
         for member in quick().fit(X, y).front_:
             assert member.loss == pytest.approx(np.sqrt(np.mean((member(X) - y) ** 2)), rel=1e-9)
 
-    def test_formulas_that_were_beaten_are_kept_beside_the_front(self, noisy) -> None:
-        front = quick(max_candidates=6000, max_complexity=30).fit(*noisy).front_
-        assert len(front.others) > 0
-        losses = {m.complexity: m.loss for m in front}
-        for other in front.others:
-            assert min(loss for complexity, loss in losses.items() if complexity <= other.complexity) <= other.loss
-        assert len(front.to_frame(others=True)) == len(front) + len(front.others)
-
     def test_fit_formula_is_the_estimator_in_one_line(self, table) -> None:
         expression = fit_formula(*table, max_candidates=500, max_complexity=15, max_time=None, random_state=0)
         assert str(expression) == str(quick().fit(*table).expression_)

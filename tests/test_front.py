@@ -84,6 +84,14 @@ class TestShape:
             assert member.score == pytest.approx(expected)
         assert front[0].score == 0.0
 
+    def test_beaten_formulas_stay_beside_the_front(self) -> None:
+        members = [Found(formula(0), 1.0, 1), Found(formula(1), 0.5, 5)]
+        beaten = [Found(formula(2), 0.1, 3), Found(formula(3), 0.7, 9), Found(formula(3), math.inf, 9)]
+        front = Front.from_members(members, rows=5, target_spread=1, target_largest=1, beaten=beaten)
+        assert [m.loss for m in front] == [1.0, 0.5]
+        assert [m.loss for m in front.others] == [0.1, 0.7]
+        assert front.to_frame(others=True)["loss"].tolist() == [1.0, 0.5, 0.1, 0.7]
+
     def test_it_is_immutable_and_survives_pickle(self) -> None:
         front = front_of([1.0, 0.5])
         with pytest.raises(AttributeError):

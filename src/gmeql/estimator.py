@@ -170,7 +170,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         names = self._column_names()
         targets = y.reshape(len(y), -1)
         training, held_out = self._split(X, targets, weight)
-        results = self._search_targets(*training, names)
+        results = self._search_targets(training[0], training[1], training[2], names)
         self._keep_results(results, held_out, None if y.ndim == 1 else y.shape[1])
         return self
 
@@ -268,7 +268,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             loss=self.loss,
             n_jobs=self.n_jobs,
             device=self.device,
-            **({} if self.max_complexity is None else {"max_complexity": self.max_complexity}),
+            max_complexity=SearchConfig.max_complexity if self.max_complexity is None else self.max_complexity,
         )
 
     def _column_names(self) -> tuple[str, ...]:

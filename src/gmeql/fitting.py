@@ -110,7 +110,7 @@ def run_search(
     reason = ""
     whole = True
     with _deferred_interrupt() as interrupt:
-        events = search.run()
+        events: Any = search.run()
         try:
             for event in () if keeper.is_complete(search) else events:
                 last = data.restore_progress(event)

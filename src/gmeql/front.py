@@ -96,6 +96,7 @@ class FrontMember:
         return self.expression.export(format)
 
 
+@dataclass(frozen=True, repr=False)
 class Front(Sequence[FrontMember]):
     """Immutable Pareto front, simplest member first; each further one is more complex and has a smaller loss.
 
@@ -103,30 +104,16 @@ class Front(Sequence[FrontMember]):
     were measured on (number of rows, standard deviation and largest size of the target); the selection rule needs them.
     """
 
-    __slots__ = ("_members", "_others", "rows", "target_largest", "target_spread")
+    members: tuple[FrontMember, ...]
+    rows: float
+    target_spread: float
+    target_largest: float
+    others: tuple[FrontMember, ...] = ()
+    """Formulas beyond the front: kept for a while, then beaten; smallest loss first."""
 
-    def __init__(
-        self,
-        members: Sequence[FrontMember],
-        *,
-        rows: float,
-        target_spread: float,
-        target_largest: float,
-        others: Sequence[FrontMember] = (),
-    ) -> None:
-        if not members:
+    def __post_init__(self) -> None:
+        if not self.members:
             raise ValueError("a front needs at least one member with a finite loss; got none")
-        object.__setattr__(self, "_members", tuple(members))
-        object.__setattr__(self, "_others", tuple(others))
-        object.__setattr__(self, "rows", float(rows))
-        object.__setattr__(self, "target_spread", float(target_spread))
-        object.__setattr__(self, "target_largest", float(target_largest))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Front is immutable; cannot set {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild_front, (self._members, self._others, self.rows, self.target_spread, self.target_largest))
 
     @classmethod
     def from_members(
@@ -155,30 +142,25 @@ class Front(Sequence[FrontMember]):
             score = _score(chosen[-1], m, floor) if chosen else 0.0
             chosen.append(FrontMember(m.expression, float(m.loss), int(m.complexity), score, len(chosen)))
         others.sort(key=lambda m: (m.loss, m.complexity))
-        return cls(chosen, rows=rows, target_spread=target_spread, target_largest=target_largest, others=others)
+        return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others))
 
     @overload
     def __getitem__(self, index: int) -> FrontMember: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[FrontMember, ...]: ...  # type: ignore[override]
-    def __getitem__(self, index: int | slice) -> FrontMember | tuple[FrontMember, ...]:  # type: ignore[override]
+    def __getitem__(self, index: slice) -> tuple[FrontMember, ...]: ...
+    def __getitem__(self, index: int | slice) -> FrontMember | tuple[FrontMember, ...]:
         try:
-            return self._members[index]
+            return self.members[index]
         except IndexError:
             raise IndexError(
                 f"index={index!r} is not on the front, which has {len(self)} members; use 0 to {len(self) - 1}"
             ) from None
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self.members)
 
     def __iter__(self) -> Iterator[FrontMember]:
-        return iter(self._members)
-
-    @property
-    def others(self) -> tuple[FrontMember, ...]:
-        """Formulas the search kept that are not on the front, smallest loss first (empty when it handed over none)."""
-        return self._others
+        return iter(self.members)
 
     def __repr__(self) -> str:
         head = f"Front of {len(self)} formulas\n{'complexity':>10}  {'loss':>10}  {'score':>7}  formula"
@@ -205,7 +187,7 @@ class Front(Sequence[FrontMember]):
 
         With `others=True`, the formulas beyond the front follow, with index -1.
         """
-        members = [*self, *(self._others if others else ())]
+        members = [*self, *(self.others if others else ())]
         columns = {
             "index": [m.index for m in members],
             "complexity": [m.complexity for m in members],
@@ -252,9 +234,9 @@ class Front(Sequence[FrontMember]):
         if rule == "best":
             return self._best()
         if rule == "accurate":
-            return self._members[-1]
+            return self.members[-1]
         if rule == "simple":
-            return max(self._members, key=lambda m: (m.score, -m.complexity))
+            return max(self.members, key=lambda m: (m.score, -m.complexity))
         if rule == "validation":
             if X is None or y is None:
                 raise ValueError('rule "validation" needs X and y with rows that were not trained on; pass both')
@@ -276,14 +258,14 @@ class Front(Sequence[FrontMember]):
         exact = self._exact_members()
         if exact:
             return exact[0]
-        return min(self._members, key=lambda m: (self.description_length(m), m.complexity))
+        return min(self.members, key=lambda m: (self.description_length(m), m.complexity))
 
     def _exact_members(self) -> list[FrontMember]:
         """Members whose loss is rounding and nothing else, simplest first."""
         level = max(
             SELECTION.exact_relative * self.target_spread, rounding_level(self.target_spread, self.target_largest)
         )
-        free = [m for m in self._members if m.loss <= level and free_constants(m.expression).sum() < self.rows]
+        free = [m for m in self.members if m.loss <= level and free_constants(m.expression).sum() < self.rows]
         if not free:
             return []
         smallest = max(min(m.loss for m in free), _EPS * self.target_largest)
@@ -292,7 +274,7 @@ class Front(Sequence[FrontMember]):
     def _selected_by(self, rule: Callable[[Front], int | FrontMember]) -> FrontMember:
         answer = rule(self)
         if isinstance(answer, FrontMember):
-            if answer in self._members:
+            if answer in self.members:
                 return answer
         elif isinstance(answer, (int, np.integer)) and not isinstance(answer, bool):
             return self[int(answer)]
@@ -308,7 +290,7 @@ class Front(Sequence[FrontMember]):
         w = w / w.sum()
         scale = max(float(np.max(np.abs(y), initial=0.0)), np.finfo(float).tiny)
         means, errors = [], []
-        for m in self._members:
+        for m in self.members:
             with np.errstate(all="ignore"):
                 squares = ((m.expression(X) - y) / scale) ** 2
                 mean = float(np.sum(w * squares))
@@ -322,7 +304,7 @@ class Front(Sequence[FrontMember]):
             )
         floor = (rounding_level(self.target_spread, self.target_largest) / scale) ** 2
         allowed = max(means[best] + SELECTION.standard_errors * errors[best], floor)
-        return next(m for m, mean in zip(self._members, means, strict=True) if mean <= allowed)
+        return next(m for m, mean in zip(self.members, means, strict=True) if mean <= allowed)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready description; `Front.from_dict` reads it back."""
@@ -331,8 +313,7 @@ class Front(Sequence[FrontMember]):
             "target_spread": self.target_spread,
             "target_largest": self.target_largest,
             "members": [
-                {"expression": m.expression.to_dict(), "loss": m.loss, "complexity": m.complexity}
-                for m in self._members
+                {"expression": m.expression.to_dict(), "loss": m.loss, "complexity": m.complexity} for m in self.members
             ],
         }
 
@@ -340,10 +321,9 @@ class Front(Sequence[FrontMember]):
     def from_dict(cls, data: Any) -> Front:
         """Read `to_dict`'s output, trusting nothing: every field checked, `ValueError` for the first that is wrong."""
         fields = _fields(data, "front", {"rows", "target_spread", "target_largest", "members"})
-        figures = {
-            name: _number(fields[name], f"front.{name}", low=0.0)
-            for name in ("rows", "target_spread", "target_largest")
-        }
+        figures = [
+            _number(fields[name], f"front.{name}", low=0.0) for name in ("rows", "target_spread", "target_largest")
+        ]
         entries = fields["members"]
         if not isinstance(entries, list) or not 1 <= len(entries) <= MAX_MEMBERS:
             raise ValueError(f"front.members must be a list of 1 to {MAX_MEMBERS} members")
@@ -359,7 +339,8 @@ class Front(Sequence[FrontMember]):
                     f"{where}.complexity is {complexity!r}, but its expression has {expression.complexity}"
                 )
             members.append(FrontMember(expression, loss, complexity, 0.0, position))
-        front = cls.from_members(members, **figures)
+        rows, spread, largest = figures
+        front = cls.from_members(members, rows=rows, target_spread=spread, target_largest=largest)
         if len(front) != len(members) or any(
             a.expression is not b.expression for a, b in zip(front, members, strict=True)
         ):
@@ -370,10 +351,6 @@ class Front(Sequence[FrontMember]):
 
 
 MAX_MEMBERS = 10_000
-
-
-def _rebuild_front(members: Any, others: Any, rows: float, spread: float, largest: float) -> Front:
-    return Front(members, rows=rows, target_spread=spread, target_largest=largest, others=others)
 
 
 def _fields(data: Any, where: str, names: set[str]) -> dict[str, Any]:

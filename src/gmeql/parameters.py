@@ -59,7 +59,7 @@ def _check(holds: bool, name: str, value: Any, allowed: str) -> None:
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value) and value > 0
+    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value) and float(value) > 0
 
 
 def _is_whole(value: Any) -> bool:
