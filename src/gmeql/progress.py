@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gmeql.search import Progress
+    from gmeql.search import Member, Progress
 
 MODES = ("auto", "live", "notebook", "lines")
 REFRESH_SECONDS = 0.1
@@ -66,15 +66,22 @@ def front_table(progress: Progress, title: str = "", seconds: float | None = Non
         f"{progress.islands:,} islands{', ' + progress.reason if progress.done else ''}"
     )
     table = Table(title=title or None, caption=caption, caption_justify="left")
-    table.add_column("complexity", justify="right")
-    table.add_column("loss", justify="right")
-    table.add_column("formula", no_wrap=True, overflow="ellipsis", min_width=48)  # room for the figures below
-    for member in progress.front[-SHOWN_MEMBERS:]:
+    table.add_column("complexity", justify="right", min_width=10)
+    table.add_column("loss", justify="right", min_width=10)
+    table.add_column("formula", min_width=44)  # room for the figures below; only this one gives way
+    for member in shown_members(progress):
         # Text, not markup: a column may be called "[bold]" or "[/]".
         style = "bold green" if member.complexity == progress.best.complexity else ""
-        formula = Text(_clip(str(member.expression)), style=style)
+        formula = Text(_clip(str(member.expression)), style=style, no_wrap=True, overflow="ellipsis")
         table.add_row(Text(str(member.complexity), style=style), Text(f"{member.loss:.4g}", style=style), formula)
     return table
+
+
+def shown_members(progress: Progress) -> tuple[Member, ...]:
+    """The members that find room: the best one, those before it, and a few after it."""
+    best = next((i for i, m in enumerate(progress.front) if m.complexity == progress.best.complexity), 0)
+    end = min(len(progress.front), max(SHOWN_MEMBERS, best + 4))
+    return progress.front[max(0, end - SHOWN_MEMBERS) : end]
 
 
 def front_html(progress: Progress, title: str = "") -> str:
@@ -82,7 +89,7 @@ def front_html(progress: Progress, title: str = "") -> str:
     rows = "".join(
         f'<tr><td>{m.complexity}</td><td>{m.loss:.4g}</td><td style="text-align:left">'
         f"<code>{escape(_clip(str(m.expression)))}</code></td></tr>"
-        for m in progress.front[-SHOWN_MEMBERS:]
+        for m in shown_members(progress)
     )
     state = f"{progress.elapsed:.1f} s, {progress.candidates:,} candidates, {progress.rate:,.0f}/s"
     if progress.done:

@@ -53,7 +53,7 @@
   for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copyText(at(button.dataset.copy).textContent, button));
   if (data.history.elapsed.length) Charts.draw(at("training"), { label: "Best loss during the search", height: 300, x: { label: "seconds" }, y: { label: "best loss (RMSE), log scale", log: true }, series: [{ kind: "step", x: data.history.elapsed, y: data.history.loss }] });
   else at("training").textContent = "The run kept no log.";
-  if (window.self !== window.top) document.querySelector("header.top").hidden = true; /* the page around it has one */
+  if (window.self !== window.top) { document.documentElement.classList.add("embedded"); document.querySelector("header.top").hidden = true; } /* the page around it has one */
   const wanted = /^#formula-(\d+)$/.exec(location.hash);
   if (wanted && members[Number(wanted[1])]) current = Number(wanted[1]);
   perMember(); wiring(); exportsOf(); plots();
