@@ -65,3 +65,11 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     answer = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout
+
+
+def test_the_reference_has_every_public_name() -> None:
+    import gmeql
+
+    reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    missing = [name for name in gmeql.__all__ if not name.startswith("_") and f"\n## {name}\n" not in reference]
+    assert not missing, f"run docs/generate_api.py; missing: {missing}"
