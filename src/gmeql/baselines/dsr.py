@@ -594,7 +594,7 @@ def fit(tasks: Sequence[Task], budget: Budget, config: DSRConfig | None = None) 
     policies = {name: jnp.stack([jnp.asarray(p[name]) for p in starts]) for name in starts[0]}
     zeros = jax.tree.map(jnp.zeros_like, policies)
     moments = (zeros, zeros, jnp.zeros(len(tasks)))
-    keys = jnp.stack([jax.random.PRNGKey(task.seed) for task in tasks])
+    keys = jnp.stack([jax.random.key(task.seed, impl="threefry2x32") for task in tasks])
     tokens_usable = jnp.asarray(usable)
     best = [_Best() for _ in tasks]
     drawn, points = 0, []

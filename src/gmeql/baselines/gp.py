@@ -51,7 +51,7 @@ def _evolve(task: Task, budget: Budget, config: GPConfig) -> Result:
     try:
         from gplearn.genetic import SymbolicRegressor
     except ImportError as error:
-        raise ImportError("method 'gp' needs gplearn; install it with: pip install 'gmeql[experiments]'") from error
+        raise ImportError(f"method 'gp' needs gplearn ({error}); try: pip install 'gmeql[experiments]'") from error
 
     started = time.perf_counter()
     generations = max(1, budget.candidates // config.population)
