@@ -51,14 +51,15 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     architecture : Architecture, str or list of lists of str, default=None
         The network: layers of operator names, or the name of a preset. None builds one from `functions`.
     max_time : float or None, default=30.0
-        Seconds the search may take, all targets together. The search ends sooner when a formula is exact.
+        Seconds the search may take, all targets together. The search ends sooner when a formula is exact. Compiling
+        the kernels, once per machine, is not counted.
     max_candidates : int or None, default=None
         Formulas the search may try, all targets together. The reproducible budget: the same seed and number give the
         same result; use `max_time=None` with it.
     max_complexity : int or None, default=None
         Formulas more complex than this are not kept; None takes the default of `SearchConfig`.
-    loss : {"squared", "huber"}, default="squared"
-        What the constants minimise. "huber" keeps a few outliers from bending the formula.
+    loss : {"squared"}, default="squared"
+        What the constants minimise.
     model_selection : {"best", "accurate", "simple", "validation"} or callable, default="best"
         How the formula is chosen from the front, see `Front.select`. "validation" keeps a quarter of the rows from the
         search to judge by.

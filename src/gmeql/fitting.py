@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,8 @@ def run_search(
     there is continued. `previous` is an earlier run on the same data to go on from, with the budget on top of its own.
     """
     searcher = _searcher(method)
+    if method == "fitted" and config.max_time is not None:
+        load_kernels()
     keeper = _Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)
     search, history = keeper.resume()
     if search is None and previous is not None and previous.state is not None:
@@ -154,6 +157,17 @@ def run_search(
         interrupted=reason == "interrupted",
         state=search.state() if whole else None,
     )
+
+
+@lru_cache(maxsize=1)
+def load_kernels() -> None:
+    """Load the compiled parts of the search, or compile them where this machine never did (about half a minute, once).
+
+    A smallest search calls all of them. Without it, the first fit would spend its `max_time` on the compiler.
+    """
+    rows = np.arange(1.0, 9.0)
+    for _ in Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1)).run():
+        pass
 
 
 def _searcher(method: str) -> Any:

@@ -15,6 +15,7 @@ from gmeql.architecture import Architecture
 from gmeql.front import RULES
 
 METHODS = ("fitted", "paper", "released")
+LOSSES = ("squared",)
 DEVICES = ("auto", "cpu", "gpu")
 _CODE = ("callbacks", "random_state", "model_selection")
 """Parameters that may hold objects no file can; those come back as their defaults."""
@@ -40,6 +41,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     _check(callable(rule) or rule in RULES, "model_selection", rule, f"one of {list(RULES)} or a callable")
     jobs = get("n_jobs")
     _check(jobs is None or (_is_whole(jobs) and jobs != 0), "n_jobs", jobs, "None, -1 (every core) or a thread count")
+    _check(get("loss") in LOSSES, "loss", get("loss"), f"one of {list(LOSSES)}")
     _check(get("device") in DEVICES, "device", get("device"), f"one of {list(DEVICES)}")
     verbose = get("verbose")
     _check(_is_whole(verbose) or isinstance(verbose, bool), "verbose", verbose, "0, 1 or 2")
