@@ -86,7 +86,7 @@ def assemble(
             {
                 "index": number,
                 "text": str(member.expression),
-                "mathml": Markup(member.expression.export("mathml")),
+                "mathml": Markup(equation(training.target, member.expression)),
                 "judgement": judge(front, k, training),
                 "rmse": number_text(found.rmse),
                 "r2": r2_text(found.r2),
@@ -125,7 +125,6 @@ def assemble(
         "members": views,
         "selected": chosen,
         "target": training.target,
-        "target_mathml": Markup(name_mathml(training.target)),
         "sampled": f" {len(rows):,} of {len(training.y):,} rows are drawn." if len(rows) < len(training.y) else "",
         "search_line": search_line(history, settings),
         "network": Markup(draw_network({i: front[k].expression for i, k in enumerate(members)}, training.target)),
@@ -214,11 +213,14 @@ def draw(expression: Expression) -> str:
     return draw_expression(expression)
 
 
-def name_mathml(name: str) -> str:
-    """One column's name typeset as in formulas."""
+def equation(target: str, expression: Expression) -> str:
+    """target = formula, typeset as one piece so that both stand on one line."""
     from gmeql.expression import Expression, Variable
 
-    return Expression(Variable(0), (name,)).export("mathml")
+    name, formula = (e.export("mathml") for e in (Expression(Variable(0), (target,)), expression))
+    start, end = name.index("<mrow>"), name.rindex("</math>")
+    head, left, right = name[:start], name[start:end], formula[formula.index("<mrow>") : formula.rindex("</math>")]
+    return f"{head}<mrow>{left}<mo>=</mo>{right}</mrow></math>"
 
 
 def constant_rows(expression: Expression, training: Training) -> tuple[list[dict[str, str]], str]:
