@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from gmeql.runs import Run
 from gmeql.steering import contains, parse
-from gmeql.web import guard
+from gmeql.web import guard, jobs
 from gmeql.web.app import create_app
 from gmeql.web.server import listen
 
@@ -258,6 +258,29 @@ def test_a_new_server_takes_up_what_the_last_one_left(tmp_path):
     Run.open(folder / run).update(state="running")  # as a killed server would have left it
     with TestClient(create_app(folder, TOKEN), base_url=BASE) as second:
         assert wait(second, run, "done", "failed")["report"]
+
+
+def test_the_end_of_the_server_does_not_undo_what_is_over(tmp_path):
+    folder = tmp_path / "runs"
+    with TestClient(create_app(folder, TOKEN), base_url=BASE) as client:
+        over = start(client)
+        wait(client, over, "done")
+        by_hand = start(client, max_candidates=None, max_time=120, functions=["add", "mul"], columns=["a"])
+        wait(client, by_hand, "running")
+        client.post(f"/runs/{by_hand}/stop", headers=HEADERS)
+        wait(client, by_hand, "stopped", "done")
+        open_one = start(client, max_candidates=None, max_time=120, functions=["add", "mul"], columns=["a"])
+        wait(client, open_one, "running")
+    states = [Run.open(folder / name).description()["state"] for name in (over, by_hand, open_one)]
+    assert states[0] == "done" and states[1] in ("stopped", "done") and states[2] in ("queued", "done")
+
+
+def test_old_uploads_make_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "MAX_UPLOADS", 3)
+    uploads = jobs.Uploads(tmp_path)
+    keys = [uploads.add(b"a,y\n1,2\n", f"../../t{i}.csv") for i in range(5)]
+    assert len(list((tmp_path / "uploads").iterdir())) == 3
+    assert uploads.find(keys[-1]) == ("t4.csv", b"a,y\n1,2\n") and uploads.find("../x") is None
 
 
 def test_hostile_names_stay_text(client):

@@ -21,7 +21,8 @@ MAX_NODES = 140  # a larger network is a tangle: simpler formulas are drawn firs
 MAX_LABEL = 14
 COLUMN, ROW, HEIGHT, FONT = 132, 40, 26, 12
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "sqrt": "√", "square": "x²", "cube": "x³", "pow": "xᵃ"}
-SIGNS |= {"pow4": "x⁴", "pow5": "x⁵", "pow6": "x⁶", "inv": "1/x", "neg": "−x", "abs": "|x|", "id": "x"}
+SIGNS |= {"pow4": "x⁴", "pow5": "x⁵", "pow6": "x⁶", "inv": "1/x", "neg": "−x", "abs": "|x|", "sum": "Σ", "prod": "Π"}
+"""How operators are shown to people, here and on the live page; others by their name."""
 
 Key = tuple[int, str, int]  # height, operator or input, which one of these
 ONE: Key = (0, "1", 0)

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from gmeql.config import ConfigError, FitSettings, resolve
 from gmeql.report import asset
+from gmeql.report.network import SIGNS
 from gmeql.runs import Run, standard_functions
 from gmeql.steering import Steering, check_functions
 from gmeql.storage import StorageError
@@ -124,10 +125,6 @@ async def body_of(request: Request) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise HTTPException(400, "the request is not a JSON object")
     return content
-
-
-SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "sqrt": "√", "square": "x²", "cube": "x³", "pow4": "x⁴"}
-SIGNS |= {"pow5": "x⁵", "pow6": "x⁶", "sum": "Σ", "prod": "Π", "inv": "1/x", "neg": "−x", "abs": "|x|"}
 
 
 def function_choices() -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 MAX_QUEUED = 100
+MAX_UPLOADS = 50  # the newest are kept
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Job:
     name: str
     settings: FitSettings | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    stopped_by_user: bool = False
     latest: dict[str, Any] | None = None
     version: int = 0
 
@@ -130,6 +132,7 @@ class Jobs:
             job = self.job(name)
             if job is None:
                 return
+            job.stopped_by_user = True
             job.stop.set()
             if job in self._queue:
                 self._queue.remove(job)
@@ -162,8 +165,8 @@ class Jobs:
             job.version += 1
 
         try:
-            execute(run, settings=job.settings, on_progress=watch, stop=job.stop)
-            if self._closing:  # stopped by the server's end, not by the user: the next server goes on
+            outcome = execute(run, settings=job.settings, on_progress=watch, stop=job.stop)
+            if outcome.state == "stopped" and not job.stopped_by_user:  # by the server's end: the next one goes on
                 run.update(state="queued", reason="")
         except Exception as error:  # noqa: BLE001  the page shows it; the queue goes on
             reason = " ".join(str(error).split())[:500]
@@ -196,6 +199,8 @@ class Uploads:
         key = secrets.token_hex(8)
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(name.replace("\\", "/")).name).strip("-.")[-80:] or "table"
         write_atomic(self.folder / f"{key}-{stem}", data)
+        for old in sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)[:-MAX_UPLOADS]:
+            old.unlink(missing_ok=True)  # runs keep their own copy of the rows
         return key
 
     def find(self, key: str) -> tuple[str, bytes] | None:
