@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,8 @@ from hypothesis.extra import numpy as hnp
 
 from fuzz_model_files import example_model
 from gmeql import storage
+from gmeql.expression import Call, Constant, Expression, Variable
+from gmeql.front import Front, FrontMember
 from gmeql.storage import (
     NewerFormatError,
     StorageError,
@@ -91,6 +95,29 @@ class TestModelFiles:
         assert again.parameters == model.parameters
         assert (again.feature_names, again.selected, again.target_columns) == (("a", "b", "c"), (1,), None)
         assert (again.candidates, again.seconds, again.n_features) == (1234, 2.5, 3)
+
+    @given(
+        st.recursive(
+            st.floats(-1e300, 1e300).map(Constant) | st.integers(0, 2).map(Variable),
+            lambda inner: (
+                st.tuples(st.sampled_from(["sin", "exp", "sqrt", "log"]), st.tuples(inner), st.booleans())
+                | st.tuples(st.sampled_from(["add", "mul", "div", "pow"]), st.tuples(inner, inner), st.just(False))
+            ).map(lambda parts: Call(*parts)),
+            max_leaves=20,
+        ),
+        st.lists(st.text(max_size=10), min_size=3, max_size=3),
+    )
+    def test_any_formula_reads_and_computes_the_same_after_saving(self, root, names) -> None:
+        expression = Expression(root, tuple(names))
+        member = FrontMember(expression, 0.5, expression.complexity, 0.0, 0)
+        front = Front.from_members([member], rows=9, target_spread=1, target_largest=1)
+        model = replace(example_model(), fronts=(front,), selected=(0,), feature_names=tuple(names))
+        with tempfile.TemporaryDirectory() as folder:
+            save_model(Path(folder) / "m.json", model)
+            (again,) = load_model(Path(folder) / "m.json").fronts[0]
+        assert str(again) == str(expression) and again.expression.exact() == expression.exact()
+        X = np.array([[0.5, -1.5, 3.0], [2.0, 0.0, -1.0]])
+        np.testing.assert_array_equal(again(X), expression(X))
 
     def test_a_newer_version_is_named(self, tmp_path: Path) -> None:
         path = tmp_path / "m.json"
