@@ -303,6 +303,20 @@ def test_help_loads_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "heavy: []" and "doctor" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("fit {table} --target ", ["a", "b", "y"]), ("show x --format l", ["latex"]), ("pre", ["predict"])],
+)
+def test_the_shell_completes_commands_formats_and_columns(words, offered, table, monkeypatch, capsys):
+    typed = f"gmeql {words.format(table=table)}"
+    monkeypatch.setenv("_GMEQL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    with pytest.raises(SystemExit):
+        cli.main([])
+    assert capsys.readouterr().out.split() == offered
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_what_was_found(number, code, tmp_path):
     path = tmp_path / "noisy.csv"

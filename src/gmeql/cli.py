@@ -130,8 +130,9 @@ def _options(
 
 def _complete_column(context: typer.Context, incomplete: str) -> list[str]:
     """Column names of DATA, for the shell's completion."""
-    data = context.params.get("data")
-    if not data or data == "-" or not Path(data).is_file():
+    # While an option is being completed, words that are no option yet stand in `args`.
+    data = next((word for word in (context.params.get("data"), *context.args) if word and Path(word).is_file()), None)
+    if data is None:
         return []
     from gmeql.tables import TableError, read
 
@@ -156,12 +157,12 @@ def fit(
         str | None, typer.Option("--target", "-t", help="Column to explain.", autocompletion=_complete_column)
     ] = None,
     max_time: Annotated[
-        float | None, typer.Option(help="Seconds to search. [default: 30]", rich_help_panel=SEARCH)
+        float | None, typer.Option(help="Seconds to search. (default: 30)", rich_help_panel=SEARCH)
     ] = None,
     max_candidates: Annotated[
         int | None, typer.Option(help="Formulas to try: the reproducible budget.", rich_help_panel=SEARCH)
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the search. [default: 0]", rich_help_panel=SEARCH)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the search. (default: 0)", rich_help_panel=SEARCH)] = None,
     functions: Annotated[
         str | None, typer.Option(help="What a formula may use, as in +,-,*,/,sin,exp.", rich_help_panel=SEARCH)
     ] = None,
@@ -172,22 +173,22 @@ def fit(
         list[str] | None, typer.Option(help="A function or part not to use; may be repeated.", rich_help_panel=SEARCH)
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="fitted, paper or released. [default: fitted]", rich_help_panel=SEARCH)
+        str | None, typer.Option(help="fitted, paper or released. (default: fitted)", rich_help_panel=SEARCH)
     ] = None,
     selection: Annotated[
-        str | None, typer.Option(help="best, accurate, simple or validation. [default: best]", rich_help_panel=SEARCH)
+        str | None, typer.Option(help="best, accurate, simple or validation. (default: best)", rich_help_panel=SEARCH)
     ] = None,
     max_complexity: Annotated[
         int | None, typer.Option(help="No formula larger than this.", rich_help_panel=SEARCH)
     ] = None,
     loss: Annotated[
-        str | None, typer.Option(help="squared, or robust against outliers. [default: squared]", rich_help_panel=SEARCH)
+        str | None, typer.Option(help="squared, or robust against outliers. (default: squared)", rich_help_panel=SEARCH)
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Threads. [default: all]", rich_help_panel=SEARCH)
+        int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)", rich_help_panel=SEARCH)
     ] = None,
     device: Annotated[
-        str | None, typer.Option(help="auto, cpu or gpu. [default: auto]", rich_help_panel=SEARCH)
+        str | None, typer.Option(help="auto, cpu or gpu. (default: auto)", rich_help_panel=SEARCH)
     ] = None,
     columns: Annotated[
         str | None, typer.Option(help="Use only these columns, as in a,b,c.", rich_help_panel=TABLE)
@@ -212,7 +213,7 @@ def fit(
         typer.Option("--text-as-missing", help="Count text among numbers as missing.", rich_help_panel=TABLE),
     ] = None,
     out: Annotated[
-        str | None, typer.Option("--out", "-o", help="Run folder. [default: gmeql-runs/...]", rich_help_panel=OUTPUT)
+        str | None, typer.Option("--out", "-o", help="Run folder. (default: gmeql-runs/...)", rich_help_panel=OUTPUT)
     ] = None,
     config: Annotated[
         str | None, typer.Option(help="TOML file with settings; flags are stronger.", rich_help_panel=OUTPUT)
@@ -437,7 +438,7 @@ def bench(
     method: Annotated[str, typer.Option(help="fitted, paper or released.")] = "fitted",
     noise: Annotated[float, typer.Option(min=0.0, help="Noise on training targets, relative to their RMS.")] = 0.0,
     noise_std: Annotated[float, typer.Option(min=0.0, help="The same, as a standard deviation.")] = 0.0,
-    rows: Annotated[int | None, typer.Option(min=1, help="Training rows. [default: the suite's]")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="Training rows. (default: the suite's)")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time; one uses all cores.")] = 1,
     json_file: Annotated[
         str | None, typer.Option("--json", help="Write one record per problem and seed; goes on where it stopped.")
