@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import reference
 
+import reference
 from gmeql import network
 from gmeql.architecture import Architecture
 from gmeql.operators import OPERATORS

@@ -5,8 +5,8 @@ from functools import lru_cache
 import jax
 import numpy as np
 import pytest
-import reference
 
+import reference
 from gmeql import two_stage
 from gmeql.architecture import Architecture
 from gmeql.two_stage import RunState, TwoStageConfig, run

@@ -316,7 +316,11 @@ PRESETS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("add", "mul", "sqrt", "id"),
     ),
     # One more id, square and cube, so that the six terms of b4 can all stand under one sum.
-    "sums": (("id", "id", "id", "square", "square", "cube", "cube", "pow4", "pow4", "pow5", "pow6"), ("sum", "sum", "add"), ("add", "id")),
+    "sums": (
+        ("id", "id", "id", "square", "square", "cube", "cube", "pow4", "pow4", "pow5", "pow6"),
+        ("sum", "sum", "add"),
+        ("add", "id"),
+    ),
 }
 _PROBLEM_PRESETS = {**{f"b{i}": "sums" for i in range(1, 5)}, **{f"b{i}": "general" for i in range(5, 9)}}
 
@@ -334,7 +338,9 @@ def architecture_preset(name: str, n_variables: int, n_outputs: int = 1) -> Arch
     return Architecture(n_variables=n_variables, layers=layers, n_outputs=n_outputs)
 
 
-def as_architecture(value: Architecture | str | Sequence[Sequence[str]], n_variables: int, n_outputs: int = 1) -> Architecture:
+def as_architecture(
+    value: Architecture | str | Sequence[Sequence[str]], n_variables: int, n_outputs: int = 1
+) -> Architecture:
     """An Architecture from what a user may give: an Architecture, a preset's name, or layers of operator names."""
     if isinstance(value, str):
         return architecture_preset(value, n_variables, n_outputs)

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from gmeql.constants import fit
-from gmeql.expression import Call, Constant, Expression, Node, Variable, build, fold, is_plain_exponent, leaves, tree_complexity
+from gmeql.expression import Call, Constant, Expression, Node, build, fold, is_plain_exponent, leaves, tree_complexity
 from gmeql.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants
 from gmeql.simplify import simplify
 
@@ -123,7 +123,8 @@ def refit(
             continue
         complexity = expression.complexity
         length = _length(float(loss), program.n_free, complexity, rows)
-        scored.append(Scored(expression.root, float(loss), length, complexity, partial(_refitted, expression, program, constants)))
+        refitted = partial(_refitted, expression, program, constants)
+        scored.append(Scored(expression.root, float(loss), length, complexity, refitted))
     return scored
 
 
@@ -131,7 +132,7 @@ def _refitted(expression: Expression, program: Program, constants: np.ndarray) -
     return replace_constants(expression, program, constants).root
 
 
-def positive_on(rows: Rows):  # type: ignore[no-untyped-def]
+def positive_on(rows: Rows) -> Callable[[Node], bool]:
     """A predicate: whether a part of a formula is positive on every row."""
     known: dict[Node, bool] = {}
     sample = rows.X[:512]
@@ -335,4 +336,7 @@ def polish(root: Node, rows: Rows, out_of_time: Callable[[], bool] = _never) -> 
     met = prune(root, rows, out_of_time=out_of_time)
     if not met:
         return []
-    return [snap(met[0], rows, out_of_time), *met]
+    final = snap(met[0], rows, out_of_time)
+    alive = clean(_without_dead_terms(final.root, rows), rows)
+    tidy = refit([alive], rows) if alive not in (None, final.root) else []
+    return [min([final, *tidy], key=lambda s: s.length), *met]

@@ -56,7 +56,7 @@ class Program:
 
 def input_slots(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Input slots [2V + 1, N] of a data matrix [N, V], and which variables are positive throughout."""
-    positive = (X > 0).all(axis=0)
+    positive = np.asarray((X > 0).all(axis=0))
     logarithms = np.full(X.shape, np.nan)
     logarithms[:, positive] = np.log(X[:, positive])
     slots = np.concatenate([X.T, np.ones((1, len(X))), logarithms.T])
@@ -260,4 +260,4 @@ def expression_from_structure(
         else:
             nodes[number] = build(operator.name, *inputs)
     outputs = range(architecture.layer_slices[-1].start, architecture.n_nodes)
-    return tuple(Expression(nodes[number], names) for number in outputs)
+    return tuple(Expression(output, names) for output in nodes[outputs.start :] if output is not None)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -620,7 +620,7 @@ def _config_from_dict(data: dict[str, Any]) -> SearchConfig:
     return SearchConfig(**data)
 
 
-def _plain_rng(state: dict[str, Any]) -> dict[str, Any]:
+def _plain_rng(state: Mapping[str, Any]) -> dict[str, Any]:
     """The generator's state with its 128-bit numbers as text, for JSON."""
     inner = {key: str(value) for key, value in state["state"].items()}
     return {"bit_generator": state["bit_generator"], "state": inner, "has_uint32": state["has_uint32"],

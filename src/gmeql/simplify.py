@@ -55,7 +55,8 @@ def simplify(root: Node | Expression, positive: Positive = _never) -> Node | Exp
             return _make_sum(*_merge_sums(args, positive), positive)
         if name in ("mul", "div"):
             signs = (1.0, -1.0) if name == "div" else (1.0,) * len(args)
-            coefficient, powers = 1.0, {}
+            coefficient = 1.0
+            powers: Powers = {}
             for arg, exponent in zip(args, signs, strict=True):
                 factor, more = _raised(arg, exponent, positive)
                 coefficient *= factor
@@ -180,7 +181,8 @@ def _join_exponentials(coefficient: float, powers: Powers, positive: Positive) -
     if not found or (len(found) == 1 and found[0][1] == 1.0):
         return coefficient, powers
     rest = {base: e for base, e in powers.items() if not (isinstance(base, Call) and base.operator == "exp")}
-    constant, terms = 0.0, {}
+    constant = 0.0
+    terms: Terms = {}
     for base, e in found:
         more_constant, more = _as_sum(base.args[0], positive)
         constant += e * more_constant
@@ -229,14 +231,15 @@ def _as_sum(node: Node, positive: Positive) -> tuple[float, Terms]:
     """Constant and terms with coefficients of a node in normal form."""
     if isinstance(node, Constant):
         return node.value, {}
-    if _is_sum(node):
+    if isinstance(node, Call) and _is_sum(node):
         return _merge_sums(list(node.args), positive)
     coefficient, powers = _as_product(node)
     return 0.0, {_make_product(1.0, powers, positive): coefficient}
 
 
 def _merge_sums(args: list[Node], positive: Positive) -> tuple[float, Terms]:
-    constant, terms = 0.0, {}
+    constant = 0.0
+    terms: Terms = {}
     for arg in args:
         more_constant, more = _as_sum(arg, positive)
         constant += more_constant
@@ -280,7 +283,7 @@ def _factored(terms: Terms, positive: Positive) -> Node | None:
     """The sum with the bases that all terms share taken out, or None."""
     products = [_as_product(core)[1] for core in terms]
     shared: Powers = {}
-    for base, exponent in products[0].items():
+    for base in products[0]:
         exponents = [powers.get(base, 0.0) for powers in products]
         if min(exponents) > 0:
             shared[base] = min(exponents)

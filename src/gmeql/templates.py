@@ -47,14 +47,14 @@ class FunctionSet:
 Family = Callable[[np.random.Generator, int, FunctionSet], "tuple[tuple[tuple[str, ...], ...], bool] | None"]
 
 
-def _general(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  # type: ignore[no-untyped-def]
+def _general(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
     """The layers that hold all eight formulas of the paper's Table 1, as far as the functions are allowed."""
     allowed = {"id", *functions.binary, *functions.unary, *functions.dense}
     layers = [tuple(name for name in layer if name in allowed) for layer in PRESETS["general"]]
     return tuple(layer or ("id",) for layer in layers), False
 
 
-def _sums(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  # type: ignore[no-untyped-def]
+def _sums(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
     """Σ over simple terms of single variables: polynomials, sums of waves."""
     if "sum" not in functions.dense:
         return None
@@ -68,7 +68,7 @@ def _sums(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  
     return (tuple(terms), ("sum", "sum"), ("id",)), False
 
 
-def _ratios(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  # type: ignore[no-untyped-def]
+def _ratios(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
     """Sums of products, multiplied, divided or put under a function."""
     if "sum" not in functions.dense:
         return None
@@ -85,7 +85,7 @@ def _ratios(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
 
 
 def _deep(depth: int) -> Family:
-    def draw(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  # type: ignore[no-untyped-def]
+    def draw(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
         layers: list[tuple[str, ...]] = []
         for level in range(depth):
             layer = [*functions.binary, *functions.additive[:1], *[n for n in ("mul",) if n in functions.binary]]

@@ -13,12 +13,12 @@ from gmeql.constants.result import CONVERGED, HOPELESS, NOT_FINITE, STEPS_SPENT,
 __all__ = ["CONVERGED", "HOPELESS", "NOT_FINITE", "STEPS_SPENT", "FitResult", "fit"]
 
 
-def fit(programs, start, inputs, target, weights=None, *, engine: str = "cpu", **options) -> FitResult:  # type: ignore[no-untyped-def]
+def fit(programs, start, inputs, target, weights=None, *, engine: str = "cpu", **options) -> FitResult:
     """Fit a batch of programs with the named engine ("cpu", "device", "reference"); see ``cpu.fit`` for the options."""
     if engine == "cpu":
         from gmeql.constants import cpu as chosen
     elif engine == "device":
-        from gmeql.constants import device as chosen  # type: ignore[no-redef]
+        from gmeql.constants import device as chosen  # type: ignore[attr-defined, no-redef]
     elif engine == "reference":
         from gmeql.constants import reference as chosen  # type: ignore[no-redef]
     else:

@@ -60,7 +60,7 @@ def fit_arrays(
     result_codes = np.zeros(n, np.int64)
     steps = np.zeros(n, np.int64)
     rows = inputs.shape[1] if screen_rows is None else min(screen_rows, inputs.shape[1])
-    arguments = (
+    arguments: tuple[Any, ...] = (
         codes, lengths, n_free, constants, losses, result_codes, steps, inputs, target, weights, rows, max_steps,
         tolerance, hopeless, forced,
     )  # fmt: skip
@@ -90,7 +90,8 @@ def fit(
     the user take the slower path of ``reference.py``.
     """
     codes, lengths, n_free, own = stack(programs)
-    constants = own if start is None else np.pad(np.asarray(start, float), ((0, 0), (0, MAX_CONSTANTS - start.shape[1])))
+    spare = 0 if start is None else MAX_CONSTANTS - start.shape[1]
+    constants = own if start is None else np.pad(np.asarray(start, float), ((0, 0), (0, spare)))
     weights = np.ones(inputs.shape[1]) if weights is None else np.asarray(weights, float)
     if any((program.code[0] >= USER_OPCODE).any() for program in programs):
         from gmeql.constants import reference
@@ -116,7 +117,7 @@ def fit_batches(
     """
     from gmeql.constants.kernel import fit_many
 
-    calls = []
+    calls: list[tuple[Any, ...]] = []
     for batch, inputs, target, weights, hopeless in jobs:
         rows = inputs.shape[1] if screen_rows is None else min(screen_rows, inputs.shape[1])
         arguments = (

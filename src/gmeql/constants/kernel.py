@@ -522,7 +522,7 @@ def fit_one(
 @njit(**_OPTIONS)
 def predict_one(program, length, constants, inputs, out, work):
     """The program's output for every row."""
-    values, slopes, adjoints, jacobian, residual, spare, bits = work
+    values, slopes, _, _, _, spare, bits = work
     n_rows = inputs.shape[1]
     for low in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - low)
@@ -563,7 +563,7 @@ def fit_many(
 @njit(**_OPTIONS)
 def jacobian_one(program, length, constants, n_free, inputs, out, jacobian_out, work):
     """Output and Jacobian for every row (confidence intervals, tests)."""
-    values, slopes, adjoints, jacobian, residual, spare, bits = work
+    values, slopes, adjoints, jacobian, _, spare, bits = work
     n_rows = inputs.shape[1]
     for low in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - low)
