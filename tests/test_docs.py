@@ -28,7 +28,11 @@ def test_the_guide_is_there() -> None:
         assert any(language == "python" for language, _, _ in blocks(page)), page.name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+SLOW = {"paper-method"}  # compiles the relaxed network
+RUNS = [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] if p.stem in SLOW else []) for p in PAGES]
+
+
+@pytest.mark.parametrize("page", RUNS)
 def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch) -> None:
     from gmeql.operators import OPERATORS, unregister_operator
 
