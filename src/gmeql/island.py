@@ -21,7 +21,6 @@ from gmeql.architecture import Architecture
 from gmeql.operators import get_operator
 from gmeql.repository import Repository, empty, insert, power_law, rank_probabilities, size
 
-
 WIDE = 6
 """Tables with more columns than this start from the columns' relevance."""
 
@@ -34,9 +33,11 @@ class IslandConfig:
     capacity: int = 400  # P
     power_law_exponent: float = 1.0  # T: 1/rank; the paper's 1.5 crowds the front ranks
     resample_fraction: float = 0.2  # P
-    mean_changes: float = 1.0
-    complexity_classes: float = 0.5
-    parsimony: float = 0.0
+    mean_changes: float = 1.0  # re-sampled connections beyond the first, on average
+    insert_share: float = 0.3  # candidates made by putting an idle node into a connection
+    bypass_share: float = 0.1  # by taking a node out
+    exchange_share: float = 0.15  # by letting a node of another function take over
+    complexity_classes: float = 0.5  # share of draws ranked among elites of like complexity
     fresh_share: float = 0.1  # T
     cross_share: float = 0.3  # T
     inherit_share: float = 0.5  # T: half the candidates inherit their constants
@@ -202,7 +203,8 @@ class Island:
             self.architecture.n_variables, self.positive, self.architecture.n_weights, config.with_offset,
             config.max_nesting, np.cumsum(self.probabilities, axis=1), self.repository.items["choices"],
             self.repository.items["constants"], self.draw_weights(), n_elites,
-            config.resample_fraction, config.mean_changes, config.fresh_share, config.cross_share, config.inherit_share, config.jitter,
+            config.resample_fraction, config.mean_changes, config.insert_share, config.bypass_share,
+            config.exchange_share, config.fresh_share, config.cross_share, config.inherit_share, config.jitter,
             config.max_tries, max_complexity, np.uint64(salt), table, counts, batch.choices, batch.programs,
             batch.lengths, batch.n_constants, batch.weight_ids, batch.constants, batch.hashes, batch.complexities,
         )  # fmt: skip
@@ -278,7 +280,7 @@ class Island:
         """Program, its length and the fitted constants of elite ``e``."""
         from gmeql.sampling import compile_once
 
-        program, length, weight_ids, n_constants = compile_once(
+        program, length, weight_ids, n_constants = compile_once(  # type: ignore[call-arg]
             self.repository.items["choices"][e], *self.wiring.arrays(), self.architecture.n_inputs,
             self.architecture.n_variables, self.positive, self.architecture.n_weights, self.config.with_offset,
             self.config.max_nesting,

@@ -435,10 +435,103 @@ def _count_tries(table, counts, key, add):
 
 
 @njit(**_OPTIONS)
+def _random_active_connection(state, active, first_connection, n_inputs, n_nodes, n_active):
+    """A connection of an active node, all alike; and the node it feeds."""
+    skip = int(_uniform(state) * n_active)
+    for node in range(n_inputs, n_nodes):
+        if active[node]:
+            count = first_connection[node + 1] - first_connection[node]
+            if skip < count:
+                return first_connection[node] + skip, node
+            skip -= count
+    return -1, -1
+
+
+@njit(**_OPTIONS)
+def _insert_node(state, choices, active, n_active, first_connection, source_low, n_choices, cumulative, n_inputs, n_nodes):
+    """Put an idle node between a node and one of its sources: a -> c becomes a -> idle -> c."""
+    for _ in range(8):
+        c, node = _random_active_connection(state, active, first_connection, n_inputs, n_nodes, n_active)
+        source = source_low[c] + choices[c]
+        idle = source_low[c] + int(_uniform(state) * n_choices[c])
+        if idle < n_inputs or active[idle] or first_connection[idle + 1] == first_connection[idle]:
+            continue
+        first, last = first_connection[idle], first_connection[idle + 1]
+        takes = first + int(_uniform(state) * (last - first))
+        if source < source_low[takes] or source >= source_low[takes] + n_choices[takes]:
+            continue
+        for other in range(first, last):
+            choices[other] = _search_cumulative(cumulative[other], n_choices[other], _uniform(state))
+        choices[takes] = source - source_low[takes]
+        choices[c] = idle - source_low[c]
+        return True
+    return False
+
+
+@njit(**_OPTIONS)
+def _bypass_node(state, choices, active, n_active, first_connection, source_low, n_choices, n_inputs, n_nodes):
+    """Take a node out: the connection that read it reads one of its inputs instead."""
+    for _ in range(8):
+        c, node = _random_active_connection(state, active, first_connection, n_inputs, n_nodes, n_active)
+        source = source_low[c] + choices[c]
+        if source < n_inputs or first_connection[source + 1] == first_connection[source]:
+            continue
+        first, last = first_connection[source], first_connection[source + 1]
+        takes = first + int(_uniform(state) * (last - first))
+        below = source_low[takes] + choices[takes]
+        if below < source_low[c] or below >= source_low[c] + n_choices[c]:
+            continue
+        choices[c] = below - source_low[c]
+        return True
+    return False
+
+
+@njit(**_OPTIONS)
+def _exchange_node(
+    state, choices, active, n_active, node_op, first_connection, source_low, n_choices, cumulative, n_inputs, n_nodes
+):
+    """Let an idle node of another function take over a node's inputs and readers."""
+    for _ in range(8):
+        c, node = _random_active_connection(state, active, first_connection, n_inputs, n_nodes, n_active)
+        if node >= n_nodes - 1:
+            continue
+        idle = n_inputs + int(_uniform(state) * (n_nodes - 1 - n_inputs))
+        n_mine = first_connection[node + 1] - first_connection[node]
+        n_idle = first_connection[idle + 1] - first_connection[idle]
+        if active[idle] or n_idle == 0 or node_op[idle] == node_op[node]:
+            continue
+        fits = True
+        for j in range(n_idle):
+            mine, other = first_connection[node] + min(j, n_mine - 1), first_connection[idle] + j
+            source = source_low[mine] + choices[mine]
+            if j < n_mine and (source < source_low[other] or source >= source_low[other] + n_choices[other]):
+                fits = False
+        for reader in range(len(source_low)):
+            if source_low[reader] + choices[reader] == node and (
+                idle < source_low[reader] or idle >= source_low[reader] + n_choices[reader]
+            ):
+                fits = False
+        if not fits:
+            continue
+        for j in range(n_idle):
+            other = first_connection[idle] + j
+            if j < n_mine:
+                mine = first_connection[node] + j
+                choices[other] = source_low[mine] + choices[mine] - source_low[other]
+            else:
+                choices[other] = _search_cumulative(cumulative[other], n_choices[other], _uniform(state))
+        for reader in range(len(source_low)):
+            if source_low[reader] + choices[reader] == node:
+                choices[reader] = idle - source_low[reader]
+        return True
+    return False
+
+
+@njit(**_OPTIONS)
 def draw_candidates(
     n_candidates, state, node_op, first_connection, source_low, n_choices, dense_low, dense_high, first_dense, n_inputs,
     n_variables, positive, n_weights, with_offset, max_nesting, cumulative, elite_choices, elite_constants, elite_cumulative,
-    n_elites, resample_fraction, mean_changes, fresh_share, cross_share, inherit_share, jitter, max_tries, max_complexity, salt,
+    n_elites, resample_fraction, mean_changes, insert_share, bypass_share, exchange_share, fresh_share, cross_share, inherit_share, jitter, max_tries, max_complexity, salt,
     table, counts, choices, programs, lengths, n_constants, weight_ids, start, hashes, complexities,
 ):
     """Draw up to ``n_candidates`` new structures and compile them. Returns how many were drawn.
@@ -474,14 +567,32 @@ def draw_candidates(
             for node in range(n_inputs, n_nodes):
                 if active[node]:
                     n_active += first_connection[node + 1] - first_connection[node]
-            # one change for certain on average, sometimes several: an exponential number of re-sampled connections
-            changes = 1.0 - mean_changes * np.log(_uniform(state) + 1e-300)
-            rate = min(resample_fraction, changes / max(n_active, 1)) if mean_changes > 0 else resample_fraction
-            for node in range(n_inputs, n_nodes):
-                chance = rate if active[node] else 0.5
-                for c in range(first_connection[node], first_connection[node + 1]):
-                    if _uniform(state) < chance:
-                        mine[c] = _search_cumulative(cumulative[c], n_choices[c], _uniform(state))
+            kind = _uniform(state)
+            changed = False
+            if n_active > 0:
+                if kind < insert_share:
+                    changed = _insert_node(
+                        state, mine, active, n_active, first_connection, source_low, n_choices, cumulative, n_inputs,
+                        n_nodes,
+                    )
+                elif kind < insert_share + bypass_share:
+                    changed = _bypass_node(
+                        state, mine, active, n_active, first_connection, source_low, n_choices, n_inputs, n_nodes
+                    )
+                elif kind < insert_share + bypass_share + exchange_share:
+                    changed = _exchange_node(
+                        state, mine, active, n_active, node_op, first_connection, source_low, n_choices, cumulative,
+                        n_inputs, n_nodes,
+                    )
+            if not changed:
+                # an exponential number of re-sampled connections, one at least on average; idle ones drift freely
+                changes = 1.0 - mean_changes * np.log(_uniform(state) + 1e-300)
+                rate = min(resample_fraction, changes / max(n_active, 1)) if mean_changes > 0 else resample_fraction
+                for node in range(n_inputs, n_nodes):
+                    chance = rate if active[node] else 0.5
+                    for c in range(first_connection[node], first_connection[node + 1]):
+                        if _uniform(state) < chance:
+                            mine[c] = _search_cumulative(cumulative[c], n_choices[c], _uniform(state))
         else:
             for c in range(n_connections):
                 mine[c] = _search_cumulative(cumulative[c], n_choices[c], _uniform(state))

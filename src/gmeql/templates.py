@@ -84,35 +84,40 @@ def _ratios(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
     return (tuple(terms), ("sum", "sum"), tuple(top)), True
 
 
-def _deep(depth: int) -> Family:
-    def draw(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
-        layers: list[tuple[str, ...]] = []
-        for level in range(depth):
-            layer = [*functions.binary, *functions.additive[:1], *[n for n in ("mul",) if n in functions.binary]]
-            layer += functions.some(rng, functions.unary, 2, 4)
-            layer += functions.some(rng, functions.binary, 0, 2)
-            if "prod" in functions.dense:
-                if level == 0 and n_variables <= 8:
-                    layer += ["prod"] * int(rng.integers(0, 3))
-                elif level > 0 and rng.random() < 0.1:
-                    layers.append(tuple(functions.some(rng, ["id", *functions.binary, *functions.unary], 3, 3)))
-                    layer = ["prod", *[n for n in ("mul", "div") if n in functions.binary]]
-            layers.append(tuple(layer) or ("id",))
-        if "sum" in functions.dense and rng.random() < 0.3:
-            layers.append(("sum",))
-        return tuple(layers), True
+def _deep(n_nodes: int) -> Family:
+    """Many thin layers, so that any node may read almost any node before it."""
+
+    def draw(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  # type: ignore[no-untyped-def]
+        n_unary = int(rng.integers(n_nodes // 4, n_nodes // 2 + 1)) if functions.unary else 0
+        n_binary = n_nodes - n_unary if functions.binary else 0
+        pool = (functions.binary + [n for n in ("add", "mul") if n in functions.binary]) * n_nodes
+        names = pool[:n_binary] + functions.some(rng, functions.unary, n_unary, n_unary)
+        names = [names[int(i)] for i in rng.permutation(len(names))] or ["id"]
+        layers = [names[i : i + NODES_PER_LAYER] for i in range(0, len(names), NODES_PER_LAYER)]
+        if "prod" in functions.dense:
+            if n_variables <= MAX_DENSE_INPUTS:
+                layers[0] = layers[0] + ["prod"] * int(rng.integers(0, 3))
+            if len(layers) > 2 and rng.random() < 0.15:
+                layers.insert(int(rng.integers(2, len(layers) + 1)), ["prod"])
+        if "sum" in functions.dense and rng.random() < 0.2:
+            layers += [functions.some(rng, ["id", *functions.binary], 3, 4), ["sum"]]
+        return tuple(tuple(layer) for layer in layers), True
 
     return draw
 
 
+NODES_PER_LAYER = 3
+MAX_DENSE_INPUTS = 8
+"""Tables with more columns get no Π over all of them: it would have too many exponents."""
+
 FAMILIES: dict[str, Family] = {
     "general": _general,
     "sums": _sums,
-    "deep1": _deep(1),
+    "small": _deep(6),
     "ratios": _ratios,
-    "deep2": _deep(2),
-    "deep3": _deep(3),
-    "deep4": _deep(4),
+    "middle": _deep(12),
+    "large": _deep(20),
+    "huge": _deep(30),
 }
 """Shallow ones first; the order in which a search opens its first islands."""
 
