@@ -353,12 +353,13 @@ class TestProgress:
         assert "candidates" in captured.err and "loss" in captured.err
 
     def test_ctrl_c_keeps_what_was_found(self, noisy) -> None:
-        def press(progress) -> None:
+        def press(progress) -> None:  # at once, when the islands hold formulas and the front only the mean
             os.kill(os.getpid(), signal.SIGINT)
 
         with pytest.warns(InterruptedWarning, match="keeping"):
             fitted = quick(max_candidates=10**9, callbacks=press).fit(*noisy)
         assert fitted.stop_reason_ == "interrupted"
+        assert len(fitted.front_) > 1
         assert np.isfinite(fitted.predict(noisy[0])).all()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

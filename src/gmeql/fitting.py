@@ -138,6 +138,9 @@ def run_search(
             events.close()
         if whole and last is not None:
             keeper.save(search, history, last.reason)
+        state = search.state() if whole else None
+        if whole and reason:  # ended from outside: what lies in the islands still has to reach the front
+            search.finish(reason)
     members = [data.restore_member(m) for m in search.front]
     for member in members:
         seen.pop(member.expression.root, None)
@@ -155,7 +158,7 @@ def run_search(
         seconds=float(search.elapsed),
         reason=reason or (last.reason if last is not None else keeper.reason),
         interrupted=reason == "interrupted",
-        state=search.state() if whole else None,
+        state=state,
     )
 
 

@@ -96,6 +96,10 @@ class PaperSearch:
             if reason:
                 return
 
+    def finish(self, reason: str) -> Progress:
+        """End the search between two chunks for a reason of the caller's."""
+        return self._event(reason, 0.0)
+
     def _ended(self) -> str:
         if self.step >= self.settings.total_steps:
             return "schedule complete"

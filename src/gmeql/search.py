@@ -497,6 +497,12 @@ class Search:
             return "no gain"
         return ""
 
+    def finish(self, reason: str) -> Progress:
+        """End the search between two rounds for a reason of the caller's, with the polishing a budget's end gets."""
+        self.reason = reason
+        self._finish()
+        return self.progress()
+
     def _finish(self) -> None:
         """Polish the most promising members all the way; refit and rank on all rows where the search saw a sample."""
         if self.reason != "exact":
