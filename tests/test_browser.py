@@ -26,7 +26,7 @@ FLAGS = (
 LINE = "a,b,y\n" + "".join(f"{i / 4},{i * i % 7},{2.5 * i / 4 + 3 * (i * i % 7)}\n" for i in range(1, 25))
 NOISY = "a,y\n" + "".join(f"{i / 7},{i / 3 + (i * 7919 % 101) / 50}\n" for i in range(1, 60))
 HOSTILE = '<img src=x onerror="window.hacked=1">'
-PATIENCE = 90_000
+PATIENCE = 240_000  # a fresh machine compiles kernels first
 
 
 @pytest.fixture(scope="module")

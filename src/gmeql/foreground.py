@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gmeql.progress import ProgressDisplay
-from gmeql.runs import Outcome, Run, execute, save_emergency
+from gmeql.runs import Outcome, Run, Stop, execute, save_emergency
 
 if TYPE_CHECKING:
     from gmeql.config import FitSettings
@@ -33,7 +33,7 @@ def run_interruptibly(
     and 0, or the exit code 128 + signal. When that takes too long after a signal, what the last progress event held is
     saved and the process ends by itself.
     """
-    stop = threading.Event()
+    stop = Stop()
     result: list[Outcome] = []
     failure: list[BaseException] = []
     latest: list[Any] = []

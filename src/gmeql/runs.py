@@ -347,6 +347,14 @@ class ProgressLog:
 # ------------------------------------------------------------------------------------------------- running
 
 
+class Stop(threading.Event):
+    """A wish to end a run after its step. With `for_later` set, the run stays queued and its report is not written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.for_later = False
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of a run: a fitted model or None, how it ended, and where the report lies."""
@@ -363,8 +371,7 @@ def execute(
     training: Training | None = None,
     settings: FitSettings | None = None,
     on_progress: Callable[[Progress], Any] | None = None,
-    stop: threading.Event | None = None,
-    report: bool = True,
+    stop: Stop | None = None,
 ) -> Outcome:
     """Fit the run's data, from its newest checkpoint if there is one, and write model, front and report.
 
@@ -374,7 +381,7 @@ def execute(
     """
     training = training if training is not None else run.training()
     settings = settings if settings is not None else run.settings()
-    stop = stop if stop is not None else threading.Event()
+    stop = stop if stop is not None else Stop()
     steering = Steering.of(settings, training.names)
     searched = steering.extend(training)
     run.update(state="running", reason="", settings=settings.to_dict(), pid=os.getpid())
@@ -399,11 +406,13 @@ def execute(
     if steering.active or run.description().get("continues"):
         model = _steered_model(run, model, training, settings, steering)
     save_results(run, model)
+    if stop.is_set() and stop.for_later:
+        run.update(state="queued", reason="")
+        return Outcome(model, "queued", "")
     state = "stopped" if stop.is_set() else "done"
     reason = "stopped" if stop.is_set() else reason_text(last[0].reason if last else "")
     run.update(state=state, reason=reason)
-    page = write_report(run, model, training) if report else None
-    return Outcome(model, state, reason, page)
+    return Outcome(model, state, reason, write_report(run, model, training))
 
 
 def _fit(

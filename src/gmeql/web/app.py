@@ -288,7 +288,7 @@ async def run_events(request: Request) -> Response:
     async def events() -> AsyncIterator[str]:
         seen: Any = None
         quiet = 0.0
-        while True:
+        while not jobs.closing:
             job = jobs.job(run.folder.name)
             ended = job is None
             mark = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gmeql.config import FitSettings
-from gmeql.runs import Run, default_folder, execute, progress_record
+from gmeql.runs import Run, Stop, default_folder, execute, progress_record
 from gmeql.storage import StorageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 MAX_QUEUED = 100
+CLOSE_SECONDS = 1.5  # what the current run may take to save itself; its last checkpoint is no older than five seconds
 MAX_UPLOADS = 50  # the newest are kept
 
 
@@ -30,8 +31,7 @@ class Job:
 
     name: str
     settings: FitSettings | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
-    stopped_by_user: bool = False
+    stop: Stop = field(default_factory=Stop)
     latest: dict[str, Any] | None = None
     version: int = 0
 
@@ -58,12 +58,23 @@ class Jobs:
             self._queue.append(Job(run.folder.name))
         self._thread.start()
 
-    def close(self, seconds: float = 5.0) -> None:
-        """Stop the current run after its step, keep it and the queue for the next server, and end."""
+    @property
+    def closing(self) -> bool:
+        """Whether the server is about to end; streams end then."""
+        return self._closing
+
+    def begin_to_close(self) -> None:
+        """Stop the current run after its step; it and the queue wait for the next server. Safe in a signal handler."""
+        self._closing = True
+        current = self._current
+        if current is not None and not current.stop.is_set():
+            current.stop.for_later = True
+            current.stop.set()
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Begin to close, and wait for the thread."""
+        self.begin_to_close()
         with self._lock:
-            self._closing = True
-            if self._current is not None:
-                self._current.stop.set()
             self._lock.notify_all()
         if self._thread.is_alive():
             self._thread.join(seconds)
@@ -132,7 +143,6 @@ class Jobs:
             job = self.job(name)
             if job is None:
                 return
-            job.stopped_by_user = True
             job.stop.set()
             if job in self._queue:
                 self._queue.remove(job)
@@ -165,9 +175,7 @@ class Jobs:
             job.version += 1
 
         try:
-            outcome = execute(run, settings=job.settings, on_progress=watch, stop=job.stop)
-            if outcome.state == "stopped" and not job.stopped_by_user:  # by the server's end: the next one goes on
-                run.update(state="queued", reason="")
+            execute(run, settings=job.settings, on_progress=watch, stop=job.stop)
         except Exception as error:  # noqa: BLE001  the page shows it; the queue goes on
             reason = " ".join(str(error).split())[:500]
             run.update(state="failed", reason=reason or type(error).__name__)

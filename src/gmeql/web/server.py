@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
 import socket
 import sys
 import webbrowser
 from pathlib import Path
+from types import FrameType
 
 from gmeql.storage import StorageError
 
@@ -37,8 +39,17 @@ def serve(folder: Path, *, port: int = 0, open_browser: bool = True) -> None:
     sock = listen(port)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}/?token={token}"
     app = create_app(folder, token)
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2)
+
+    received: list[int] = []
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            received.append(sig)
+            app.state.jobs.begin_to_close()  # the run saves itself and open streams end: nothing has to be waited for
+            super().handle_exit(sig, frame)
+
+    server = Server(
+        uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1)
     )
     print(address, flush=True)
     print(
@@ -48,6 +59,11 @@ def serve(folder: Path, *, port: int = 0, open_browser: bool = True) -> None:
     )
     if open_browser:
         webbrowser.open(address)
-    # uvicorn ends nicely on a signal and then sends it again: the process should end with the code that shells expect.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    server.run(sockets=[sock])
+    # uvicorn sends a signal again once it has ended; by then there is nothing left to do for it.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    try:
+        server.run(sockets=[sock])
+    except KeyboardInterrupt:
+        pass
+    sys.stdout.flush()
+    os._exit(128 + received[0] if received else 0)  # a search's threads may be in the middle of a step
