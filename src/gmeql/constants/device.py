@@ -1,0 +1,566 @@
+"""The accelerator engine: the contract of ``cpu.py`` in JAX, thousands of programs side by side.
+
+Every program of a batch takes the same step at the same time: node k of all tapes, then node k + 1, and so on. A node
+reads its inputs from per-candidate slots, computes every operator of the families that occur in the batch and keeps
+the one its opcode names; there are no branches, and nothing is differentiated automatically: each slot carries its
+slopes to the free constants (forward accumulation), as in ``reference.py``. Levenberg-Marquardt then follows
+``kernel.fit_one`` step by step with one mask per candidate, so the engines agree to rounding.
+
+Shapes are padded to a few sizes (nodes, constants, candidates, rows), so that the number of compilations stays bounded
+whatever the batches look like. Runs on any JAX backend; on a CPU it is slower than ``cpu.py`` and there for tests.
+
+Legend: ``B`` candidates, ``T`` nodes, ``P`` free constants, ``C`` constants, ``S`` input slots, ``N`` rows of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from gmeql.constants.result import CONVERGED, HOPELESS, NOT_FINITE, STEPS_SPENT, FitResult
+from gmeql.operators import OPERATORS, USER_OPCODE
+from gmeql.programs import MAX_CONSTANTS, MAX_NODES, POWER_FITTED, POWER_WHOLE, Program, stack
+
+PRECISIONS = ("float64", "float32", "mixed")
+SIZES = ((8, 4), (16, 8), (32, 16), (MAX_NODES, MAX_CONSTANTS))
+"""(nodes, free constants) that programs are padded to; a program takes the first size that holds it."""
+BATCHES = tuple(4**k for k in range(2, 9))
+"""Candidates that a batch is padded to: 16 to 65,536. Larger ones are cut."""
+ROW_BLOCK = 1024
+"""Rows that are evaluated at a time; the sums over rows grow block by block."""
+ROW_STEP = 64
+"""Fewer rows than a block are padded to a multiple of this, with weight 0."""
+UNROLL = False
+"""Whether short tapes are written out node by node instead of looping over them (slower to compile)."""
+UNROLLED_NODES = 8
+"""Tapes of more nodes always loop."""
+FINISH_STEPS = 2
+"""Steps in double precision that end a fit in mixed precision."""
+MEMORY_SHARE = 0.2
+"""Share of the accelerator's memory that the slots of one batch may take (temporaries double it)."""
+CPU_MEMORY = 2**27
+
+# Limits of the CPU kernel; beyond them a candidate is not finite.
+_ANGLE_LIMIT = 1e6
+_EXPONENT_LIMIT = 700.0
+
+_OP = {name: operator.opcode for name, operator in OPERATORS.items() if not operator.is_user_defined}
+_FAMILIES = {
+    "trigonometric": (_OP["sin"], _OP["cos"]),
+    "exponential": (_OP["exp"], _OP["log"], _OP["tanh"], _OP["pow"], POWER_FITTED),
+    "inverse": (_OP["asin"], _OP["acos"], _OP["atan"]),
+    "whole": (POWER_WHOLE,),
+}
+"""Operators that are costly enough to be left out of a compiled batch where none of its programs holds one."""
+_BINARY = tuple(_OP[name] for name in ("add", "sub", "mul", "div", "pow"))
+
+
+class Tapes(NamedTuple):
+    """Programs as arrays [T, B]. Slots: S inputs, the constant 1, then one per node. -1 means no constant."""
+
+    op: Any
+    left: Any
+    right: Any
+    left_constant: Any
+    right_constant: Any
+    left_free: Any  # the constant if the fit may move it, else -1
+    right_free: Any
+    whole: Any  # exponent of POWER_WHOLE
+
+
+class _State(NamedTuple):
+    """Where each candidate's fit stands; leading axis B."""
+
+    constants: Any
+    loss: Any
+    hessian: Any
+    gradient: Any
+    damping: Any
+    rejected: Any
+    taken: Any
+    code: Any
+    active: Any
+
+
+@lru_cache(maxsize=1)
+def available() -> bool:
+    """Whether JAX sees an accelerator.
+
+    Call it only where one may be used: the first call starts JAX's backend.
+    """
+    try:
+        return jax.default_backend() in ("gpu", "cuda", "rocm", "tpu")
+    except RuntimeError:  # JAX_PLATFORMS names a backend that is not there
+        return False
+
+
+# --- one node ---------------------------------------------------------------------------------------------------------
+
+
+def _node(op: Any, whole: Any, u: Any, w: Any, families: frozenset[str]) -> tuple[Any, Any, Any]:
+    """Value and slopes to both weighted inputs [B, N] of one node; ``op`` and ``whole`` are [B, 1]."""
+    one, zero = jnp.ones_like(u), jnp.zeros_like(u)
+    nan = jnp.asarray(jnp.nan, u.dtype)
+    narrow = u.dtype == jnp.float32
+
+    def among(*names: str) -> Any:
+        chosen = op == _OP[names[0]]
+        for name in names[1:]:
+            chosen = chosen | (op == _OP[name])
+        return chosen
+
+    value, left, right = u, one, zero  # id
+
+    def when(name: str, new_value: Any, new_left: Any, new_right: Any = None) -> None:
+        nonlocal value, left, right
+        chosen = op == _OP[name]
+        value, left = jnp.where(chosen, new_value, value), jnp.where(chosen, new_left, left)
+        if new_right is not None:
+            right = jnp.where(chosen, new_right, right)
+
+    when("add", u + w, one, one)
+    when("sub", u - w, one, -one)
+    when("mul", u * w, w, u)
+    inverse = 1 / jnp.where(among("div"), w, u)
+    when("div", u * inverse, inverse, -u * inverse * inverse)
+    when("inv", inverse, -inverse * inverse)
+    root = jnp.sqrt(u)
+    when("sqrt", root, 0.5 / jnp.maximum(root, 1e-18 if narrow else 1e-150))
+    square = u * u
+    fourth = square * square
+    when("square", square, 2 * u)
+    when("cube", square * u, 3 * square)
+    when("pow4", fourth, 4 * square * u)
+    when("pow5", fourth * u, 5 * fourth)
+    when("pow6", fourth * square, 6 * fourth * u)
+    when("abs", jnp.abs(u), jnp.sign(u))
+    when("neg", -u, -one)
+    if "whole" in families:
+        count = whole - 1
+        magnitude = jnp.where(op == POWER_WHOLE, jnp.abs(u), 1)
+        below = jnp.power(magnitude, count.astype(u.dtype)) * jnp.where((count % 2 != 0) & (u < 0), -1, 1)
+        chosen = op == POWER_WHOLE
+        value = jnp.where(chosen, jnp.where(whole == 0, 1, below * u), value)
+        left = jnp.where(chosen, whole * below, left)
+    if "trigonometric" in families:
+        angle = jnp.where(among("sin", "cos"), u, 0)
+        angle = jnp.where(jnp.abs(angle) <= _ANGLE_LIMIT, angle, nan)
+        sine, cosine = jnp.sin(angle), jnp.cos(angle)
+        when("sin", sine, cosine)
+        when("cos", cosine, -sine)
+    if "exponential" in families:
+        takes_log = among("log", "pow")
+        logarithm = jnp.log(jnp.where(takes_log, jnp.where((u > 0) & (u < jnp.inf), u, nan), 1))
+        when("log", logarithm, 1 / u)
+        exponent = jnp.where(among("pow"), w * logarithm, jnp.where(among("exp"), u, 0))
+        exponent = jnp.where(exponent <= _EXPONENT_LIMIT, jnp.maximum(exponent, -_EXPONENT_LIMIT), nan)
+        power = jnp.exp(exponent)
+        when("exp", power, power)
+        when("pow", power, power * w / u, power * logarithm)
+        tangent = jnp.tanh(jnp.where(among("tanh"), u, 0))
+        when("tanh", tangent, 1 - tangent * tangent)
+    if "inverse" in families:
+        steep = 1 / jnp.sqrt(jnp.maximum(1 - square, 1e-30))
+        bounded = jnp.where(among("asin", "acos"), u, 0)
+        when("asin", jnp.arcsin(bounded), steep)
+        when("acos", jnp.arccos(bounded), -steep)
+        when("atan", jnp.arctan(jnp.where(among("atan"), u, 0)), 1 / (1 + square))
+    return value, left, right
+
+
+# --- all nodes --------------------------------------------------------------------------------------------------------
+
+
+def _tapes(codes: Any, lengths: Any, n_free: Any, n_slots: int) -> Tapes:
+    """Tapes [T, B] of programs [B, 5, T]: one more input slot holds the constant 1, spare nodes copy the one before."""
+    codes = codes.astype(jnp.int32)
+    op, left, right, left_constant, right_constant = (codes[:, i].T for i in range(5))
+    whole = jnp.where(op == POWER_WHOLE, right, 0)
+    fitted = op == POWER_FITTED  # left ** constant is left ** (constant * 1)
+    op = jnp.where(fitted, _OP["pow"], op)
+    binary = jnp.zeros(op.shape, bool)
+    for opcode in _BINARY:
+        binary = binary | (op == opcode)
+    left, right = (jnp.where(slot >= n_slots, slot + 1, slot) for slot in (left, right))
+    right, right_constant = jnp.where(binary & ~fitted, right, n_slots), jnp.where(binary, right_constant, -1)
+    node = jnp.arange(op.shape[0])[:, None]
+    spare = node >= lengths
+    op = jnp.where(spare, _OP["id"], op)
+    left, right = jnp.where(spare, n_slots + node, left), jnp.where(spare, n_slots, right)
+    left_constant, right_constant = (jnp.where(spare, -1, c) for c in (left_constant, right_constant))
+    left_free, right_free = (jnp.where(c < n_free, c, -1) for c in (left_constant, right_constant))
+    return Tapes(op, left, right, left_constant, right_constant, left_free, right_free, whole)
+
+
+def _factors(tapes: Tapes, constants: Any) -> tuple[Any, Any]:
+    """The constant on each input of each node, 1 where there is none: two arrays [T, B]."""
+    candidates = jnp.arange(constants.shape[0])
+    picked = (
+        jnp.where(index < 0, 1.0, constants[candidates, jnp.maximum(index, 0)])
+        for index in (tapes.left_constant, tapes.right_constant)
+    )
+    left, right = picked
+    return left.astype(constants.dtype), right.astype(constants.dtype)
+
+
+def _step_node(
+    tape: Tapes, factors: tuple[Any, Any], reads: tuple[Any, Any, Any, Any], n_free: int, families: frozenset[str]
+) -> tuple[Any, Any]:
+    """One node of every program: value [B, N] and slopes [B, P, N] from what it reads."""
+    u, w, du, dw = reads
+    numbers = jnp.arange(n_free)
+
+    def weighted(x: Any, dx: Any, factor: Any, free: Any) -> tuple[Any, Any]:
+        seed = (free[:, None] == numbers).astype(x.dtype)
+        return factor[:, None] * x, factor[:, None, None] * dx + seed[:, :, None] * x[:, None, :]
+
+    u, du = weighted(u, du, factors[0], tape.left_free)
+    w, dw = weighted(w, dw, factors[1], tape.right_free)
+    # The barrier keeps the costly functions out of the loop over slopes, where they would be computed P times.
+    value, left, right = lax.optimization_barrier(_node(tape.op[:, None], tape.whole[:, None], u, w, families))
+    return value, left[:, None, :] * du + right[:, None, :] * dw
+
+
+def _evaluate_looped(
+    tapes: Tapes, length: Any, factors: tuple[Any, Any], inputs: Any, buffers: tuple[Any, Any], families: frozenset[str]
+) -> tuple[Any, Any, tuple[Any, Any]]:
+    """Output [B, N], its slopes [B, P, N], and the buffers [T, B, N], [T, B, P, N] that hold all slots."""
+    n_slots = inputs.shape[0]
+    n_free = buffers[1].shape[2]
+    candidates = jnp.arange(tapes.op.shape[1])
+
+    def body(k: Any, buffers: tuple[Any, Any]) -> tuple[Any, Any]:
+        values, slopes = buffers
+        tape, factor = jax.tree.map(lambda a: a[k], (tapes, factors))
+
+        def read(slot: Any) -> tuple[Any, Any]:
+            is_input = (slot < n_slots)[:, None]
+            node = jnp.maximum(slot - n_slots, 0)
+            x = jnp.where(is_input, inputs[jnp.minimum(slot, n_slots - 1)], values[node, candidates])
+            return x, jnp.where(is_input[:, :, None], 0, slopes[node, candidates])
+
+        (u, du), (w, dw) = read(tape.left), read(tape.right)
+        new = lax.optimization_barrier(_step_node(tape, factor, (u, w, du, dw), n_free, families))
+        return values.at[k].set(new[0]), slopes.at[k].set(new[1])
+
+    values, slopes = lax.fori_loop(0, length, body, buffers)
+    return values[length - 1], slopes[length - 1], (values, slopes)
+
+
+def _evaluate_unrolled(
+    tapes: Tapes, length: Any, factors: tuple[Any, Any], inputs: Any, buffers: tuple[Any, Any], families: frozenset[str]
+) -> tuple[Any, Any, tuple[Any, Any]]:
+    """The same, every node written out: a read picks among the arrays of the nodes before, none is gathered."""
+    n_slots = inputs.shape[0]
+    n_free = buffers[1].shape[2]
+    values: list[Any] = []
+    slopes: list[Any] = []
+    for k in range(tapes.op.shape[0]):
+        tape, factor = jax.tree.map(lambda a, k=k: a[k], (tapes, factors))
+
+        def read(slot: Any) -> tuple[Any, Any]:
+            x = inputs[jnp.minimum(slot, n_slots - 1)]
+            dx = jnp.zeros((x.shape[0], n_free, x.shape[1]), x.dtype)
+            for j, (value, slope) in enumerate(zip(values, slopes, strict=True)):
+                here = (slot == n_slots + j)[:, None]
+                x, dx = jnp.where(here, value, x), jnp.where(here[:, :, None], slope, dx)
+            return x, dx
+
+        (u, du), (w, dw) = read(tape.left), read(tape.right)
+        value, slope = _step_node(tape, factor, (u, w, du, dw), n_free, families)
+        values.append(value)
+        slopes.append(slope)
+    return values[-1], slopes[-1], buffers
+
+
+# --- Levenberg-Marquardt ----------------------------------------------------------------------------------------------
+
+
+def _solve_damped(hessian: Any, gradient: Any, damping: Any, used: Any) -> tuple[Any, Any]:
+    """Steps [B, P] of (H + damping diag H) step = gradient by elimination, and whether H was positive definite.
+
+    ``used`` [B, P] marks the real constants; the pivots are those of a Cholesky factorisation, and so is the test.
+    """
+    n_free = gradient.shape[1]
+    diagonal = jnp.diagonal(hessian, axis1=1, axis2=2)
+    tiny = jnp.finfo(hessian.dtype).tiny
+    damped = jnp.where(used, diagonal + damping[:, None] * diagonal + tiny, 1.0)
+    eye = jnp.eye(n_free, dtype=bool)
+    both = used[:, :, None] & used[:, None, :]
+    matrix = jnp.where(eye, damped[:, None, :], jnp.where(both, hessian, 0))
+    system = jnp.concatenate([matrix, jnp.where(used, gradient, 0)[:, :, None]], axis=2)
+    floor = jnp.where(used, (1e-14 if hessian.dtype == jnp.float64 else 1e-7) * diagonal, 0)
+
+    def eliminate(j: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        system, solved = carry
+        column = jnp.take(system, j, axis=2)
+        pivot = jnp.take(column, j, axis=1)
+        solved = solved & (pivot > jnp.take(floor, j, axis=1))
+        row = jnp.take(system, j, axis=1) / pivot[:, None]
+        own = jnp.arange(n_free) == j
+        reduced = system - jnp.where(own, 0, column)[:, :, None] * row[:, None, :]
+        return jnp.where(own[:, None], row[:, None, :], reduced), solved
+
+    system, solved = lax.fori_loop(0, n_free, eliminate, (system, jnp.ones(len(damping), bool)))
+    step = system[:, :, -1]
+    return jnp.where(used, step, 0), solved
+
+
+@partial(jax.jit, static_argnames=("n_free_max", "families", "forced", "unrolled"))
+def _fit_padded(
+    codes: Any, lengths: Any, n_free: Any, n_real: Any, constants: Any, inputs: Any, target: Any, weights: Any,
+    max_steps: Any, tolerance: Any, hopeless: Any, *, n_free_max: int, families: frozenset[str], forced: bool,
+    unrolled: bool,
+) -> tuple[Any, Any, Any, Any]:
+    """Fit a padded batch: codes [B, 5, T], constants [B, C], inputs [blocks, S + 1, N], target and weights [blocks, N].
+
+    Candidates from ``n_real`` on are padding. Returns constants, losses, codes and steps.
+    """
+    tapes = _tapes(codes, lengths, n_free, inputs.shape[1] - 1)
+    length = lengths.max()
+    n_nodes, batch = tapes.op.shape
+    dtype = constants.dtype
+    evaluate = _evaluate_unrolled if unrolled else _evaluate_looped
+    used = jnp.arange(n_free_max) < n_free[:, None]
+    mass = weights.sum()
+    rows = inputs.shape[2]
+    depth = 0 if unrolled else n_nodes
+    buffers = (jnp.zeros((depth, batch, rows), dtype), jnp.zeros((depth, batch, n_free_max, rows), dtype))
+
+    def normal_equations(constants: Any, buffers: Any) -> tuple[Any, Any, Any, Any]:
+        """Losses (inf where not finite) and the sums JᵀWJ, JᵀWr."""
+        factors = _factors(tapes, constants)
+
+        def block(carry: Any, data: Any) -> tuple[Any, None]:
+            total, hessian, gradient, buffers = carry
+            columns, y, weight = data
+            output, slopes, buffers = evaluate(tapes, length, factors, columns, buffers, families)
+            residual = output - y
+            weighted = weight * residual
+            total += (weighted * residual).sum(axis=1)
+            gradient += (slopes * weighted[:, None, :]).sum(axis=2)
+            scaled = slopes * weight
+            hessian += (
+                (scaled[:, :, None, :] * slopes[:, None, :, :]).sum(axis=3)
+                if n_free_max <= SIZES[1][1]
+                else jnp.einsum("bpn,bqn->bpq", scaled, slopes, precision=lax.Precision.HIGHEST)
+            )
+            return (total, hessian, gradient, buffers), None
+
+        empty = (jnp.zeros(batch, dtype), jnp.zeros((batch, n_free_max, n_free_max), dtype),
+                 jnp.zeros((batch, n_free_max), dtype), buffers)  # fmt: skip
+        if inputs.shape[0] == 1:
+            (total, hessian, gradient, buffers), _ = block(empty, (inputs[0], target[0], weights[0]))
+        else:
+            (total, hessian, gradient, buffers), _ = lax.scan(block, empty, (inputs, target, weights))
+        diagonal = jnp.diagonal(hessian, axis1=1, axis2=2)
+        finite = jnp.isfinite(total) & jnp.where(used, jnp.isfinite(gradient) & jnp.isfinite(diagonal), True).all(axis=1)
+        return jnp.where(finite, total / mass, jnp.inf), hessian, gradient, buffers
+
+    loss, hessian, gradient, buffers = normal_equations(constants, buffers)
+    finite = jnp.isfinite(loss)
+    code = jnp.where(finite, jnp.where(n_free > 0, STEPS_SPENT, CONVERGED), NOT_FINITE)
+    zeros = jnp.zeros(batch, jnp.int32)
+    state = _State(
+        constants, loss, hessian, gradient, jnp.full(batch, 1e-3, dtype), zeros, zeros, code.astype(jnp.int32),
+        finite & (n_free > 0) & (jnp.arange(batch) < n_real) & (max_steps > 0),
+    )  # fmt: skip
+
+    def attempt(carry: tuple[_State, Any]) -> tuple[_State, Any]:
+        s, buffers = carry
+        active, code = s.active, s.code
+        if not forced:
+            perfect = active & (s.loss < jnp.finfo(dtype).tiny)
+            code = jnp.where(perfect, CONVERGED, code)
+            active = active & ~perfect
+        step, solved = _solve_damped(s.hessian, s.gradient, s.damping, used)
+        tried = active & solved
+        trial = s.constants.at[:, :n_free_max].add(-jnp.where(tried[:, None], step, 0))
+        loss, hessian, gradient, buffers = normal_equations(trial, buffers)
+        loss = jnp.where(tried, loss, jnp.inf)
+        taken = s.taken + tried
+        better = loss < s.loss
+        gain = (s.loss - loss) / s.loss
+        damping = jnp.where(better, jnp.maximum(0.1 * s.damping, 1e-14), 10 * s.damping)
+        rejected = jnp.where(better, 0, s.rejected + 1)
+        stuck = ~solved & ~better & (damping > 1e8)
+        ends = stuck | (taken >= max_steps)
+        if not forced:
+            converged = jnp.where(better, gain < tolerance, rejected > 5)
+            lost = better & ~converged & (taken >= 3) & (loss > 4 * hopeless) & (gain < 0.3)
+            code = jnp.where(active & converged, CONVERGED, jnp.where(active & lost, HOPELESS, code))
+            ends = ends | converged | lost
+        keep = active & better
+        new = _State(
+            jnp.where(keep[:, None], trial, s.constants),
+            jnp.where(keep, loss, s.loss),
+            jnp.where(keep[:, None, None], hessian, s.hessian),
+            jnp.where(keep[:, None], gradient, s.gradient),
+            jnp.where(active, damping, s.damping),
+            jnp.where(active, rejected, s.rejected),
+            jnp.where(active, taken, s.taken),
+            code,
+            active & ~ends,
+        )
+        return new, buffers
+
+    state, _ = lax.while_loop(lambda carry: carry[0].active.any(), attempt, (state, buffers))
+    return state.constants, state.loss, state.code, state.taken + 1
+
+
+# --- host side --------------------------------------------------------------------------------------------------------
+
+
+def compilations() -> int:
+    """How many shapes were compiled in this process so far."""
+    return int(_fit_padded._cache_size())
+
+
+def _families_of(ops: np.ndarray) -> frozenset[str]:
+    counts = np.bincount(ops.ravel(), minlength=POWER_WHOLE + 1)
+    return frozenset(name for name, members in _FAMILIES.items() if counts[list(members)].any())
+
+
+def _memory_limit() -> float:
+    if not available():
+        return CPU_MEMORY
+    stats = jax.devices()[0].memory_stats() or {}
+    return MEMORY_SHARE * stats.get("bytes_limit", 8 * 2**30)
+
+
+def _batch_size(n: int, n_nodes: int, n_free: int, rows: int, itemsize: int) -> int:
+    """The smallest padded batch that holds n candidates, or the largest that fits into memory."""
+    each = n_nodes * (1 + n_free) * rows * itemsize
+    fitting = [size for size in BATCHES if size * each <= _memory_limit()] or [BATCHES[0]]
+    return next((size for size in fitting if size >= n), fitting[-1])
+
+
+def _rows(inputs: np.ndarray, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Blocks of rows: inputs [blocks, S + 1, N], target and weights [blocks, N]. Spare rows repeat the last one."""
+    n = inputs.shape[1]
+    rows = ROW_BLOCK if n > ROW_BLOCK else ROW_STEP * -(-n // ROW_STEP)
+    spare = -n % rows
+    columns = np.concatenate([inputs, np.ones((1, n))])
+    columns = np.pad(columns, ((0, 0), (0, spare)), mode="edge")
+    target = np.pad(np.asarray(target, float), (0, spare), mode="edge")
+    weights = np.pad(np.asarray(weights, float), (0, spare))
+    blocks = columns.reshape(len(columns), -1, rows).swapaxes(0, 1)
+    return blocks, target.reshape(-1, rows), weights.reshape(-1, rows)
+
+
+def fit_arrays(
+    codes: np.ndarray,
+    lengths: np.ndarray,
+    n_free: np.ndarray,
+    constants: np.ndarray,
+    inputs: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray,
+    *,
+    max_steps: int,
+    tolerance: float,
+    hopeless: float = np.inf,
+    forced: bool = False,
+    precision: str = "float64",
+    unrolled: bool | None = None,
+) -> FitResult:
+    """Fit programs given as arrays, as the sampler writes them; the given ``constants`` stay as they are.
+
+    ``precision`` is "float64", "float32", or "mixed": float32 for all but the last ``FINISH_STEPS`` steps.
+    ``unrolled`` says how short tapes are evaluated (benchmarks); None takes the faster way.
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    options: dict[str, Any] = dict(tolerance=tolerance, hopeless=hopeless, forced=forced, unrolled=unrolled)
+    data = (codes, lengths, n_free)
+    if precision == "mixed":
+        coarse = max(max_steps - FINISH_STEPS, 0)
+        first = _fit_in(jnp.float32, *data, constants, inputs, target, weights, max_steps=coarse, **options)
+        usable = np.isfinite(first.losses) & np.isfinite(first.constants).all(axis=1)
+        middle = np.where(usable[:, None], first.constants, constants)
+        last = _fit_in(
+            jnp.float64, *data, middle, inputs, target, weights, max_steps=min(max_steps, FINISH_STEPS), **options
+        )
+        return last._replace(steps=first.steps + last.steps)
+    dtype = jnp.float64 if precision == "float64" else jnp.float32
+    return _fit_in(dtype, *data, constants, inputs, target, weights, max_steps=max_steps, **options)
+
+
+def _fit_in(
+    dtype: Any, codes: np.ndarray, lengths: np.ndarray, n_free: np.ndarray, constants: np.ndarray, inputs: np.ndarray,
+    target: np.ndarray, weights: np.ndarray, *, max_steps: int, tolerance: float, hopeless: float, forced: bool,
+    unrolled: bool | None,
+) -> FitResult:
+    """Fit in one precision: sort by size, pad, compute, put back in order."""
+    n = len(lengths)
+    lengths, n_free = np.asarray(lengths, np.int32), np.asarray(n_free, np.int32)
+    fitted, losses = np.array(constants, float), np.full(n, np.inf)
+    result_codes, steps = np.full(n, NOT_FINITE, np.int64), np.zeros(n, np.int64)
+    size_of = np.maximum(
+        np.searchsorted([nodes for nodes, _ in SIZES], lengths), np.searchsorted([free for _, free in SIZES], n_free)
+    )
+    pending = []
+    with jax.enable_x64(True):
+        blocks = tuple(jnp.asarray(a, dtype) for a in _rows(inputs, target, weights))
+        for size in np.unique(size_of):
+            n_nodes, n_free_max = SIZES[size]
+            mine = np.flatnonzero(size_of == size)
+            mine = mine[np.argsort(lengths[mine], kind="stable")]
+            batch = _batch_size(len(mine), n_nodes, n_free_max, blocks[0].shape[2], jnp.dtype(dtype).itemsize)
+            flat = bool(UNROLL if unrolled is None else unrolled) and n_nodes <= UNROLLED_NODES
+            short = codes[:, :, :n_nodes]
+            for low in range(0, len(mine), batch):
+                chunk = mine[low : low + batch]
+                padded = np.concatenate([chunk, np.repeat(chunk[:1], batch - len(chunk))])
+                code = short[padded]
+                width = MAX_CONSTANTS if code[:, 3:].max() >= n_free_max else n_free_max  # fixed constants come last
+                result = _fit_padded(
+                    jnp.asarray(code), jnp.asarray(lengths[padded]), jnp.asarray(n_free[padded]), jnp.int32(len(chunk)),
+                    jnp.asarray(_width(constants[padded], width), dtype), *blocks, jnp.int32(max_steps),
+                    jnp.asarray(tolerance, dtype), jnp.asarray(hopeless, dtype), n_free_max=n_free_max,
+                    families=_families_of(code[:, 0]), forced=forced, unrolled=flat,
+                )  # fmt: skip
+                pending.append((chunk, result))
+    for chunk, result in pending:  # only now wait for the device
+        new, loss, code, taken = (np.asarray(a)[: len(chunk)] for a in result)
+        width = min(new.shape[1], fitted.shape[1])
+        fitted[chunk, :width] = new[:, :width]
+        losses[chunk], result_codes[chunk], steps[chunk] = loss, code, taken
+    return FitResult(fitted, losses, result_codes, steps)
+
+
+def _width(constants: np.ndarray, width: int) -> np.ndarray:
+    """Constants [B, width], cut or filled with zeros."""
+    return np.pad(constants[:, :width], ((0, 0), (0, max(0, width - constants.shape[1]))))
+
+
+def fit(
+    programs: Sequence[Program],
+    start: np.ndarray | None,
+    inputs: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray | None = None,
+    *,
+    max_steps: int = 20,
+    tolerance: float = 1e-9,
+    n_threads: int = 1,
+    precision: str = "float64",
+) -> FitResult:
+    """The contract of ``cpu.fit`` on JAX's device; ``n_threads`` is the device's own affair."""
+    codes, lengths, n_free, own = stack(programs)
+    constants = own if start is None else np.pad(np.asarray(start, float), ((0, 0), (0, MAX_CONSTANTS - start.shape[1])))
+    weights = np.ones(inputs.shape[1]) if weights is None else np.asarray(weights, float)
+    if any((program.code[0] >= USER_OPCODE).any() for program in programs):
+        from gmeql.constants import reference
+
+        return reference.fit(programs, constants, inputs, target, weights, max_steps=max_steps, tolerance=tolerance)
+    return fit_arrays(
+        codes, lengths, n_free, constants, inputs, target, weights, max_steps=max_steps, tolerance=tolerance,
+        precision=precision,
+    )  # fmt: skip
