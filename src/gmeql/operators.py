@@ -301,7 +301,7 @@ _add("neg", 21, 1, arity=1, natural=lambda xp, x: -x, partials=lambda xp, x: (-x
      sympy=lambda x: -x, symbol="-", domains=(EVERYWHERE,))
 _add("pow", 22, 2, arity=2, natural=lambda xp, a, b: a**b,
      partials=lambda xp, a, b: (b * a ** (b - 1), a**b * xp.log(a)), sympy=lambda a, b: a**b, symbol="**",
-     domains=(Domain(TINY, 1e6, "magnitude"), _symmetric(5.0)))
+     domains=(Domain(1e-6, 1e6, "magnitude"), _symmetric(5.0)))  # 1e±30: finite in float32, slopes too
 _add("sum", 23, 1, arity=VARIADIC, natural=_total, partials=lambda xp, *a: tuple(xp.ones_like(x) for x in a),
      sympy=lambda *a: _sympy("Add")(*a), symbol="Σ", domains=(_SUM,), weighted_inputs=True, aliases=("Σ",))
 _add("prod", 24, 1, arity=VARIADIC, natural=_product, partials=_product_partials,
@@ -400,7 +400,7 @@ def register_operator(
     operator = Operator(
         name=name,
         arity=arity,
-        opcode=USER_OPCODE + sum(op.is_user_defined for op in OPERATORS.values()),
+        opcode=max([USER_OPCODE - 1, *(op.opcode for op in OPERATORS.values())]) + 1,
         natural=function,
         partials=partials,
         sympy=sympy or _opaque_sympy(name),
@@ -460,7 +460,8 @@ def _check_derivative(
         with np.errstate(all="ignore"):
             slopes = partials(np, *args)
     except Exception as error:  # whatever a user's function raises becomes one clear refusal
-        raise ValueError(f"operator {name!r} has no derivative: {error}; {advice}") from error
+        why = str(error).partition("\n")[0]
+        raise ValueError(f"operator {name!r} has no derivative: {why}; {advice}") from error
     if len(slopes) != len(args):
         raise ValueError(f"operator {name!r} needs {len(args)} slopes, its derivative gave {len(slopes)}; {advice}")
     for index, slope in enumerate(slopes):
