@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gmeql.expression import Call, Constant, Expression, Node, is_plain_exponent
+from gmeql.polish import NODE_COST
 
 if TYPE_CHECKING:
     from gmeql.search import Member
@@ -30,8 +31,8 @@ _EPS = float(np.finfo(np.float64).eps)
 class SelectionConfig:
     """Numbers of the selection rule, with where each comes from."""
 
-    symbol_nats: float = math.log(16.0)
-    """Cost of one unit of complexity: one of about 16 symbols (operators and columns) has to be named."""
+    symbol_nats: float = NODE_COST
+    """Cost of one unit of complexity, the same as in polishing."""
     exact_relative: float = 1e-10
     """A loss below this share of the target's spread is rounding: true formulas reach 1e-12, near misses 1e-7."""
     exact_ulps: float = 64.0
@@ -219,7 +220,7 @@ class Front(Sequence[FrontMember]):
         """Choose one member.
 
         - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
-          `N/2 log(mse) + K/2 log(N) + c log(16)`, with `K` fitted constants, complexity `c`, and `mse` the residual sum
+          `N/2 log(mse) + K/2 log(N) + 2 c`, with `K` fitted constants, complexity `c`, and `mse` the residual sum
           of squares over `N - K` (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
           Ferreira 2022). Where members reach rounding level there is no noise to weigh against, and the simplest of
           those wins.

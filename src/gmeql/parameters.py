@@ -15,7 +15,7 @@ from gmeql.architecture import Architecture
 from gmeql.front import RULES
 
 METHODS = ("fitted", "paper", "released")
-LOSSES = ("squared",)
+LOSSES = ("squared", "huber")
 DEVICES = ("auto", "cpu", "gpu")
 _CODE = ("callbacks", "random_state", "model_selection")
 """Parameters that may hold objects no file can; those come back as their defaults."""

@@ -23,8 +23,9 @@ from gmeql.simplify import simplify
 
 ROUNDING = 1e-11
 """Relative error (root mean square, against the target's spread) below which a formula is exact on the data."""
-NODE_COST = 0.5
-"""Description length of one unit of complexity, in nats."""
+NODE_COST = 2.0
+"""Description length of one unit of complexity, in nats: a symbol has to be named, and the search tries thousands of
+formulas of which the luckiest must not win."""
 DEAD = 1e-9
 """A term this much smaller than the largest of its sum, on every row, is dropped untried."""
 REFIT_STEPS = 25

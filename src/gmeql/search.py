@@ -33,6 +33,8 @@ from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_archi
 from gmeql.transforms import TRANSFORMS, readings
 
 STATE_VERSION = 1
+HUBER_CUT = 1.345
+"""Residuals beyond this many standard deviations count less (Huber 1964: 95 % efficiency under normal noise)."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class SearchConfig:
     device: str = "auto"
     islands: int = 4  # in flight together
     islands_per_generation: int = 14
-    rungs: tuple[int, ...] = (5, 12, 26, 60)  # ages at which the worse half of a generation is closed
+    rungs: tuple[int, ...] = (8, 18, 36, 80)  # ages at which the worse half of a generation is closed
     polished_per_rung: int = 3
     polished_at_end: int = 5
     max_idle_rounds: int = 50
@@ -156,6 +158,7 @@ class Search:
         self.names = tuple(names) if names is not None else tuple(f"x{i + 1}" for i in range(n_variables))
         weights = np.ones(len(self.y)) if sample_weight is None else np.asarray(sample_weight, float)
         self.weights = weights / weights.mean()
+        self._given_weights = self.weights
         self.seed = int(seed)
         self.rng = np.random.default_rng(self.seed)
         self.functions = FunctionSet(self.config.functions or DEFAULT_FUNCTIONS)
@@ -251,6 +254,8 @@ class Search:
             self._finish_best(island, batch)
             before = island.best
             island.absorb(batch, exhausted=len(batch.losses) < self.config.island.candidates_per_step // 4)
+            if island.age == 1 and len(self.members) == 1 and not self._is_closing():
+                self._offer_classes(island)  # something to show within the first moments
             if self._is_exact(island) and island.best < 0.5 * before and not self._is_closing():
                 self._polish_island(island, 1)
         if len(waiting) <= len(active) and not self._is_closing():
@@ -262,11 +267,14 @@ class Search:
         ranked = sorted(self.islands, key=lambda island: (island.best, island.number))
         going_on = [island for island in ranked[: (len(ranked) + 1) // 2] if not island.finished]
         for island in ranked:
-            gained = self._polish_island(island, 1) if island in ranked[: self.config.polished_per_rung] else 0.0
+            gained = 0.0
+            if island in ranked[: self.config.polished_per_rung]:
+                gained = max(self._polish_island(island, 1), self._offer_classes(island))
             self.arms[island.arm].gained += gained
         self.rung += 1
         self.islands = going_on if self.rung < len(self.config.rungs) and len(ranked) > 1 else []
         if not self.islands:
+            self._reweigh()
             self._grow_rows()
 
     def _open_generation(self) -> None:
@@ -278,6 +286,23 @@ class Search:
         if self.search_rows < min(len(self.y), self.config.max_search_rows):
             self.search_rows = min(2 * self.search_rows, len(self.y), self.config.max_search_rows)
             self._prepare_rows()
+
+    def _reweigh(self) -> None:
+        """Huber's weights from the residuals of the best formula: outliers count in proportion to 1/|residual|."""
+        if self.config.loss != "huber":
+            return
+        residual = np.abs(Expression(self._best_scored().root, self.names)(self.X) - self.y)
+        cut = HUBER_CUT * 1.4826 * float(np.median(residual))
+        if not math.isfinite(cut) or cut <= 0:
+            return
+        self.weights = self._given_weights * np.minimum(1.0, cut / np.maximum(residual, 1e-300))
+        self.weights = self.weights / self.weights.mean()
+        self._prepare_rows()
+        roots = [m.root for m in self.members.values() if not isinstance(m.root, Constant)]
+        self.members = {}
+        self._open_constant()
+        self._front = None
+        self._offer(sorted(refit(roots, self._polish_rows), key=lambda s: s.complexity))
 
     def _is_exact(self, island: Island) -> bool:
         return island.best < (1e-7 * self._polish_rows.spread / self._scale) ** 2
@@ -391,6 +416,22 @@ class Search:
             if len(taken) >= n:
                 break
         return gained
+
+    def _offer_classes(self, island: Island) -> float:
+        """Offer the best elite of each class of complexity: what noise hides among long formulas is short ones."""
+        n = int(size(island.repository))
+        losses = island.repository.losses[:n] * self._scale**2
+        complexities = island.repository.items["complexity"][:n]
+        roots: list[Node] = []
+        lowest = math.inf
+        for complexity in np.unique(complexities):
+            e = int(np.flatnonzero(complexities == complexity)[0])
+            if losses[e] < 0.98 * lowest and self._is_promising(float(losses[e]), int(complexity)):
+                lowest = float(losses[e])
+                root = self._formula(island, e)
+                if root is not None and not isinstance(root, Constant):
+                    roots.append(root)
+        return self._offer(refit(roots, self._polish_rows, keep_recognised=False))
 
     def _polished(self, root: Node, thorough: bool) -> list[Scored]:
         """Formulas near ``root``: all the way for an exact one, else a few cuts judged on few rows."""
@@ -540,6 +581,7 @@ class Search:
             "last_gain": int(self.last_gain),
             "search_rows": int(self.search_rows),
             "reason": self.reason,
+            "weights": self.weights if self.config.loss == "huber" else None,
             "table": {"places": used, "keys": self.table[used], "counts": self.counts[used]},
             "arms": [asdict(arm) for arm in self.arms],
             "members": [
@@ -564,6 +606,8 @@ class Search:
             raise ValueError(f"this state has version {state.get('version')!r}, this program reads {STATE_VERSION}")
         config = config or _config_from_dict(state["config"])
         search = cls(X, y, sample_weight=sample_weight, names=tuple(state["names"]), config=config, seed=state["seed"])
+        if state.get("weights") is not None:
+            search.weights = np.array(state["weights"], float)
         search.search_rows = int(state["search_rows"])
         search._prepare_rows()
         search.rng.bit_generator.state = _full_rng(state["rng"])

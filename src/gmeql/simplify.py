@@ -150,6 +150,62 @@ def _is_positive(base: Node, exponent: float, positive: Positive) -> bool:
 
 
 def _make_product(coefficient: float, powers: Powers, positive: Positive) -> Node:
+    plain = _write_product(coefficient, powers, positive)
+    if sum(map(_is_sum, powers)) == 0 or len(powers) < 2:
+        return plain
+    best, cost = plain, tree_complexity(plain)
+    for base in _denominators(powers):
+        cleared = _cleared(base, powers, positive)
+        if cleared is None:
+            continue
+        factor, more = cleared
+        other = _write_product(coefficient * factor, more, positive)
+        if tree_complexity(other) < cost:
+            best, cost = other, tree_complexity(other)
+    return best
+
+
+def _denominators(powers: Powers) -> list[Node]:
+    """Bases that divide a term of a sum among the bases, or stand beside such a sum."""
+    found: dict[Node, None] = {}
+    for base in powers:
+        if not _is_sum(base):
+            continue
+        for core in _as_sum(base, _never)[1]:
+            found.update({b: None for b, exponent in _as_product(core)[1].items() if exponent < 0})
+    return list(found)
+
+
+def _cleared(base: Node, powers: Powers, positive: Positive) -> tuple[float, Powers] | None:
+    """The product with ``base`` multiplied into every sum that is divided by it: (u/b + v) b is u + v b."""
+    coefficient, result = 1.0, {}
+    for part, exponent in powers.items():
+        constant, terms = _as_sum(part, positive) if _is_sum(part) else (0.0, {})
+        lowest = min((_as_product(core)[1].get(base, 0.0) for core in terms), default=0.0)
+        if lowest >= 0.0:
+            _merge_powers(result, {part: exponent})
+            continue
+        if not (lowest * exponent).is_integer() and not positive(base):
+            return None
+        multiplied: Terms = {}
+        for core, c in [*terms.items(), *([(Constant(1.0), constant)] if constant else [])]:
+            factor, core_powers = _as_product(core)
+            core_powers = dict(core_powers)
+            _merge_powers(core_powers, {base: -lowest})
+            whole = _write_product(1.0, core_powers, positive)
+            more_constant, more_terms = _as_sum(whole, positive)
+            for k, value in [*more_terms.items(), (Constant(1.0), more_constant)]:
+                if value:
+                    multiplied[k] = multiplied.get(k, 0.0) + c * factor * value
+        total = _make_sum(multiplied.pop(Constant(1.0), 0.0), multiplied, positive)
+        if not _is_sum(total):
+            return None
+        _merge_powers(result, {total: exponent})
+        _merge_powers(result, {base: lowest * exponent})
+    return coefficient, result
+
+
+def _write_product(coefficient: float, powers: Powers, positive: Positive) -> Node:
     if coefficient == 0.0:
         return Constant(0.0)
     powers = {base: exponent for base, exponent in powers.items() if exponent != 0.0}
@@ -207,6 +263,13 @@ def _normalised_sums(coefficient: float, powers: Powers, positive: Positive) -> 
                 coefficient *= scaled
                 base = _scaled_sum(1.0 / factor, constant, terms, positive)
         _merge_powers(result, {base: exponent})
+    if coefficient < 0:  # -u/(1 - v) is u/(v - 1)
+        for base, exponent in result.items():
+            if _is_sum(base) and exponent % 2 == 1.0 and len(result) > 1:
+                flipped = _scaled_sum(-1.0, *_as_sum(base, positive), positive)
+                del result[base]
+                _merge_powers(result, {flipped: exponent})
+                return -coefficient, result
     return coefficient, result
 
 
