@@ -30,7 +30,7 @@ def quotient(a, b):
 
 def power(x, exponent):
     """|x| ** exponent with the protected power's bounds."""
-    base = clip(magnitude(x), 1e-12, 1e6)
+    base = clip(magnitude(x), 1e-6, 1e6)
     return np.exp(np.log(base) * clip(np.asarray(exponent) + 0j, -5.0, 5.0))
 
 

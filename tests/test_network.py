@@ -52,24 +52,26 @@ def test_forward_gradients_and_hard_pass_equal_the_slow_version(seed):
     architecture = random_architecture(seed)
     selections, weights, X, y = random_instance(architecture, seed)
     near = dict(rtol=1e-9, atol=1e-10)
-    found = network.forward(architecture, jnp.asarray(selections), jnp.asarray(weights), jnp.asarray(X.T))
-    np.testing.assert_allclose(found, reference.forward(architecture, selections, weights, X).real, **near)
 
-    loss = partial(network.mean_absolute_error, architecture)
-    value, slopes = jax.value_and_grad(loss, argnums=(0, 1))(
-        jnp.asarray(selections), jnp.asarray(weights), jnp.asarray(X.T), jnp.asarray(y.T)
-    )
+    @jax.jit  # as one program: operation by operation, every new shape would be compiled on its own
+    def fast(selections, weights, columns, targets):
+        loss = partial(network.mean_absolute_error, architecture)
+        choices = network.choices_of(architecture, jnp.log(selections + 1e-300))
+        hard = network.hard_selections(architecture, choices, "float64")
+        soft_value = network.forward(architecture, selections, weights, columns)
+        hard_value = network.forward(architecture, hard, weights, columns)
+        return soft_value, jax.value_and_grad(loss, argnums=(0, 1))(selections, weights, columns, targets), hard, hard_value
+
+    found, (value, slopes), hard, hard_found = fast(selections, weights, X.T, y.T)
+    np.testing.assert_allclose(found, reference.forward(architecture, selections, weights, X).real, **near)
     np.testing.assert_allclose(value, reference.loss(architecture, selections, weights, X, y).real, **near)
     by_selection, by_weight = reference.gradients(architecture, selections, weights, X, y)
     np.testing.assert_allclose(np.where(architecture.choice_mask, slopes[0], 0.0), by_selection, **near)
     np.testing.assert_allclose(slopes[1], by_weight, **near)
 
-    choices = network.choices_of(architecture, jnp.log(jnp.asarray(selections) + 1e-300))
-    hard = network.hard_selections(architecture, choices, "float64")
     np.testing.assert_array_equal(hard, reference.hard(architecture, selections))
-    found = network.forward(architecture, hard, jnp.asarray(weights), jnp.asarray(X.T))
     slow = reference.forward(architecture, reference.hard(architecture, selections), weights, X).real
-    np.testing.assert_allclose(found, slow, **near)
+    np.testing.assert_allclose(hard_found, slow, **near)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -87,24 +89,55 @@ def test_equal_fingerprints_mean_equal_expressions(seed):
     np.testing.assert_array_equal(with_jax, marks)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", list(OPERATORS))
-def test_no_operator_gives_nan_in_value_or_gradient(name, dtype):
-    values = [0.0, -0.0, 1.0, -1.0, -2.5, 0.5, 1e30, -1e30, 1e-30, -1e-30, 1e-12, 100.0]
-    columns = jnp.asarray(np.stack([a.ravel() for a in np.meshgrid(values, values)]), dtype)
-    architecture = Architecture(2, ((name,), ("id",)))
-    choices = jnp.asarray((np.arange(architecture.n_connections) % 2) * (architecture.n_choices > 1), jnp.int32)
-    selections = network.hard_selections(architecture, choices, dtype)
-    weights = jnp.ones(architecture.n_weights, jnp.dtype(dtype))
+EDGES = [0.0, -0.0, 1.0, -1.0, -2.5, 0.5, 1e-30, -1e-30, 1e-12, 100.0]
+"""Where operators change from natural to protected, or have no slope; the largest numbers are added by each test."""
 
-    def total(selections, weights, column):
+
+def pairs_of(values, dtype):
+    return jnp.asarray(np.stack([a.ravel() for a in np.meshgrid(values, values)]), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_operator_gives_nan_in_value_or_gradient(dtype):
+    columns = pairs_of([*EDGES, 1e30, -1e30], dtype)
+
+    @jax.jit  # all operators in one program: compiling is what takes the time
+    def values_and_slopes(columns):
+        found = {}
+        for name, operator in OPERATORS.items():
+            arity = 2 if operator.is_dense else operator.arity
+            each = jax.value_and_grad(partial(operator.protected, jnp), argnums=tuple(range(arity)))
+            found[name] = jax.vmap(each)(*columns[:arity])
+        return found
+
+    for name, (value, slopes) in values_and_slopes(columns).items():
+        assert np.isfinite(value).all(), name
+        assert np.isfinite(slopes).all(), name
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [("float32", 1e10), ("float64", 1e30)])
+def test_no_operator_makes_the_network_or_its_gradients_overflow(dtype, largest):
+    columns = pairs_of([*EDGES, largest, -largest], dtype)
+
+    def total(architecture, selections, weights, column):
         return jnp.sum(network.forward(architecture, selections, weights, column[:, None]))
 
-    slopes = jax.vmap(jax.grad(total, argnums=(0, 1, 2)), in_axes=(None, None, 1))(selections, weights, columns)
-    value = network.forward(architecture, selections, weights, columns)
-    assert not np.isnan(value).any()
-    for slope in slopes:
-        assert not np.isnan(slope).any()
+    @jax.jit
+    def values_and_slopes(columns):
+        found = {}
+        for name in OPERATORS:
+            architecture = Architecture(2, ((name,), ("id",)))
+            choices = jnp.asarray((np.arange(architecture.n_connections) % 2) * (architecture.n_choices > 1), jnp.int32)
+            selections = network.hard_selections(architecture, choices, dtype)
+            weights = jnp.ones(architecture.n_weights, jnp.dtype(dtype))
+            each = jax.value_and_grad(partial(total, architecture), argnums=(0, 1, 2))
+            found[name] = jax.vmap(each, in_axes=(None, None, 1))(selections, weights, columns)
+        return found
+
+    for name, (value, slopes) in values_and_slopes(columns).items():
+        assert np.isfinite(value).all(), name
+        for slope in slopes:
+            assert np.isfinite(slope).all(), name
 
 
 def test_several_outputs_are_averaged():
