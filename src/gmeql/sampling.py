@@ -521,7 +521,8 @@ def _exchange_node(
             else:
                 choices[other] = _search_cumulative(cumulative[other], n_choices[other], _uniform(state))
         for reader in range(len(source_low)):
-            if source_low[reader] + choices[reader] == node:
+            own = first_connection[idle] <= reader < first_connection[idle + 1]  # a node never reads itself
+            if not own and source_low[reader] + choices[reader] == node:
                 choices[reader] = idle - source_low[reader]
         return True
     return False
