@@ -211,6 +211,11 @@ def upload(page: Any, address: str, text: str, name: str = "table.csv") -> None:
     page.locator("#form").wait_for()
 
 
+def wait_until_done(page: Any) -> None:
+    page.locator("#state.done, #state.failed").wait_for(timeout=PATIENCE)
+    assert page.locator("#state").get_attribute("class") == "state done", page.locator("#error").inner_text()
+
+
 def test_from_upload_to_formula(page, server):
     upload(page, server.address, LINE)
     assert "token" not in page.url
@@ -248,7 +253,7 @@ def test_stop_reload_resume(page, server):
     page.fill("#seconds", "1")
     page.click("#resume")
     page.locator("#state.running, #state.queued").wait_for(timeout=PATIENCE)
-    page.locator("#state.done").wait_for(timeout=PATIENCE)
+    wait_until_done(page)
 
 
 def test_a_killed_server_goes_on_from_the_folder(page, tmp_path):
@@ -263,7 +268,7 @@ def test_a_killed_server_goes_on_from_the_folder(page, tmp_path):
     try:
         base, token = second.address.split("/?")
         page.goto(f"{base}/runs/{path}?{token}")
-        page.locator("#state.done").wait_for(timeout=PATIENCE)
+        wait_until_done(page)
         assert page.locator("#report").is_visible()
     finally:
         assert second.end() == 143
