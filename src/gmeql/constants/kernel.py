@@ -27,6 +27,8 @@ BLOCK = 128
 
 _FLAGS = {"reassoc", "contract", "nsz", "arcp"}  # never nnan/ninf: non-finite values decide what is rejected
 _OPTIONS = dict(cache=True, nogil=True, error_model="numpy", fastmath=_FLAGS)
+# The reductions of arguments subtract a constant in two or three parts; put in another order they would lose digits.
+_IN_ORDER = _OPTIONS | dict(fastmath={"contract", "nsz"})
 
 # Arguments of sine and exponential beyond these bounds make a candidate non-finite.
 _ANGLE_LIMIT = 1e6
@@ -41,7 +43,7 @@ _LN2_HIGH = 0.693147180369123816490
 _LN2_LOW = 1.90821492927058770002e-10
 
 
-@njit(**_OPTIONS)
+@njit(**_IN_ORDER)
 def _sine_cosine(x, sine, cosine, n):
     """sin and cos of x[:n]: reduce by multiples of pi/2, two Taylor polynomials on [-pi/4, pi/4], swap by quadrant."""
     for i in range(n):
@@ -74,7 +76,7 @@ def _sine_cosine(x, sine, cosine, n):
         cosine[i] = cosine_sign * (c + odd * (s - c)) + bad
 
 
-@njit(**_OPTIONS)
+@njit(**_IN_ORDER)
 def _exponential(x, out, bits, floats, n):
     """exp of x[:n]; ``bits`` is the integer view of the scratch row ``floats``."""
     for i in range(n):
@@ -92,7 +94,7 @@ def _exponential(x, out, bits, floats, n):
         out[i] = out[i] * floats[i] + bad
 
 
-@njit(**_OPTIONS)
+@njit(**_IN_ORDER)
 def _logarithm(x, out, bits, floats, n):
     """log of x[:n], nan where x <= 0: exponent off the bits, atanh series on [sqrt(1/2), sqrt(2)]."""
     for i in range(n):

@@ -98,14 +98,12 @@ def _fit_one(
     if n_free == 0:
         return constants, loss, CONVERGED, 1
     damping, rejected, taken = 1e-3, 0, 0
-    while taken < max_steps and loss > 1e-300:
-        damped = hessian + np.diag(damping * np.diag(hessian) + 1e-300)
+    while taken < max_steps:
+        if loss < 1e-300:
+            return constants, loss, CONVERGED, taken + 1
+        step = _damped_step(hessian, gradient, damping)
         trial_loss = np.inf
-        try:
-            step = np.linalg.solve(damped, gradient)
-        except np.linalg.LinAlgError:
-            pass
-        else:
+        if step is not None:
             trial = constants.copy()
             trial[:n_free] -= step
             trial_loss, trial_hessian, trial_gradient = loss_and_slopes(trial)
@@ -118,6 +116,21 @@ def _fit_one(
                 return constants, loss, CONVERGED, taken + 1
         else:
             damping, rejected = 10 * damping, rejected + 1
-            if rejected > 5 or damping > 1e8:
+            if rejected > 5:
                 return constants, loss, CONVERGED, taken + 1
+            if step is None and damping > 1e8:
+                break
     return constants, loss, STEPS_SPENT, taken + 1
+
+
+def _damped_step(hessian: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray | None:
+    """Solution of (H + damping diag H) step = gradient, or None where H is not positive definite to rounding."""
+    diagonal = np.diag(hessian)
+    damped = hessian + np.diag(damping * diagonal + 1e-300)
+    try:
+        factor = np.linalg.cholesky(damped)
+    except np.linalg.LinAlgError:
+        return None
+    if not (np.diag(factor) ** 2 > 1e-14 * diagonal).all():
+        return None
+    return np.linalg.solve(damped, gradient)
