@@ -178,7 +178,8 @@ def _denominators(powers: Powers) -> list[Node]:
 
 def _cleared(base: Node, powers: Powers, positive: Positive) -> tuple[float, Powers] | None:
     """The product with ``base`` multiplied into every sum that is divided by it: (u/b + v) b is u + v b."""
-    coefficient, result = 1.0, {}
+    coefficient = 1.0
+    result: Powers = {}
     for part, exponent in powers.items():
         constant, terms = _as_sum(part, positive) if _is_sum(part) else (0.0, {})
         lowest = min((_as_product(core)[1].get(base, 0.0) for core in terms), default=0.0)

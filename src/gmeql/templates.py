@@ -87,7 +87,7 @@ def _ratios(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
 def _deep(n_nodes: int) -> Family:
     """Many thin layers, so that any node may read almost any node before it."""
 
-    def draw(rng: np.random.Generator, n_variables: int, functions: FunctionSet):  # type: ignore[no-untyped-def]
+    def draw(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
         n_unary = int(rng.integers(n_nodes // 4, n_nodes // 2 + 1)) if functions.unary else 0
         n_binary = n_nodes - n_unary if functions.binary else 0
         pool = (functions.binary + [n for n in ("add", "mul") if n in functions.binary]) * n_nodes
