@@ -18,7 +18,7 @@ def fit(programs, start, inputs, target, weights=None, *, engine: str = "cpu", *
     if engine == "cpu":
         from gmeql.constants import cpu as chosen
     elif engine == "device":
-        from gmeql.constants import device as chosen  # type: ignore[attr-defined, no-redef]
+        from gmeql.constants import device as chosen  # type: ignore[no-redef]
     elif engine == "reference":
         from gmeql.constants import reference as chosen  # type: ignore[no-redef]
     else:
