@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from gmeql import cli
+
 pytestmark = pytest.mark.browser
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
@@ -69,18 +71,8 @@ def is_local(url: str) -> bool:
 
 def fit(folder: Path, text: str, target: str, *arguments: str) -> Path:
     (folder / "table.csv").write_text(text)
-    command = [
-        sys.executable,
-        "-m",
-        "gmeql.cli",
-        "fit",
-        str(folder / "table.csv"),
-        "-t",
-        target,
-        "--out",
-        str(folder / "run"),
-    ]
-    subprocess.run([*command, "-q", *arguments], check=True, capture_output=True)
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["fit", str(folder / "table.csv"), "-t", target, "--out", str(folder / "run"), "-q", *arguments])
     return folder / "run"
 
 
@@ -197,9 +189,9 @@ class Server:
         return self.process.wait(30)
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    found = Server(tmp_path / "runs")
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    found = Server(tmp_path_factory.mktemp("page") / "runs")
     yield found
     if found.process.poll() is None:
         found.end(signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -100,11 +101,11 @@ def test_a_second_fit_into_the_same_folder_is_refused(table, finished, capsys):
     assert (finished / "model.json").read_bytes() == before
 
 
-def test_standard_input(tmp_path):
-    done = run_process(
-        "fit", "-", "-t", "y", "--max-candidates", "300", "--out", str(tmp_path / "run"), "-q", stdin=LINE.encode()
-    )
-    assert done.returncode == 0 and done.stdout.startswith(b"y = ")
+def test_standard_input(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LINE.encode("utf-16"))))
+    gmeql("fit", "-", "-t", "y", "--max-candidates", "300", "--out", str(tmp_path / "run"), "-q")
+    assert capsys.readouterr().out.startswith("y = ")
+    assert Run.open(tmp_path / "run").description()["data"]["source"] == "standard input"
 
 
 # ------------------------------------------------------------------------------------------------- using it
@@ -284,12 +285,6 @@ def test_a_damaged_description_is_a_storage_error(content, tmp_path, capsys):
 
 
 # ------------------------------------------------------------------------------------------------- processes
-
-
-def run_process(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "gmeql.cli", *arguments], input=stdin, capture_output=True, check=False
-    )
 
 
 def test_help_loads_nothing_heavy():
