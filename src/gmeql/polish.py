@@ -52,6 +52,19 @@ class Rows:
         return self.X.shape[1]
 
     @cached_property
+    def is_positive(self) -> Callable[[Node], bool]:
+        """A predicate: whether a part of a formula is positive on every row (of a sample of them)."""
+        known: dict[Node, bool] = {}
+        sample = self.X[:512]
+
+        def positive(node: Node) -> bool:
+            if node not in known:
+                known[node] = bool((Expression(node, self.names)(sample) > 0).all())
+            return known[node]
+
+        return positive
+
+    @cached_property
     def spread(self) -> float:
         """Weighted standard deviation of the target; its magnitude where it is constant."""
         mean = np.average(self.target, weights=self.weights)
@@ -133,19 +146,6 @@ def _refitted(expression: Expression, program: Program, constants: np.ndarray) -
     return replace_constants(expression, program, constants).root
 
 
-def positive_on(rows: Rows) -> Callable[[Node], bool]:
-    """A predicate: whether a part of a formula is positive on every row."""
-    known: dict[Node, bool] = {}
-    sample = rows.X[:512]
-
-    def positive(node: Node) -> bool:
-        if node not in known:
-            known[node] = bool((Expression(node, rows.names)(sample) > 0).all())
-        return known[node]
-
-    return positive
-
-
 def _never() -> bool:
     return False
 
@@ -153,7 +153,7 @@ def _never() -> bool:
 def clean(root: Node, rows: Rows) -> Node | None:
     """Normal form of a formula, or None where its constants overflow."""
     try:
-        return simplify(root, positive_on(rows))
+        return simplify(root, rows.is_positive)
     except (ArithmeticError, ValueError):
         return None
 

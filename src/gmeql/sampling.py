@@ -344,9 +344,7 @@ def compile_structure(
                 depth += 1
             if op == 13 and (fact & _EXPONENTIAL):
                 depth += 1
-            if op == 14 and (fact & (_LOGARITHM | _EXPONENTIAL)):
-                depth += 1
-            if op == 13 and (fact & _LOGARITHM):
+            if op == 14 and (fact & _LOGARITHM):
                 depth += 1
             if depth > max_nesting:
                 return INVALID, 0, zero_hash, False, 0, False

@@ -412,7 +412,10 @@ class Search:
             taken.append(loss)
             root = self._formula(island, e)
             if root is not None:
-                gained = max(gained, self._offer(self._polished(root, thorough=self._is_exact(island))))
+                try:
+                    gained = max(gained, self._offer(self._polished(root, thorough=self._is_exact(island))))
+                except (ArithmeticError, ValueError):  # a constant left the range of floating point on the way
+                    continue
             if len(taken) >= n:
                 break
         return gained
@@ -428,8 +431,8 @@ class Search:
             e = int(np.flatnonzero(complexities == complexity)[0])
             if losses[e] < 0.98 * lowest and self._is_promising(float(losses[e]), int(complexity)):
                 lowest = float(losses[e])
-                root = self._formula(island, e)
-                if root is not None and not isinstance(root, Constant):
+                root = self._raw_formula(island, e)
+                if root is not None:
                     roots.append(root)
         return self._offer(refit(roots, self._polish_rows, keep_recognised=False))
 
@@ -453,14 +456,20 @@ class Search:
         return not any(m.loss <= loss for c, m in self.members.items() if c <= max(complexity, 2) // 2 + 2)
 
     def _formula(self, island: Island, e: int) -> Node | None:
-        """The formula of an elite in the user's columns and units."""
+        """The formula of an elite in the user's columns and units, in normal form."""
+        root = self._raw_formula(island, e)
+        return None if root is None else clean(root, self._polish_rows)
+
+    def _raw_formula(self, island: Island, e: int) -> Node | None:
         program, length, constants = island.program_of(e)
+        if not np.isfinite(constants).all():
+            return None
         root = to_node(program, length, constants, len(island.columns))
         root = transform(root, lambda leaf: Variable(int(island.columns[leaf.index])) if isinstance(leaf, Variable) else leaf)
         root = TRANSFORMS[island.transform].invert(root, self._sign)
         if island.transform not in ("sin", "cos"):
             root = build("mul", Constant(self._scale), root)
-        return clean(root, self._polish_rows)
+        return root
 
     # --- the front -------------------------------------------------------------------------------------------------------
 

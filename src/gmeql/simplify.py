@@ -87,6 +87,17 @@ def simplify(root: Node | Expression, positive: Positive = _never) -> Node | Exp
 
 def _as_product(node: Node) -> tuple[float, Powers]:
     """Coefficient and bases with exponents of a node in normal form."""
+    coefficient, items = _product_items(node)
+    return coefficient, dict(items)
+
+
+@lru_cache(maxsize=50_000)
+def _product_items(node: Node) -> tuple[float, tuple[tuple[Node, float], ...]]:
+    coefficient, powers = _split_product(node)
+    return coefficient, tuple(powers.items())
+
+
+def _split_product(node: Node) -> tuple[float, Powers]:
     if isinstance(node, Constant):
         return node.value, {}
     if isinstance(node, Variable) or node.protected:
@@ -128,10 +139,10 @@ def _raised(node: Node, exponent: float, positive: Positive) -> tuple[float, Pow
             return (0.0 if exponent > 0 else math.nan), {}
         return _power_of(coefficient, exponent), {base: power * exponent for base, power in powers.items()}
     if coefficient > 0 and coefficient != 1.0 and powers:
-        return _power_of(coefficient, exponent), {_make_product(1.0, powers, positive): exponent}
+        return _power_of(coefficient, exponent), {_write_product(1.0, powers, positive): exponent}
     if not powers:
         return _power_of(coefficient, exponent), {}
-    return 1.0, {_make_product(coefficient, powers, positive): exponent}
+    return 1.0, {_write_product(coefficient, powers, positive): exponent}
 
 
 def _power_of(value: float, exponent: float) -> float:
@@ -293,12 +304,23 @@ def _is_sum(node: Node) -> bool:
 
 def _as_sum(node: Node, positive: Positive) -> tuple[float, Terms]:
     """Constant and terms with coefficients of a node in normal form."""
+    constant, items = _sum_items(node, positive)
+    return constant, dict(items)
+
+
+@lru_cache(maxsize=50_000)
+def _sum_items(node: Node, positive: Positive) -> tuple[float, tuple[tuple[Node, float], ...]]:
+    constant, terms = _split_sum(node, positive)
+    return constant, tuple(terms.items())
+
+
+def _split_sum(node: Node, positive: Positive) -> tuple[float, Terms]:
     if isinstance(node, Constant):
         return node.value, {}
     if isinstance(node, Call) and _is_sum(node):
         return _merge_sums(list(node.args), positive)
     coefficient, powers = _as_product(node)
-    return 0.0, {_make_product(1.0, powers, positive): coefficient}
+    return 0.0, {_write_product(1.0, powers, positive): coefficient}
 
 
 def _merge_sums(args: list[Node], positive: Positive) -> tuple[float, Terms]:
@@ -340,7 +362,7 @@ def _times(coefficient: float, core: Node, positive: Positive) -> Node:
     _, powers = _as_product(core)
     if len(powers) == 1 and next(iter(powers.values())) in (0.5, 1.0) and _is_sum(next(iter(powers))):
         return build("neg", core) if coefficient == -1.0 else build("mul", Constant(coefficient), core)
-    return _make_product(coefficient, powers, positive)
+    return _write_product(coefficient, powers, positive)
 
 
 def _factored(terms: Terms, positive: Positive) -> Node | None:
@@ -360,9 +382,9 @@ def _factored(terms: Terms, positive: Positive) -> Node | None:
         rest = dict(powers)
         _merge_powers(rest, {base: -exponent for base, exponent in shared.items()})
         if rest:
-            core = _make_product(1.0, rest, positive)
+            core = _write_product(1.0, rest, positive)
             factor, core_powers = _as_product(core)
-            inner[_make_product(1.0, core_powers, positive)] = coefficient * factor
+            inner[_write_product(1.0, core_powers, positive)] = coefficient * factor
         else:
             constant += coefficient
     if not inner:
@@ -372,14 +394,14 @@ def _factored(terms: Terms, positive: Positive) -> Node | None:
         return None
     powers = dict(shared)
     _merge_powers(powers, {total: 1.0})
-    return _make_product(1.0, powers, positive)
+    return _write_product(1.0, powers, positive)
 
 
 def _negated(node: Node, positive: Positive) -> Node:
     if _is_sum(node):
         return _scaled_sum(-1.0, *_as_sum(node, positive), positive)
     coefficient, powers = _as_product(node)
-    return _make_product(-coefficient, powers, positive)
+    return _write_product(-coefficient, powers, positive)
 
 
 # --- exponential and logarithm ------------------------------------------------------------------------------------
@@ -404,7 +426,7 @@ def _make_exponential(constant: float, terms: Terms, positive: Positive) -> Node
         if not math.isfinite(coefficient) or coefficient == 0.0 or abs(constant) > 300:
             return build("exp", _make_sum(constant, rest, positive))
         _merge_powers(powers, {build("exp", _make_sum(0.0, rest, positive)): 1.0})
-    return _make_product(coefficient, powers, positive)
+    return _write_product(coefficient, powers, positive)
 
 
 def _make_logarithm(node: Node, positive: Positive) -> Node:
@@ -423,7 +445,7 @@ def _make_logarithm(node: Node, positive: Positive) -> Node:
             return _make_sum(math.log(coefficient), {logarithm: exponent}, positive)
     if coefficient == 1.0:
         return build("log", node)
-    return _make_sum(math.log(coefficient), {build("log", _make_product(1.0, powers, positive)): 1.0}, positive)
+    return _make_sum(math.log(coefficient), {build("log", _write_product(1.0, powers, positive)): 1.0}, positive)
 
 
 @lru_cache(maxsize=20_000)
