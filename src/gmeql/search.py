@@ -33,6 +33,8 @@ from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_archi
 from gmeql.transforms import TRANSFORMS, readings
 
 STATE_VERSION = 1
+SECONDS_PER_ROW = 3e-6
+"""What refitting the front on all rows takes at the end, roughly; that much of ``max_time`` is kept for it."""
 HUBER_CUT = 1.345
 """Residuals beyond this many standard deviations count less (Huber 1964: 95 % efficiency under normal noise)."""
 
@@ -227,7 +229,7 @@ class Search:
         max_time = self.config.max_time
         self._deadline = None if max_time is None else started + max_time
         # the last moments belong to polishing the front
-        self._closing = None if max_time is None else started + max_time - min(1.0, 0.1 * max_time)
+        self._closing = None if max_time is None else started + max_time - self._closing_seconds(max_time)
         idle = 0  # rounds in a row that found no structure to try: a small network has only so many
         while not self.reason:
             before = self.candidates
@@ -528,6 +530,11 @@ class Search:
         return Progress(self.elapsed, self.candidates, rate, self.opened, self.front, chosen, bool(self.reason), self.reason)
 
     # --- ending ----------------------------------------------------------------------------------------------------------
+
+    def _closing_seconds(self, max_time: float) -> float:
+        """Time kept for the end: polishing, and for a large table the refit of the front on all rows."""
+        rows = SECONDS_PER_ROW * len(self.y) if self._large else 0.0
+        return min(0.1 * max_time, 1.0) + min(0.3 * max_time, rows)
 
     def _is_closing(self) -> bool:
         return self._closing is not None and time.perf_counter() >= self._closing

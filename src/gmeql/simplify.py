@@ -164,16 +164,38 @@ def _make_product(coefficient: float, powers: Powers, positive: Positive) -> Nod
     plain = _write_product(coefficient, powers, positive)
     if sum(map(_is_sum, powers)) == 0 or len(powers) < 2:
         return plain
-    best, cost = plain, tree_complexity(plain)
-    for base in _denominators(powers):
-        cleared = _cleared(base, powers, positive)
-        if cleared is None:
-            continue
-        factor, more = cleared
-        other = _write_product(coefficient * factor, more, positive)
-        if tree_complexity(other) < cost:
-            best, cost = other, tree_complexity(other)
-    return best
+    ways = [_cleared(base, powers, positive) for base in _denominators(powers)]
+    ways += [_absorbed(base, total, powers, positive) for total in powers if _is_sum(total) for base in powers]
+    written = [_write_product(coefficient, way, positive) for way in ways if way is not None]
+    return min([plain, *written], key=tree_complexity)
+
+
+def _absorbed(base: Node, total: Node, powers: Powers, positive: Positive) -> Powers | None:
+    """The product with ``base`` taken under the power of a sum: sqrt(u + v)/sqrt(u) is sqrt(1 + v/u)."""
+    times = powers[base] / powers[total]
+    if _is_sum(base) or not times.is_integer() or not (powers[total].is_integer() or positive(base)):
+        return None
+    inner = _multiplied_sum(total, base, times, positive)
+    if not _is_sum(inner):
+        return None
+    result = {part: exponent for part, exponent in powers.items() if part not in (base, total)}
+    _merge_powers(result, {inner: powers[total]})
+    return result
+
+
+def _multiplied_sum(total: Node, base: Node, exponent: float, positive: Positive) -> Node:
+    """Every term of a sum times ``base ** exponent``."""
+    constant, terms = _as_sum(total, positive)
+    multiplied: Terms = {}
+    offset = 0.0
+    for core, c in [*terms.items(), *([(Constant(1.0), constant)] if constant else [])]:
+        factor, core_powers = _as_product(core)
+        _merge_powers(core_powers, {base: exponent})
+        more_constant, more_terms = _as_sum(_write_product(1.0, core_powers, positive), positive)
+        offset += c * factor * more_constant
+        for k, value in more_terms.items():
+            multiplied[k] = multiplied.get(k, 0.0) + c * factor * value
+    return _make_sum(offset, multiplied, positive)
 
 
 def _denominators(powers: Powers) -> list[Node]:
@@ -187,34 +209,23 @@ def _denominators(powers: Powers) -> list[Node]:
     return list(found)
 
 
-def _cleared(base: Node, powers: Powers, positive: Positive) -> tuple[float, Powers] | None:
+def _cleared(base: Node, powers: Powers, positive: Positive) -> Powers | None:
     """The product with ``base`` multiplied into every sum that is divided by it: (u/b + v) b is u + v b."""
-    coefficient = 1.0
     result: Powers = {}
     for part, exponent in powers.items():
-        constant, terms = _as_sum(part, positive) if _is_sum(part) else (0.0, {})
+        terms = _as_sum(part, positive)[1] if _is_sum(part) else {}
         lowest = min((_as_product(core)[1].get(base, 0.0) for core in terms), default=0.0)
         if lowest >= 0.0:
             _merge_powers(result, {part: exponent})
             continue
         if not (lowest * exponent).is_integer() and not positive(base):
             return None
-        multiplied: Terms = {}
-        for core, c in [*terms.items(), *([(Constant(1.0), constant)] if constant else [])]:
-            factor, core_powers = _as_product(core)
-            core_powers = dict(core_powers)
-            _merge_powers(core_powers, {base: -lowest})
-            whole = _write_product(1.0, core_powers, positive)
-            more_constant, more_terms = _as_sum(whole, positive)
-            for k, value in [*more_terms.items(), (Constant(1.0), more_constant)]:
-                if value:
-                    multiplied[k] = multiplied.get(k, 0.0) + c * factor * value
-        total = _make_sum(multiplied.pop(Constant(1.0), 0.0), multiplied, positive)
+        total = _multiplied_sum(part, base, -lowest, positive)
         if not _is_sum(total):
             return None
         _merge_powers(result, {total: exponent})
         _merge_powers(result, {base: lowest * exponent})
-    return coefficient, result
+    return result
 
 
 def _write_product(coefficient: float, powers: Powers, positive: Positive) -> Node:
