@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gmeql import tables
+from gmeql.cells import parse_number
 from gmeql.tables import TableError
-from gmeql.text_tables import parse_number, sniff_delimiter, tidy_names
+from gmeql.text_tables import sniff_delimiter, tidy_names
 
 
 def utf16(text: str, mark: bool = True, big: bool = False) -> bytes:

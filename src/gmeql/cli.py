@@ -15,7 +15,8 @@ import typer
 
 if TYPE_CHECKING:
     from gmeql.config import FitSettings
-    from gmeql.runs import Outcome, Run
+    from gmeql.executing import Outcome
+    from gmeql.runs import Run
     from gmeql.tables import Training
 
 OK, INTERNAL, USAGE, NO_MODEL, STORAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
@@ -88,9 +89,9 @@ def _explain(error: Exception) -> int:
         return error.code
     if isinstance(error, BrokenPipeError):
         return OK
+    from gmeql.cells import TableError
     from gmeql.config import ConfigError
     from gmeql.storage import StorageError
-    from gmeql.text_tables import TableError
 
     message = " ".join(str(error).split())
     if isinstance(error, TableError | ConfigError):

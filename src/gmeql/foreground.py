@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gmeql.executing import Outcome, Stop, execute, save_emergency
 from gmeql.progress import ProgressDisplay
-from gmeql.runs import Outcome, Run, Stop, execute, save_emergency
 
 if TYPE_CHECKING:
     from gmeql.config import FitSettings
+    from gmeql.runs import Run
     from gmeql.tables import Training
 
 DEADLINE_SECONDS = 1.7  # after a signal; two seconds are promised, and a busy machine is late

@@ -16,8 +16,9 @@ from gmeql.runs import member_record, versions
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from gmeql.executing import Outcome
     from gmeql.front import Front
-    from gmeql.runs import Outcome, Run
+    from gmeql.runs import Run
     from gmeql.tables import Training
 
 MAX_SHOWN = 15

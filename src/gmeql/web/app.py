@@ -19,9 +19,10 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from starlette.routing import Route
 
 from gmeql.config import ConfigError, FitSettings, resolve
+from gmeql.executing import standard_functions
 from gmeql.report import asset
 from gmeql.report.network import SIGNS
-from gmeql.runs import Run, standard_functions
+from gmeql.runs import Run
 from gmeql.steering import Steering, check_functions
 from gmeql.storage import StorageError
 from gmeql.tables import Table, TableError, Training, read

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gmeql.config import FitSettings
-from gmeql.runs import Run, Stop, default_folder, execute, progress_record
+from gmeql.executing import Stop, execute
+from gmeql.runs import Run, default_folder, progress_record
 from gmeql.storage import StorageError
 
 if TYPE_CHECKING:
