@@ -257,6 +257,15 @@ def test_an_unexpected_failure_is_code_1_without_traceback(table, tmp_path, monk
     assert capsys.readouterr().err.startswith("gmeql: ZeroDivisionError: a bug over two lines")
 
 
+def test_no_formula_within_the_budget_is_code_3(table, tmp_path, monkeypatch, capsys):
+    from gmeql.executing import Outcome
+
+    monkeypatch.setattr("gmeql.foreground.execute", lambda run, **options: Outcome(None, "failed", "nothing"))
+    gmeql("fit", str(table), "-t", "y", "--out", str(tmp_path / "run"), "-q", expect=3)
+    out, err = capsys.readouterr()
+    assert out == "" and "no formula was found" in err
+
+
 def test_a_folder_that_cannot_be_written_is_code_4(table, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     gmeql("fit", str(table), "-t", "y", "--out", str(tmp_path / "file" / "run"), "-q", expect=4)
