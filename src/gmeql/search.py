@@ -122,10 +122,6 @@ class _Arm:
     tried: float = 0.0
     gained: float = 0.0
 
-    @property
-    def weight(self) -> float:
-        return self.prior * (self.gained + 0.5) / (self.tried + 1.0)
-
 
 class Search:
     """A search over one target. ``run`` yields progress; between events ``state`` is complete and resumable.
@@ -268,11 +264,10 @@ class Search:
         """Close the worse half; polish what the better half has. After the last rung a new generation opens."""
         ranked = sorted(self.islands, key=lambda island: (island.best, island.number))
         going_on = [island for island in ranked[: (len(ranked) + 1) // 2] if not island.finished]
-        for island in ranked:
-            gained = 0.0
-            if island in ranked[: self.config.polished_per_rung]:
-                gained = max(self._polish_island(island, 1), self._offer_classes(island))
-            self.arms[island.arm].gained += gained
+        for rank, island in enumerate(ranked[: self.config.polished_per_rung]):
+            self._polish_island(island, 1)
+            self._offer_classes(island)
+            self.arms[island.arm].gained += 1.0 / (1 + rank)
         self.rung += 1
         self.islands = going_on if self.rung < len(self.config.rungs) and len(ranked) > 1 else []
         if not self.islands:
@@ -386,11 +381,17 @@ class Search:
         mine = [i for i, arm in enumerate(self.arms) if arm.family == wanted]
         if self.opened <= 2:
             return mine[0]
-        weights = np.array([self.arms[i].weight * (self.arms[i].transform in self._readings) for i in mine])
+        weights = np.array([self._reading_weight(self.arms[i].transform) * self.arms[i].prior for i in mine])
         if not weights.sum() > 0:
             self.opened += 1
             return self._choose_arm()
         return mine[int(self.rng.choice(len(mine), p=weights / weights.sum()))]
+
+    def _reading_weight(self, transform: str) -> float:
+        """What islands with this reading of the target earned so far, per island; 0 where it does not apply."""
+        mine = [arm for arm in self.arms if arm.transform == transform]
+        earned, tried = sum(arm.gained for arm in mine), sum(arm.tried for arm in mine)
+        return (earned + 1.0) / (tried + 2.0) * (transform in self._readings)
 
     def _choose_columns(self) -> np.ndarray:
         """All columns, or for a wide table those that look relevant and a random rest."""
