@@ -344,6 +344,33 @@ def test_parquet_keeps_numbers_and_types():
     assert next(note.count for note in training.notes if note.code == "missing_rows") == 1
 
 
+def workbook() -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in (["t", "who", "y"], [0, "ann", 1], [1, "bob", 3], [None, "eve", 4], [2, "dan", 6]):
+        book.active.append(row)
+    book.create_sheet("more").append(["a", "b"])
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def test_excel_is_read_like_any_other_table():
+    training = tables.read(workbook(), name="book.xlsx").select("y")
+    assert training.names == ("t",) and training.X.ravel().tolist() == T and training.rows.tolist() == [2, 3, 5]
+    assert {note.code for note in training.notes} == {"text_columns", "missing_rows"}
+    assert tables.read(workbook(), name="book.xlsx", sheet="more").names == ("a", "b")
+    with pytest.raises(TableError, match="check --sheet"):
+        tables.read(workbook(), name="book.xlsx", sheet="none")
+
+
+def test_excel_without_a_reader_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(TableError, match="pip install fastexcel"):
+        tables.read(workbook(), name="book.xlsx")
+
+
 def test_reading_from_paths(tmp_path):
     path = tmp_path / "measured.csv"
     path.write_text(GOOD)
