@@ -42,6 +42,12 @@ def one_family(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_engine, "_families_of", lambda ops: frozenset(device_engine._FAMILIES))
 
 
+@pytest.fixture
+def few_families(monkeypatch: pytest.MonkeyPatch, one_family: None) -> None:
+    """For tests of sums, quotients and whole powers alone, which compile in a moment."""
+    monkeypatch.setattr(device_engine, "_families_of", lambda ops: frozenset({"whole"}))
+
+
 def data() -> tuple[np.ndarray, np.ndarray]:
     """Positive rows and their slots."""
     X = np.random.default_rng(5).uniform(0.3, 2.0, (ROWS, 3))
@@ -375,7 +381,7 @@ def test_only_families_that_occur_are_compiled() -> None:
     assert families_of(np.array([POWER_WHOLE, POWER_FITTED])) == {"whole", "exponential"}
 
 
-def test_compilations_are_bounded_by_padded_sizes() -> None:
+def test_compilations_are_bounded_by_padded_sizes(few_families: None) -> None:
     _, slots, _, targets = problems()
     program = from_expression(FORMULAS["line"], 3)
     device_engine.fit([program] * 3, None, slots, targets[0], max_steps=1)
@@ -387,7 +393,7 @@ def test_compilations_are_bounded_by_padded_sizes() -> None:
     assert device_engine.compilations() == before + 1
 
 
-def test_device_cuts_large_batches_and_row_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_cuts_large_batches_and_row_blocks(monkeypatch: pytest.MonkeyPatch, few_families: None) -> None:
     programs, slots, starts, targets = problems()
     names = list(FORMULAS)
     mine = [names.index(name) for name in ("line", "whole powers", "quotient", "abs and neg")] * 10
@@ -400,7 +406,7 @@ def test_device_cuts_large_batches_and_row_blocks(monkeypatch: pytest.MonkeyPatc
     assert parts.steps.tolist() == whole.steps.tolist()
 
 
-def test_mixed_precision_ends_in_double() -> None:
+def test_mixed_precision_ends_in_double(few_families: None) -> None:
     _, slots, _, targets = problems()
     program = from_expression(FORMULAS["line"], 3)
     start = np.array([[1.0, 1.0, 1.0]])
@@ -412,9 +418,8 @@ def test_mixed_precision_ends_in_double() -> None:
         device_engine.fit([program], start, slots, targets[0], precision="half", **options)
 
 
-def test_unrolled_tapes_are_looped_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_engine, "SIZES", ((4, 4), (96, 40)))
-    monkeypatch.setattr(device_engine, "_families_of", lambda ops: frozenset())
+def test_unrolled_tapes_are_looped_ones(monkeypatch: pytest.MonkeyPatch, few_families: None) -> None:
+    monkeypatch.setattr(device_engine, "SIZES", ((3, 3), (96, 40)))
     _, slots, _, targets = problems()
     codes, lengths, n_free, own = stack([from_expression(FORMULAS[name], 3) for name in ("line", "quotient")])
     arguments = (codes, lengths, n_free, own, slots[:, :64], 1 + targets[0][:64], np.ones(64))

@@ -500,7 +500,7 @@ def _fit_in(
     """Fit in one precision: sort by size, pad, compute, put back in order."""
     n = len(lengths)
     lengths, n_free = np.asarray(lengths, np.int32), np.asarray(n_free, np.int32)
-    fitted, losses = np.array(constants, float), np.full(n, np.inf)
+    fitted, losses = np.zeros(constants.shape), np.full(n, np.inf)
     result_codes, steps = np.full(n, NOT_FINITE, np.int64), np.zeros(n, np.int64)
     size_of = np.maximum(
         np.searchsorted([nodes for nodes, _ in SIZES], lengths), np.searchsorted([free for _, free in SIZES], n_free)
@@ -511,33 +511,43 @@ def _fit_in(
         for size in np.unique(size_of):
             n_nodes, n_free_max = SIZES[size]
             mine = np.flatnonzero(size_of == size)
-            mine = mine[np.argsort(lengths[mine], kind="stable")]
+            if np.ptp(lengths[mine]):  # a batch takes as many steps as its longest tape
+                mine = mine[np.argsort(lengths[mine], kind="stable")]
             batch = _batch_size(len(mine), n_nodes, n_free_max, blocks[0].shape[2], jnp.dtype(dtype).itemsize)
             flat = bool(UNROLL if unrolled is None else unrolled) and n_nodes <= UNROLLED_NODES
             short = codes[:, :, :n_nodes]
             for low in range(0, len(mine), batch):
-                chunk = mine[low : low + batch]
-                padded = np.concatenate([chunk, np.repeat(chunk[:1], batch - len(chunk))])
-                code = short[padded]
+                chunk = _as_slice(mine[low : low + batch])
+                n_real = min(batch, len(mine) - low)
+                padded = chunk if n_real == batch else np.pad(mine[low:], (0, batch - n_real), mode="edge")
+                code = np.ascontiguousarray(short[padded])
                 width = MAX_CONSTANTS if code[:, 3:].max() >= n_free_max else n_free_max  # fixed constants come last
                 result = _fit_padded(
-                    jnp.asarray(code), jnp.asarray(lengths[padded]), jnp.asarray(n_free[padded]), jnp.int32(len(chunk)),
-                    jnp.asarray(_width(constants[padded], width), dtype), *blocks, jnp.int32(max_steps),
+                    jnp.asarray(code), jnp.asarray(lengths[padded]), jnp.asarray(n_free[padded]), jnp.int32(n_real),
+                    jnp.asarray(_width(constants, padded, width), dtype), *blocks, jnp.int32(max_steps),
                     jnp.asarray(tolerance, dtype), jnp.asarray(hopeless, dtype), n_free_max=n_free_max,
                     families=_families_of(code[:, 0]), forced=forced, unrolled=flat,
                 )  # fmt: skip
-                pending.append((chunk, result))
-    for chunk, result in pending:  # only now wait for the device
-        new, loss, code, taken = (np.asarray(a)[: len(chunk)] for a in result)
+                pending.append((chunk, n_real, result))
+    for chunk, n_real, result in pending:  # only now wait for the device
+        new, loss, code, taken = (np.asarray(a)[:n_real] for a in result)
         width = min(new.shape[1], fitted.shape[1])
         fitted[chunk, :width] = new[:, :width]
         losses[chunk], result_codes[chunk], steps[chunk] = loss, code, taken
     return FitResult(fitted, losses, result_codes, steps)
 
 
-def _width(constants: np.ndarray, width: int) -> np.ndarray:
-    """Constants [B, width], cut or filled with zeros."""
-    return np.pad(constants[:, :width], ((0, 0), (0, max(0, width - constants.shape[1]))))
+def _as_slice(rows: np.ndarray) -> np.ndarray | slice:
+    """Consecutive rows as a slice, which is read without a copy."""
+    first, last = int(rows[0]), int(rows[-1])
+    whole = last - first + 1 == len(rows) and bool((np.diff(rows) == 1).all())
+    return slice(first, last + 1) if whole else rows
+
+
+def _width(constants: np.ndarray, rows: np.ndarray | slice, width: int) -> np.ndarray:
+    """Constants [B, width] of some candidates, cut or filled with zeros."""
+    cut = constants[:, :width][rows]
+    return cut if cut.shape[1] == width else np.pad(cut, ((0, 0), (0, width - cut.shape[1])))
 
 
 def fit(
