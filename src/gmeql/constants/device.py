@@ -530,10 +530,11 @@ def _fit_in(
                 )  # fmt: skip
                 pending.append((chunk, n_real, result))
     for chunk, n_real, result in pending:  # only now wait for the device
-        new, loss, code, taken = (np.asarray(a)[:n_real] for a in result)
+        arrays: list[Any] = [np.asarray(array)[:n_real] for array in result]
+        new, loss, ended, taken = arrays
         width = min(new.shape[1], fitted.shape[1])
         fitted[chunk, :width] = new[:, :width]
-        losses[chunk], result_codes[chunk], steps[chunk] = loss, code, taken
+        losses[chunk], result_codes[chunk], steps[chunk] = loss, ended, taken
     return FitResult(fitted, losses, result_codes, steps)
 
 
