@@ -500,7 +500,7 @@ def _fit_in(
     """Fit in one precision: sort by size, pad, compute, put back in order."""
     n = len(lengths)
     lengths, n_free = np.asarray(lengths, np.int32), np.asarray(n_free, np.int32)
-    fitted, losses = np.zeros(constants.shape), np.full(n, np.inf)
+    fitted, losses = np.zeros_like(constants, float), np.full(n, np.inf)
     result_codes, steps = np.full(n, NOT_FINITE, np.int64), np.zeros(n, np.int64)
     size_of = np.maximum(
         np.searchsorted([nodes for nodes, _ in SIZES], lengths), np.searchsorted([free for _, free in SIZES], n_free)
@@ -530,8 +530,7 @@ def _fit_in(
                 )  # fmt: skip
                 pending.append((chunk, n_real, result))
     for chunk, n_real, result in pending:  # only now wait for the device
-        arrays: list[Any] = [np.asarray(array)[:n_real] for array in result]
-        new, loss, ended, taken = arrays
+        new, loss, ended, taken = (np.asarray(array)[:n_real] for array in result)
         width = min(new.shape[1], fitted.shape[1])
         fitted[chunk, :width] = new[:, :width]
         losses[chunk], result_codes[chunk], steps[chunk] = loss, ended, taken
