@@ -100,15 +100,15 @@ class Scored:
 
 def description_length(root: Node, loss: float, rows: Rows) -> float:
     """Nats to state the residuals, the constants and the shape of a formula."""
-    loose = sum(isinstance(leaf, Constant) and not _is_recognised(leaf.value) for leaf in leaves(root))
-    return _length(loss, loose, tree_complexity(root), rows)
+    return _length(loss, n_loose_constants(root), tree_complexity(root), rows)
 
 
 def _length(loss: float, n_constants: int, complexity: int, rows: Rows) -> float:
-    if not math.isfinite(loss):
-        return math.inf
     n = len(rows.target)
-    return 0.5 * n * math.log(max(loss, rows.floor)) + 0.5 * math.log(n) * n_constants + NODE_COST * complexity
+    if not math.isfinite(loss) or n_constants >= n - 1:
+        return math.inf
+    variance = max(loss, rows.floor) * n / (n - n_constants)
+    return 0.5 * n * math.log(variance) + 0.5 * math.log(n) * n_constants + NODE_COST * complexity
 
 
 def refit(
@@ -265,9 +265,14 @@ def _is_recognised(value: float) -> bool:
     return any(value == candidate for candidate in recognised(value))
 
 
+def n_loose_constants(root: Node) -> int:
+    """How many constants of a formula were fitted rather than recognised."""
+    return sum(isinstance(leaf, Constant) and not _is_recognised(leaf.value) for leaf in leaves(root))
+
+
 def all_recognised(root: Node) -> bool:
     """Whether every constant of a formula is a number people write down."""
-    return all(_is_recognised(leaf.value) for leaf in leaves(root) if isinstance(leaf, Constant))
+    return n_loose_constants(root) == 0
 
 
 @lru_cache(maxsize=4096)

@@ -26,7 +26,17 @@ import numpy as np
 from gmeql.architecture import Architecture, as_architecture
 from gmeql.expression import Constant, Expression, Node, Variable, build, transform
 from gmeql.island import Batch, Island, IslandConfig
-from gmeql.polish import Rows, Scored, all_recognised, clean, description_length, polish, prune, refit
+from gmeql.polish import (
+    Rows,
+    Scored,
+    all_recognised,
+    clean,
+    description_length,
+    n_loose_constants,
+    polish,
+    prune,
+    refit,
+)
 from gmeql.programs import input_slots, to_node
 from gmeql.repository import size
 from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
@@ -543,7 +553,7 @@ class Search:
     def _why_stop(self) -> str:
         config = self.config
         best = self._best_scored()
-        if best.loss <= 100 * self._polish_rows.floor and len(self.y) > 2:
+        if best.loss <= 100 * self._polish_rows.floor and len(self.y) > 2 * n_loose_constants(best.root) + 2:
             # unless its constants are numbers people write, a long exact formula may have a shorter twin: look on
             if best.complexity <= 20 or all_recognised(best.root) or self.candidates >= 2 * max(self.last_gain, 10_000):
                 return "exact"

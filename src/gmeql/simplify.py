@@ -167,7 +167,23 @@ def _make_product(coefficient: float, powers: Powers, positive: Positive) -> Nod
     ways = [_cleared(base, powers, positive) for base in _denominators(powers)]
     ways += [_absorbed(base, total, powers, positive) for total in powers if _is_sum(total) for base in powers]
     written = [_write_product(coefficient, way, positive) for way in ways if way is not None]
-    return min([plain, *written], key=tree_complexity)
+    shortest = min([plain, *written], key=tree_complexity)
+    expanded = _expanded(coefficient, powers, positive)
+    if expanded is not None and tree_complexity(expanded) <= tree_complexity(shortest):
+        return expanded  # of two forms of one length, people write the sum
+    return shortest
+
+
+def _expanded(coefficient: float, powers: Powers, positive: Positive) -> Node | None:
+    """The product multiplied out where one of its factors is a plain sum: (u + v) w is u w + v w."""
+    sums = [base for base, exponent in powers.items() if _is_sum(base)]
+    if len(sums) != 1 or powers[sums[0]] != 1.0:
+        return None
+    total: Node = sums[0]
+    for base, exponent in powers.items():
+        if base is not sums[0]:
+            total = _multiplied_sum(total, base, exponent, positive)
+    return _scaled_sum(coefficient, *_as_sum(total, positive), positive)
 
 
 def _absorbed(base: Node, total: Node, powers: Powers, positive: Positive) -> Powers | None:
