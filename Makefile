@@ -25,7 +25,7 @@ $(BIN)/python:
 
 demo: .venv/.installed  ## Kepler's law from the planets, and a formula from noisy measurements
 	$(BIN)/gmeql fit data/planets.csv --target period --max-time 3
-	$(BIN)/gmeql fit data/braking.csv --target distance --max-time 6
+	$(BIN)/gmeql fit data/braking.csv --target distance --max-time 12
 
 test: lint types  ## lint, types, quick tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow' --doctest-modules tests src/gmeql
