@@ -1,7 +1,7 @@
 """Fitted candidates per second: constants of b7's true structure by Levenberg-Marquardt, five steps forced.
 
     PYTHONPATH=src python benchmarks/constant_fit.py [--candidates 20000] [--threads 1,2] [--json FILE]
-    PYTHONPATH=src python benchmarks/constant_fit.py --device --batches 4096,16384,65536,262144 [--unrolled]
+    PYTHONPATH=src python benchmarks/constant_fit.py --device --batches 4096,16384,65536,262144
 
 300 rows. The network spells b7 with ten weights, four of which are not redundant and stay free. Every candidate starts
 from other constants; all engines take the same programs and the same starts: the CPU engine in float64 on each number
@@ -124,7 +124,7 @@ def measure_scipy(n: int, exact: bool) -> dict[str, Any]:
     return record(name, n, first, seconds, losses)
 
 
-def measure_device(n: int, precision: str, unrolled: bool, repeats: int) -> dict[str, Any]:
+def measure_device(n: int, precision: str, repeats: int) -> dict[str, Any]:
     import jax
 
     from gmeql.constants.device import fit_arrays
@@ -136,13 +136,12 @@ def measure_device(n: int, precision: str, unrolled: bool, repeats: int) -> dict
     def action() -> Any:
         return fit_arrays(
             codes, lengths, n_free, constants, slots, target, weights, max_steps=STEPS, tolerance=0.0, forced=True,
-            precision=precision, unrolled=unrolled,
+            precision=precision,
         )  # fmt: skip
 
     first, seconds, result = timed(action, repeats)
     kind = jax.devices()[0].device_kind
-    form = "unrolled" if unrolled else "looped"
-    return record(f"{kind} {precision}, {form}, {n} a batch", n, first, seconds, result.losses)
+    return record(f"{kind} {precision}, {n} a batch", n, first, seconds, result.losses)
 
 
 def numbers(text: str) -> list[int]:
@@ -158,7 +157,6 @@ def main() -> None:
     parser.add_argument("--device", action="store_true", help="time JAX's device even where it is a CPU")
     parser.add_argument("--batches", type=numbers, default=[4096, 16384, 65536, 262144])
     parser.add_argument("--precisions", default="float32,mixed,float64")
-    parser.add_argument("--unrolled", action="store_true", help="also time tapes that are written out node by node")
     parser.add_argument("--json", help="write the records to this file")
     arguments = parser.parse_args()
 
@@ -196,9 +194,7 @@ def main() -> None:
     if arguments.device or available():
         for precision in arguments.precisions.split(","):
             for batch in arguments.batches:
-                show(measure_device(batch, precision, False, arguments.repeats))
-        if arguments.unrolled:
-            show(measure_device(65536, "float32", True, arguments.repeats))
+                show(measure_device(batch, precision, arguments.repeats))
     else:
         print("no accelerator here (--device times JAX on the CPU)")
 

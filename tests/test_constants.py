@@ -418,17 +418,6 @@ def test_mixed_precision_ends_in_double(few_families: None) -> None:
         device_engine.fit([program], start, slots, targets[0], precision="half", **options)
 
 
-def test_unrolled_tapes_are_looped_ones(monkeypatch: pytest.MonkeyPatch, few_families: None) -> None:
-    monkeypatch.setattr(device_engine, "SIZES", ((3, 3), (96, 40)))
-    _, slots, _, targets = problems()
-    codes, lengths, n_free, own = stack([from_expression(FORMULAS[name], 3) for name in ("line", "quotient")])
-    arguments = (codes, lengths, n_free, own, slots[:, :64], 1 + targets[0][:64], np.ones(64))
-    options = dict(max_steps=2, tolerance=0.0, forced=True)
-    looped = device_engine.fit_arrays(*arguments, unrolled=False, **options)
-    unrolled = device_engine.fit_arrays(*arguments, unrolled=True, **options)
-    np.testing.assert_allclose(looped.losses, unrolled.losses, rtol=1e-12)
-
-
 def test_no_accelerator_on_a_plain_machine() -> None:
     import jax
 

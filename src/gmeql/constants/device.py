@@ -36,10 +36,6 @@ ROW_BLOCK = 1024
 """Rows that are evaluated at a time; the sums over rows grow block by block."""
 ROW_STEP = 64
 """Fewer rows than a block are padded to a multiple of this, with weight 0."""
-UNROLL = False
-"""Whether short tapes are written out node by node instead of looping over them (slower to compile)."""
-UNROLLED_NODES = 8
-"""Tapes of more nodes always loop."""
 FINISH_STEPS = 2
 """Steps in double precision that end a fit in mixed precision."""
 MEMORY_SHARE = 0.2
@@ -227,7 +223,7 @@ def _step_node(
     return value, left[:, None, :] * du + right[:, None, :] * dw
 
 
-def _evaluate_looped(
+def _evaluate(
     tapes: Tapes, length: Any, factors: tuple[Any, Any], inputs: Any, buffers: tuple[Any, Any], families: frozenset[str]
 ) -> tuple[Any, Any, tuple[Any, Any]]:
     """Output [B, N], its slopes [B, P, N], and the buffers [T, B, N], [T, B, P, N] that hold all slots."""
@@ -251,32 +247,6 @@ def _evaluate_looped(
 
     values, slopes = lax.fori_loop(0, length, body, buffers)
     return values[length - 1], slopes[length - 1], (values, slopes)
-
-
-def _evaluate_unrolled(
-    tapes: Tapes, length: Any, factors: tuple[Any, Any], inputs: Any, buffers: tuple[Any, Any], families: frozenset[str]
-) -> tuple[Any, Any, tuple[Any, Any]]:
-    """The same, every node written out: a read picks among the arrays of the nodes before, none is gathered."""
-    n_slots = inputs.shape[0]
-    n_free = buffers[1].shape[2]
-    values: list[Any] = []
-    slopes: list[Any] = []
-    for k in range(tapes.op.shape[0]):
-        tape, factor = jax.tree.map(lambda a, k=k: a[k], (tapes, factors))
-
-        def read(slot: Any) -> tuple[Any, Any]:
-            x = inputs[jnp.minimum(slot, n_slots - 1)]
-            dx = jnp.zeros((x.shape[0], n_free, x.shape[1]), x.dtype)
-            for j, (value, slope) in enumerate(zip(values, slopes, strict=True)):
-                here = (slot == n_slots + j)[:, None]
-                x, dx = jnp.where(here, value, x), jnp.where(here[:, :, None], slope, dx)
-            return x, dx
-
-        (u, du), (w, dw) = read(tape.left), read(tape.right)
-        value, slope = _step_node(tape, factor, (u, w, du, dw), n_free, families)
-        values.append(value)
-        slopes.append(slope)
-    return values[-1], slopes[-1], buffers
 
 
 # --- Levenberg-Marquardt ----------------------------------------------------------------------------------------------
@@ -312,11 +282,10 @@ def _solve_damped(hessian: Any, gradient: Any, damping: Any, used: Any) -> tuple
     return jnp.where(used, step, 0), solved
 
 
-@partial(jax.jit, static_argnames=("n_free_max", "families", "forced", "unrolled"))
+@partial(jax.jit, static_argnames=("n_free_max", "families", "forced"))
 def _fit_padded(
     codes: Any, lengths: Any, n_free: Any, n_real: Any, constants: Any, inputs: Any, target: Any, weights: Any,
     max_steps: Any, tolerance: Any, hopeless: Any, *, n_free_max: int, families: frozenset[str], forced: bool,
-    unrolled: bool,
 ) -> tuple[Any, Any, Any, Any]:
     """Fit a padded batch: codes [B, 5, T], constants [B, C], inputs [blocks, S + 1, N], target and weights [blocks, N].
 
@@ -326,12 +295,10 @@ def _fit_padded(
     length = lengths.max()
     n_nodes, batch = tapes.op.shape
     dtype = constants.dtype
-    evaluate = _evaluate_unrolled if unrolled else _evaluate_looped
     used = jnp.arange(n_free_max) < n_free[:, None]
     mass = weights.sum()
     rows = inputs.shape[2]
-    depth = 0 if unrolled else n_nodes
-    buffers = (jnp.zeros((depth, batch, rows), dtype), jnp.zeros((depth, batch, n_free_max, rows), dtype))
+    buffers = (jnp.zeros((n_nodes, batch, rows), dtype), jnp.zeros((n_nodes, batch, n_free_max, rows), dtype))
 
     def normal_equations(constants: Any, buffers: Any) -> tuple[Any, Any, Any, Any]:
         """Losses (inf where not finite) and the sums JᵀWJ, JᵀWr."""
@@ -340,7 +307,7 @@ def _fit_padded(
         def block(carry: Any, data: Any) -> tuple[Any, None]:
             total, hessian, gradient, buffers = carry
             columns, y, weight = data
-            output, slopes, buffers = evaluate(tapes, length, factors, columns, buffers, families)
+            output, slopes, buffers = _evaluate(tapes, length, factors, columns, buffers, families)
             residual = output - y
             weighted = weight * residual
             total += (weighted * residual).sum(axis=1)
@@ -468,16 +435,14 @@ def fit_arrays(
     hopeless: float = np.inf,
     forced: bool = False,
     precision: str = "float64",
-    unrolled: bool | None = None,
 ) -> FitResult:
     """Fit programs given as arrays, as the sampler writes them; the given ``constants`` stay as they are.
 
     ``precision`` is "float64", "float32", or "mixed": float32 for all but the last ``FINISH_STEPS`` steps.
-    ``unrolled`` says how short tapes are evaluated (benchmarks); None takes the faster way.
     """
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
-    options: dict[str, Any] = dict(tolerance=tolerance, hopeless=hopeless, forced=forced, unrolled=unrolled)
+    options: dict[str, Any] = dict(tolerance=tolerance, hopeless=hopeless, forced=forced)
     data = (codes, lengths, n_free)
     if precision == "mixed":
         coarse = max(max_steps - FINISH_STEPS, 0)
@@ -495,7 +460,6 @@ def fit_arrays(
 def _fit_in(
     dtype: Any, codes: np.ndarray, lengths: np.ndarray, n_free: np.ndarray, constants: np.ndarray, inputs: np.ndarray,
     target: np.ndarray, weights: np.ndarray, *, max_steps: int, tolerance: float, hopeless: float, forced: bool,
-    unrolled: bool | None,
 ) -> FitResult:
     """Fit in one precision: sort by size, pad, compute, put back in order."""
     n = len(lengths)
@@ -514,7 +478,6 @@ def _fit_in(
             if np.ptp(lengths[mine]):  # a batch takes as many steps as its longest tape
                 mine = mine[np.argsort(lengths[mine], kind="stable")]
             batch = _batch_size(len(mine), n_nodes, n_free_max, blocks[0].shape[2], jnp.dtype(dtype).itemsize)
-            flat = bool(UNROLL if unrolled is None else unrolled) and n_nodes <= UNROLLED_NODES
             short = codes[:, :, :n_nodes]
             for low in range(0, len(mine), batch):
                 chunk = _as_slice(mine[low : low + batch])
@@ -526,7 +489,7 @@ def _fit_in(
                     jnp.asarray(code), jnp.asarray(lengths[padded]), jnp.asarray(n_free[padded]), jnp.int32(n_real),
                     jnp.asarray(_width(constants, padded, width), dtype), *blocks, jnp.int32(max_steps),
                     jnp.asarray(tolerance, dtype), jnp.asarray(hopeless, dtype), n_free_max=n_free_max,
-                    families=_families_of(code[:, 0]), forced=forced, unrolled=flat,
+                    families=_families_of(code[:, 0]), forced=forced,
                 )  # fmt: skip
                 pending.append((chunk, n_real, result))
     for chunk, n_real, result in pending:  # only now wait for the device
