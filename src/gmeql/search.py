@@ -520,7 +520,7 @@ class Search:
         if root is None or root == scored.root:
             return scored
         tidy = Scored(root, scored.loss, description_length(root, scored.loss, self._polish_rows))
-        return tidy if tidy.complexity <= scored.complexity else scored
+        return tidy if tidy.complexity <= scored.complexity and tidy.length <= scored.length else scored
 
     def _best_scored(self) -> Scored:
         return min(self.members.values(), key=lambda m: m.length)
