@@ -88,6 +88,17 @@ def test_known_forms(root: Node, expected: str) -> None:
     assert text(root) == expected
 
 
+@pytest.mark.parametrize("name", random_trees.UNARY)
+@pytest.mark.parametrize("shift", [0.0, 0.15])
+def test_signs_move_out_only_of_odd_and_even_functions(name: str, shift: float) -> None:
+    root = call(name, call("add", call("mul", -0.3, x), shift))
+    signed = np.linspace(-2.9, 2.9, 30)[:, None] * np.ones(3)
+    expected = Expression(root, random_trees.NAMES)(signed)
+    finite = np.isfinite(expected)
+    assert finite.any()
+    np.testing.assert_allclose(Expression(simplify(root), random_trees.NAMES)(signed)[finite], expected[finite], rtol=1e-12)
+
+
 def test_a_root_of_a_square_is_no_plain_variable() -> None:
     """sqrt(x**2) is |x|: the sign may only go where x is known to be positive."""
     root = simplify(call("sqrt", call("square", x)))
