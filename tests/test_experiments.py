@@ -236,6 +236,16 @@ def test_twenty_seeds_decide_what_two_cannot():
     assert figures.FIGURES[1].measure(SMOKE, few).agreement == "undecided"
 
 
+def test_noise_that_seems_to_help_is_not_what_the_paper_says():
+    noise, = figures.chosen(["noise"])
+    cells = [c for c in noise.cells(FULL) if (c.problem, c.method) == ("b2", "gmeql")]
+    worse = {c.key: fake_record(c, mae=(3 if c.noise == 0.5 else 1) + 0.01 * c.seed) for c in cells}
+    better = {c.key: fake_record(c, mae=(0.3 if c.noise == 0.5 else 1) + 0.01 * c.seed) for c in cells}
+    assert noise.measure(FULL, worse).agreement == "agrees"
+    assert noise.measure(FULL, better).agreement == "partly"
+    assert not any("b1" in sentence for sentence in noise.measure(FULL, worse).words)
+
+
 def test_only_names_are_checked():
     assert [f.name for f in figures.chosen(["success", "fig2a"])] == ["fig2a", "success"]
     assert len(figures.chosen(["fig2"])) == 12
@@ -269,6 +279,15 @@ def test_a_dying_worker_is_replaced_and_its_cell_reported(tmp_path):
     assert sorted(key for key, value in status.items() if value == "failed") == sorted(
         c.key for c in cells if c.problem == "b4" or (c.problem, c.seed) == ("b3", 1))
     assert any("died" in line for line in lines) and any("no luck" in line for line in lines)
+
+
+def test_without_training_the_page_is_drawn_from_what_is_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiments, "_train_and_judge", lambda cells: pytest.fail("trained"))
+    records.append(tmp_path, [fake_record(c) for c in plan.cells_for(SMOKE, ["b1"], ["gmeql", "dsr"])])
+    lines = []
+    page = experiments.run("smoke", ["fig2a"], tmp_path, workers=0, train=False, say=lines.append)
+    assert "4 are there, 4 left out" in lines[0]
+    assert "GMEQL against EQL: not measured yet." in page.read_text()
 
 
 def test_killed_half_way_and_started_again_gives_the_same_tables(tmp_path, monkeypatch):

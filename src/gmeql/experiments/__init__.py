@@ -39,6 +39,7 @@ def run(
     out: str | Path = "gmeql-paper",
     *,
     workers: int | None = None,
+    train: bool = True,
     say: Callable[[str], None] | None = None,
 ) -> Path:
     """Train what is missing, draw everything; returns the path of the page.
@@ -48,6 +49,7 @@ def run(
         only: names of figures ("fig2a", "success", ...); all of them by default.
         out: folder of records, figures, tables and page.
         workers: processes that train; by default one per core this process may use; 0 trains in this process.
+        train: False draws from the records that are there; figures say what is not measured.
         say: takes lines of progress; by default they go to stderr.
     """
     from gmeql.experiments import figures, records, report
@@ -61,13 +63,16 @@ def run(
     cells = list(dict.fromkeys(cell for figure in wanted for cell in figure.cells(plan)))
     cells.sort(key=lambda cell: _LONGEST_FIRST.index(cell.method))
     done = {key for key, record in records.load(folder).items() if record["status"] == "done"}
-    on_device = plan.is_full and _has_accelerator()
+    on_device = train and plan.is_full and _has_accelerator()
     # Batches are made of all cells before finished ones are left out: a run taken up again trains as one never stopped.
     grouped = batches(cells, LARGEST_BATCH_ON_DEVICE if on_device else LARGEST_BATCH[plan.name])
     pending = [[cell for cell in batch if cell.key not in done] for batch in grouped]
     pending = [batch for batch in pending if batch]
     missing = sum(map(len, pending))
-    say(f"{len(cells)} runs for {len(wanted)} figures; {len(cells) - missing} are there, {missing} to train")
+    rest = "to train" if train else "left out"
+    say(f"{len(cells)} runs for {len(wanted)} figures; {len(cells) - missing} are there, {missing} {rest}")
+    if not train:
+        pending = []
     crew = _Crew(folder, missing, say)
     if on_device:
         crew.work([batch for batch in pending if batch[0].method in ("gmeql", "eql", "dsr")], 0)
