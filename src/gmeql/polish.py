@@ -22,6 +22,7 @@ from gmeql.expression import (
     Constant,
     Expression,
     Node,
+    Variable,
     build,
     fold,
     is_plain_exponent,
@@ -209,6 +210,33 @@ def reductions(node: Node) -> Iterator[Node]:
         yield from _without_phase(node)
 
 
+_EXPONENTS = {"square": 2.0, "cube": 3.0, "pow4": 4.0, "pow5": 5.0, "pow6": 6.0, "sqrt": 0.5}
+_FUNCTIONS = frozenset({"sin", "cos", "exp", "log", "tanh"})
+
+
+def exchanges(node: Node) -> Iterator[Node]:
+    """Every formula that one exchange makes: another power of a column, or a power instead of a function of a column.
+
+    Under noise a sine or a fifth power can stand in for a cube so well that only trying the cube shows it is better.
+    """
+    if not isinstance(node, Call) or node.protected:
+        return
+    for i, arg in enumerate(node.args):
+        for other in exchanges(arg):
+            yield build(node.operator, *node.args[:i], other, *node.args[i + 1 :])
+    columns = {leaf for leaf in leaves(node) if isinstance(leaf, Variable)}
+    if len(columns) != 1:
+        return
+    (column,) = columns
+    exponent = _EXPONENTS.get(node.operator)
+    if node.operator == "pow" and isinstance(node.args[1], Constant):
+        exponent = node.args[1].value
+    if (exponent is not None and node.args[0] == column) or node.operator in _FUNCTIONS:
+        for other_exponent in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
+            if other_exponent != exponent:
+                yield build("pow", column, Constant(other_exponent))
+
+
 def _without_phase(node: Call) -> Iterator[Node]:
     """sin(u + c) with c near a multiple of a quarter turn, as plus or minus sin(u) or cos(u)."""
     inner = node.args[0]
@@ -225,8 +253,18 @@ def _without_phase(node: Call) -> Iterator[Node]:
     yield build("neg", function) if turned >= 2 else function
 
 
-def prune(root: Node, rows: Rows, *, max_rounds: int = 20, out_of_time: Callable[[], bool] = _never) -> list[Scored]:
-    """Cut as long as the description length falls. Returns every formula met, the final one first."""
+def prune(
+    root: Node,
+    rows: Rows,
+    *,
+    max_rounds: int = 20,
+    exchange: bool = False,
+    out_of_time: Callable[[], bool] = _never,
+) -> list[Scored]:
+    """Cut as long as the description length falls. Returns every formula met, the final one first.
+
+    ``exchange`` also tries other powers and functions in place; for formulas that no cut makes exact.
+    """
     start = clean(root, rows)
     met = refit([_without_dead_terms(start, rows)], rows, keep_recognised=False) if start is not None else []
     if not met:
@@ -237,6 +275,8 @@ def prune(root: Node, rows: Rows, *, max_rounds: int = 20, out_of_time: Callable
         if out_of_time():
             break
         shorter = {cut for cut in reductions(current.root) if not isinstance(cut, Constant)} - seen
+        if exchange and current.loss > 100 * rows.floor:
+            shorter |= {other for other in exchanges(current.root) if not isinstance(other, Constant)} - seen
         if not shorter:
             break
         seen |= shorter
@@ -357,7 +397,7 @@ def _with(root: Node, changes: dict[int, float], rows: Rows) -> Node:
 
 def polish(root: Node, rows: Rows, out_of_time: Callable[[], bool] = _never) -> list[Scored]:
     """The cleanest form of a formula and the shorter ones met on the way, the cleanest first."""
-    met = prune(root, rows, out_of_time=out_of_time)
+    met = prune(root, rows, exchange=True, out_of_time=out_of_time)
     if not met:
         return []
     final = snap(met[0], rows, out_of_time)

@@ -545,7 +545,7 @@ class Search:
     def _closing_seconds(self, max_time: float) -> float:
         """Time kept for the end: polishing, and for a large table the refit of the front on all rows."""
         rows = SECONDS_PER_ROW * len(self.y) if self._large else 0.0
-        return min(0.1 * max_time, 1.0) + min(0.3 * max_time, rows)
+        return min(0.2 * max_time, 2.0) + min(0.3 * max_time, rows)
 
     def _is_closing(self) -> bool:
         return self._closing is not None and time.perf_counter() >= self._closing
