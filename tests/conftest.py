@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import os
 
 # Before anything imports JAX. A machine with an accelerator runs its tests with JAX_PLATFORMS set by hand.
@@ -15,6 +17,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell that starts the tests in the background ignores SIGINT for them and all their children; tests of Ctrl-C, here
+# and in child processes, need it back.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "gmeql", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=50
