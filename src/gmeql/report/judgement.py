@@ -49,7 +49,7 @@ def percent(r2: float) -> str:
     """A share with as many digits as tell it from 100 %.
 
     >>> percent(0.9), percent(0.99983), percent(1 - 1e-12)
-    ('90 %', '99.983 %', 'all but 1e-10 %')
+    ('90.0 %', '99.983 %', 'all but 1e-10 %')
     """
     if r2 < 0:
         return "nothing"
