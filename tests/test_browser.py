@@ -248,6 +248,7 @@ def test_stop_reload_resume(page, server):
     wait_until_done(page)
 
 
+@pytest.mark.slow  # needs a machine of its own: a page with a run beside it can make it late
 def test_a_killed_server_goes_on_from_the_folder(page, tmp_path):
     first = Server(tmp_path / "runs")
     upload(page, first.address, NOISY)
