@@ -11,7 +11,7 @@ from gmeql.architecture import Architecture, architecture_preset
 from gmeql.constants.cpu import fit_arrays
 from gmeql.constants.kernel import make_work, predict_one
 from gmeql.expression import Call, Constant, Expression, Node, Variable, fold
-from gmeql.island import Island, IslandConfig
+from gmeql.island import Island, IslandConfig, OwnTries, Tries
 from gmeql.operators import get_operator
 from gmeql.programs import MAX_CONSTANTS, expression_from_structure, input_slots, to_node
 from gmeql.sampling import OUTPUT_OFFSET, OUTPUT_SCALE
@@ -31,8 +31,9 @@ def island(network: Architecture, seed: int = 1, low: float = 0.5, **options) ->
     return made
 
 
-def tables(bits: int = 16) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros(1 << bits, np.uint64), np.zeros(1 << bits, np.int64)
+def nothing() -> Tries:
+    """What is known before anything was tried."""
+    return Tries(16)
 
 
 def output(batch, b: int, inputs: np.ndarray) -> np.ndarray:
@@ -70,11 +71,11 @@ EXACT = {
 @pytest.mark.parametrize("network", EXACT.values(), ids=EXACT)
 def test_programs_compute_what_their_wiring_spells(network: Architecture) -> None:
     host = island(network)
-    table, counts = tables()
+    known = nothing()
     X = host.inputs[: network.n_variables].T
     compared = 0
     for _ in range(3):
-        batch = host.draw(table, counts, 60, 0)
+        batch = host.draw(known, 60, 0)
         rng = np.random.default_rng(5)
         for b in range(len(batch.lengths)):
             n = batch.n_constants[b]
@@ -108,10 +109,10 @@ def test_every_family_draws_programs_that_read_as_formulas(family: str) -> None:
     network = draw_architecture(family, rng, 3, FunctionSet(DEFAULT_FUNCTIONS))
     assert network is not None
     host = island(network, candidates_per_step=64)
-    table, counts = tables()
+    known = nothing()
     names = ("x1", "x2", "x3")
     for _ in range(4):
-        batch = host.draw(table, counts, 60, 0)
+        batch = host.draw(known, 60, 0)
         assert len(batch.lengths) > 0
         network.validate_choices(batch.choices)
         for b in range(len(batch.lengths)):
@@ -126,9 +127,9 @@ def test_every_family_draws_programs_that_read_as_formulas(family: str) -> None:
 
 def test_elites_give_their_program_back() -> None:
     host = island(architecture_preset("general", 3))
-    table, counts = tables()
+    known = nothing()
     for _ in range(3):
-        host.absorb(fitted(host, host.draw(table, counts, 60, 0)))
+        host.absorb(fitted(host, host.draw(known, 60, 0)))
     target = np.sin(2 * host.inputs[0]) + host.inputs[0]
     for e in range(20):
         program, length, constants = host.program_of(e)
@@ -143,28 +144,54 @@ def test_elites_give_their_program_back() -> None:
 def test_no_structure_is_fitted_more_often_than_allowed() -> None:
     network = Architecture(2, (("id", "sin", "square"), ("add", "mul"), ("id",)))
     host = island(network, candidates_per_step=64, max_tries=3)
-    table, counts = tables()
+    known = nothing()
     seen: Counter = Counter()
     empty_rounds = 0
     for _ in range(60):
-        batch = host.draw(table, counts, 60, 0)
+        batch = host.draw(known, 60, 0)
         seen.update(batch.hashes.tolist())
         empty_rounds += len(batch.hashes) == 0
         host.absorb(fitted(host, batch))
     assert max(seen.values()) <= 3 and 3 in seen.values()
     assert empty_rounds > 5  # a small network is exhausted, and says so
+    assert len(host.report(known)) == sum(seen.values()) and len(host.own.fingerprints) == 0
     again = island(network, candidates_per_step=64, max_tries=3)
-    assert len(again.draw(table, counts, 60, 0).hashes) == 0  # another island does not repeat it
-    assert len(again.draw(table, counts, 60, 12345).hashes) > 0  # another reading of the target does
+    assert len(again.draw(known, 60, 0).hashes) == 0  # another island does not repeat it
+    assert len(again.draw(known, 60, 12345).hashes) > 0  # another reading of the target does
+
+
+def test_an_island_hears_of_others_by_what_is_known_alone() -> None:
+    network = Architecture(2, (("id", "sin", "square"), ("add", "mul"), ("id",)))
+    known = nothing()
+    one, two = (island(network, seed=3, candidates_per_step=64) for _ in range(2))
+    np.testing.assert_array_equal(one.draw(known, 60, 0).hashes, two.draw(known, 60, 0).hashes)
+    assert not known.keys.any()  # drawing only reads it
+    one.report(known)
+    assert len(two.draw(known, 60, 0).hashes) < 64 == len(one.own.fingerprints) + 64
+
+
+def test_a_table_of_tries_is_rebuilt_from_the_list_of_fingerprints() -> None:
+    drawn = np.random.default_rng(0).integers(1, 2**63, 5000).astype(np.uint64)
+    drawn = np.concatenate([drawn, drawn[:700]])
+    grown = OwnTries()
+    for part in np.array_split(drawn, 40):
+        grown.make_room(len(part))
+        grown.add(part)
+    made = OwnTries(drawn)
+    for tries in (made, Tries.from_dict(made.to_dict(), len(made.keys).bit_length() - 1)):
+        np.testing.assert_array_equal(tries.keys, grown.keys)
+        np.testing.assert_array_equal(tries.counts, grown.counts)
+    assert grown.counts.max() == 2 and (grown.counts == 2).sum() >= 690
+    np.testing.assert_array_equal(grown.fingerprints, drawn)
 
 
 def test_linear_structures_are_fitted_once() -> None:
     network = Architecture(2, (("square", "id"), ("add",)))
     host = island(network, candidates_per_step=32, max_tries=5)
-    table, counts = tables()
+    known = nothing()
     seen: Counter = Counter()
     for _ in range(20):
-        seen.update(host.draw(table, counts, 60, 0).hashes.tolist())
+        seen.update(host.draw(known, 60, 0).hashes.tolist())
     assert set(seen.values()) == {1}
 
 
@@ -172,11 +199,11 @@ def test_equal_formulas_have_equal_hashes_whatever_the_wiring() -> None:
     """Programs with one hash compute the same values when their constants are all alike."""
     network = Architecture(2, (("id", "id", "square", "sin"), ("add", "mul"), ("id", "add")))
     host = island(network, candidates_per_step=256, max_tries=50, with_offset=False)
-    table, counts = tables()
+    known = nothing()
     values: dict[int, np.ndarray] = {}
     repeats = 0
     for _ in range(6):
-        batch = host.draw(table, counts, 60, 0)
+        batch = host.draw(known, 60, 0)
         for b, mark in enumerate(batch.hashes.tolist()):
             batch.constants[b] = 0.7
             mine = output(batch, b, host.inputs)
@@ -217,10 +244,10 @@ def test_senseless_wirings_never_appear(family: str) -> None:
     network = draw_architecture(family, np.random.default_rng(11), 2, functions)
     assert network is not None
     host = island(network, candidates_per_step=128)
-    table, counts = tables()
+    known = nothing()
     drawn = 0
     for _ in range(4):
-        batch = host.draw(table, counts, 60, 0)
+        batch = host.draw(known, 60, 0)
         drawn += len(batch.lengths)
         for b in range(len(batch.lengths)):
             constants = np.arange(1, MAX_CONSTANTS + 1) / 7
@@ -232,16 +259,16 @@ def test_senseless_wirings_never_appear(family: str) -> None:
 
 def test_functions_of_one_kind_do_not_nest_unless_allowed() -> None:
     network = Architecture(1, (("sin",), ("cos",), ("id",)))
-    batch = island(network).draw(*tables(), 60, 0)
+    batch = island(network).draw(nothing(), 60, 0)
     assert len(batch.lengths) == 0
-    batch = island(network, max_nesting=1).draw(*tables(), 60, 0)
+    batch = island(network, max_nesting=1).draw(nothing(), 60, 0)
     assert len(batch.lengths) > 0
 
 
 def test_long_formulas_are_not_drawn() -> None:
     host = island(architecture_preset("general", 3))
     for limit in (4, 8, 20):
-        batch = host.draw(*tables(), limit, 0)
+        batch = host.draw(nothing(), limit, 0)
         assert len(batch.complexities) and batch.complexities.max() <= limit
 
 
@@ -250,7 +277,7 @@ def test_columns_without_a_logarithm_stay_out_of_products() -> None:
     host = island(network, low=-1.0)
     host.inputs[3 + 1] = np.nan  # x2 is not positive throughout
     host.inputs[3] = np.log(np.abs(host.inputs[0]) + 1)
-    batch = host.draw(*tables(), 60, 0)
+    batch = host.draw(nothing(), 60, 0)
     assert len(batch.lengths)
     opcode = get_operator("exp").opcode
     for b in range(len(batch.lengths)):
@@ -260,7 +287,7 @@ def test_columns_without_a_logarithm_stay_out_of_products() -> None:
 
 def test_the_same_seed_draws_the_same() -> None:
     network = architecture_preset("general", 2)
-    one, two, other = (island(network, seed).draw(*tables(), 60, 0) for seed in (3, 3, 4))
+    one, two, other = (island(network, seed).draw(nothing(), 60, 0) for seed in (3, 3, 4))
     np.testing.assert_array_equal(one.choices, two.choices)
     np.testing.assert_array_equal(one.constants, two.constants)
     assert not np.array_equal(one.choices[:20], other.choices[:20])
@@ -269,10 +296,10 @@ def test_the_same_seed_draws_the_same() -> None:
 def test_structure_parameters_move_towards_the_elites() -> None:
     """The maximiser of the offline objective: frequencies of the elites' active choices."""
     host = island(architecture_preset("general", 3), candidates_per_step=128)
-    table, counts = tables()
+    known = nothing()
     before = host.probabilities.copy()
     for _ in range(8):
-        host.absorb(fitted(host, host.draw(table, counts, 60, 0)))
+        host.absorb(fitted(host, host.draw(known, 60, 0)))
     after = host.probabilities
     np.testing.assert_allclose(after.sum(axis=1), 1.0, rtol=1e-12)
     assert (after[~host.architecture.choice_mask] == 0).all() and (after[host.architecture.choice_mask] > 0).all()

@@ -11,7 +11,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from gmeql.island import Island
 from gmeql.search import Member, Progress, Search, SearchConfig
+from gmeql.steps import advance
 
 SMALL = dict(islands_per_generation=4, table_bits=14, n_jobs=1)
 """A search small enough for tests."""
@@ -303,3 +305,30 @@ def test_unknown_functions_and_networks_are_refused() -> None:
         Search(X, y, config=SearchConfig(functions=("add", "sine")))
     with pytest.raises(ValueError, match="layer 1: unknown operator 'sine'"):
         Search(X, y, config=SearchConfig(architecture=[["sine"]]))
+
+
+# --- steps taken elsewhere ----------------------------------------------------------------------------------------------
+
+
+def test_steps_taken_ahead_and_replayed_lead_where_the_island_went() -> None:
+    X, y = waves()
+    search = Search(X, y, config=SearchConfig(rungs=(5, 9), **SMALL), seed=2)
+    events = search.run()
+    for _ in range(7):
+        next(events)
+    for island in search.islands:
+        ground, config = search._ground(island), search.config.island
+        walker, here = (Island.from_dict(stored(island.to_dict()), config) for _ in range(2))
+        walker.inputs = here.inputs = island.inputs
+        for step in advance(walker, ground, search.known, 4):
+            step.replay(here).absorb(here)
+        assert plain_state(here) == plain_state(walker) != plain_state(island)
+        np.testing.assert_array_equal(here.own.keys, walker.own.keys)
+        # and the threads of the search itself do no other steps
+        while island.age < here.age:
+            search._take_steps([island])[0].absorb(island)
+        assert plain_state(here) == plain_state(island)
+
+
+def plain_state(island: Island) -> str:
+    return json.dumps(island.to_dict(), default=lambda item: item.tolist())

@@ -23,6 +23,8 @@ from gmeql.repository import Repository, empty, insert, power_law, rank_probabil
 
 WIDE = 6
 """Tables with more columns than this start from the columns' relevance."""
+OWN_BITS = 12
+"""First size of the table of what an island itself tried, as a power of two."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,59 @@ class Batch:
         return Batch(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
 
+class Tries:
+    """How often structures were tried: a table of fingerprints, open addressing.
+
+    Tables that saw the same fingerprints in the same order are equal, so a table can travel as that list.
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.keys = np.zeros(1 << bits, np.uint64)
+        self.counts = np.zeros(1 << bits, np.uint8)
+
+    def add(self, fingerprints: np.ndarray) -> None:
+        from gmeql.sampling import count_tries
+
+        count_tries(self.keys, self.counts, fingerprints)
+
+    def to_dict(self) -> dict[str, np.ndarray]:
+        used = np.flatnonzero(self.keys)
+        return {"places": used, "keys": self.keys[used], "counts": self.counts[used]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, np.ndarray], bits: int) -> Tries:
+        tries = cls(bits)
+        tries.keys[data["places"]] = data["keys"]
+        tries.counts[data["places"]] = data["counts"]
+        return tries
+
+
+class OwnTries(Tries):
+    """What one island tried since a rung began, in order; the table grows with it."""
+
+    def __init__(self, fingerprints: np.ndarray | None = None) -> None:
+        super().__init__(OWN_BITS)
+        self.fingerprints = np.zeros(0, np.uint64)
+        if fingerprints is not None and len(fingerprints):
+            self.make_room(len(fingerprints))
+            self.add(fingerprints)
+
+    def make_room(self, n: int) -> None:
+        """Room for ``n`` more at a load of at most a quarter, where probing stays short."""
+        need = 4 * (len(self.fingerprints) + n)
+        if len(self.keys) < need:
+            super().__init__((need - 1).bit_length())
+            super().add(self.fingerprints)
+
+    def add(self, fingerprints: np.ndarray) -> None:
+        super().add(fingerprints)
+        self.note(fingerprints)
+
+    def note(self, fingerprints: np.ndarray) -> None:
+        """Remember the order of what the sampler itself has put into the table."""
+        self.fingerprints = np.concatenate([self.fingerprints, fingerprints])
+
+
 @dataclass
 class Island:
     """Mutable state of one island. Everything in it can be stored and restored exactly."""
@@ -138,6 +193,7 @@ class Island:
     best: float = math.inf
     last_gain: int = 0
     exhausted: bool = False
+    own: OwnTries = field(default_factory=OwnTries, repr=False)
     wiring: Wiring = field(init=False, repr=False)
     inputs: np.ndarray = field(init=False, repr=False)
 
@@ -191,13 +247,14 @@ class Island:
         """Loss that a candidate must beat to become an elite."""
         return float(self.repository.losses[-1])
 
-    def draw(self, table: np.ndarray, counts: np.ndarray, max_complexity: int, salt: int) -> Batch:
-        """Draw the candidates of one step."""
+    def draw(self, known: Tries, max_complexity: int, salt: int) -> Batch:
+        """Draw the candidates of one step: nothing that is ``known``, or that this island tried since, once too often."""
         from gmeql.sampling import draw_candidates
 
         config = self.config
         batch = Batch.allocate(config.candidates_per_step, self.architecture.n_connections)
         n_elites = int(size(self.repository))
+        self.own.make_room(config.candidates_per_step)
         drawn = draw_candidates(
             config.candidates_per_step, self.random_state, *self.wiring.arrays(), self.architecture.n_inputs,
             self.architecture.n_variables, self.positive, self.architecture.n_weights, config.with_offset,
@@ -205,10 +262,18 @@ class Island:
             self.repository.items["constants"], self.draw_weights(), n_elites,
             config.resample_fraction, config.mean_changes, config.insert_share, config.bypass_share,
             config.exchange_share, config.fresh_share, config.cross_share, config.inherit_share, config.jitter,
-            config.max_tries, max_complexity, np.uint64(salt), table, counts, batch.choices, batch.programs,
-            batch.lengths, batch.n_constants, batch.weight_ids, batch.constants, batch.hashes, batch.complexities,
+            config.max_tries, max_complexity, np.uint64(salt), known.keys, known.counts, self.own.keys,
+            self.own.counts, batch.choices, batch.programs, batch.lengths, batch.n_constants, batch.weight_ids,
+            batch.constants, batch.hashes, batch.complexities,
         )  # fmt: skip
+        self.own.note(batch.hashes[:drawn])
         return batch.take(slice(0, drawn))
+
+    def report(self, known: Tries) -> np.ndarray:
+        """Add what this island tried to what all know, and start over. Returns the fingerprints."""
+        tried, self.own = self.own.fingerprints, OwnTries()
+        known.add(tried)
+        return tried
 
     def draw_weights(self) -> np.ndarray:
         """Cumulative weights by which elites are drawn: a power law of the rank among those of like complexity.
@@ -299,6 +364,7 @@ class Island:
             "best": float(self.best) if math.isfinite(self.best) else None,
             "last_gain": int(self.last_gain),
             "exhausted": bool(self.exhausted),
+            "own": self.own.fingerprints,
             "columns": self.columns,
             "random_state": self.random_state,
             "probabilities": self.probabilities,
@@ -327,6 +393,7 @@ class Island:
             best=math.inf if data["best"] is None else float(data["best"]),
             last_gain=int(data["last_gain"]),
             exhausted=bool(data["exhausted"]),
+            own=OwnTries(np.array(data["own"], np.uint64)),
         )
         island.architecture.validate_choices(island.repository.items["choices"])
         return island

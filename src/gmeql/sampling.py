@@ -433,6 +433,13 @@ def _count_tries(table, counts, key, add):
 
 
 @njit(**_OPTIONS)
+def count_tries(table, counts, keys):
+    """Add one try for each of ``keys``, in their order."""
+    for k in range(len(keys)):
+        _count_tries(table, counts, keys[k], 1)
+
+
+@njit(**_OPTIONS)
 def _random_active_connection(state, active, first_connection, n_inputs, n_nodes, n_active):
     """A connection of an active node, all alike; and the node it feeds."""
     skip = int(_uniform(state) * n_active)
@@ -531,9 +538,11 @@ def draw_candidates(
     n_candidates, state, node_op, first_connection, source_low, n_choices, dense_low, dense_high, first_dense, n_inputs,
     n_variables, positive, n_weights, with_offset, max_nesting, cumulative, elite_choices, elite_constants, elite_cumulative,
     n_elites, resample_fraction, mean_changes, insert_share, bypass_share, exchange_share, fresh_share, cross_share, inherit_share, jitter, max_tries, max_complexity, salt,
-    table, counts, choices, programs, lengths, n_constants, weight_ids, start, hashes, complexities,
+    known, known_counts, table, counts, choices, programs, lengths, n_constants, weight_ids, start, hashes, complexities,
 ):
     """Draw up to ``n_candidates`` new structures and compile them. Returns how many were drawn.
+
+    What was tried stands in two tables: ``known``, which is only read, and ``table``, into which the drawn ones go.
 
     ``cumulative`` [C, M] holds cumulative choice probabilities of the structure parameters. A candidate is wholly new
     with probability ``fresh_share`` (or while there are no elites), else an elite's copy with re-sampled connections,
@@ -603,7 +612,7 @@ def draw_candidates(
         if length == INVALID or complexity > max_complexity:
             continue
         key = key ^ salt
-        tries = _count_tries(table, counts, key, 0)
+        tries = _count_tries(known, known_counts, key, 0) + _count_tries(table, counts, key, 0)
         if tries >= (max_tries if nonlinear else 1) * (8 if has_power else 1):
             continue
         _count_tries(table, counts, key, 1)

@@ -2,7 +2,8 @@
 
 One round of the search, for a few islands at a time:
 
-1. each island draws candidates from its elites and structure parameters (``island.py``, ``sampling.py``);
+1. each island draws candidates from its elites and structure parameters (``island.py``, ``sampling.py``), leaving out
+   what was tried before this rung and what it tried itself since; islands hear of each other only between rungs;
 2. every candidate's constants are fitted to the island's reading of the target (``constants``), in threads;
 3. islands keep their elites and learn their structure parameters; the best are polished (``polish.py``) and offered
    to the front of loss against complexity;
@@ -25,7 +26,7 @@ import numpy as np
 
 from gmeql.architecture import Architecture, as_architecture
 from gmeql.expression import Constant, Expression, Node, Variable, build, transform
-from gmeql.island import Batch, Island, IslandConfig
+from gmeql.island import Island, IslandConfig, Tries
 from gmeql.polish import (
     Rows,
     Scored,
@@ -39,10 +40,11 @@ from gmeql.polish import (
 )
 from gmeql.programs import input_slots, to_node
 from gmeql.repository import size
+from gmeql.steps import Ground, Step, take_steps
 from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.transforms import TRANSFORMS, readings
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 SECONDS_PER_ROW = 3e-6
 """What refitting the front on all rows takes at the end, roughly; that much of ``max_time`` is kept for it."""
 HUBER_CUT = 1.345
@@ -183,8 +185,7 @@ class Search:
         self.reason = ""
         self.members: dict[int, Scored] = {}
         self.islands: list[Island] = []
-        self.table = np.zeros(1 << self.config.table_bits, np.uint64)
-        self.counts = np.zeros(1 << self.config.table_bits, np.int64)
+        self.known = Tries(self.config.table_bits)
         self.search_rows = min(self.config.search_rows, len(self.y))
         self._prepare_rows()
         self.arms = self._make_arms()
@@ -255,13 +256,10 @@ class Search:
         goal = self.config.rungs[self.rung]
         waiting = [island for island in self.islands if island.age < goal and not island.finished]
         active = waiting[: self.config.islands]
-        batches = [self._draw(island) for island in active]
-        self._fit(active, batches)
-        for island, batch in zip(active, batches, strict=True):
-            self.candidates += len(batch.losses)
-            self._finish_best(island, batch)
+        for island, step in zip(active, self._take_steps(active), strict=True):
+            self.candidates += step.drawn
             before = island.best
-            island.absorb(batch, exhausted=len(batch.losses) < self.config.island.candidates_per_step // 4)
+            step.absorb(island)
             if island.age == 1 and len(self.members) == 1 and not self._is_closing():
                 self._offer_classes(island)  # something to show within the first moments
             if self._is_exact(island) and island.best < 0.5 * before and not self._is_closing():
@@ -272,6 +270,8 @@ class Search:
 
     def _end_rung(self) -> None:
         """Close the worse half; polish what the better half has. After the last rung a new generation opens."""
+        for island in self.islands:
+            island.report(self.known)
         ranked = sorted(self.islands, key=lambda island: (island.best, island.number))
         going_on = [island for island in ranked[: (len(ranked) + 1) // 2] if not island.finished]
         for rank, island in enumerate(ranked[: self.config.polished_per_rung]):
@@ -314,39 +314,15 @@ class Search:
     def _is_exact(self, island: Island) -> bool:
         return island.best < (1e-7 * self._polish_rows.spread / self._scale) ** 2
 
-    def _draw(self, island: Island) -> Batch:
+    def _take_steps(self, islands: list[Island]) -> list[Step]:
+        """One step of each island."""
+        grounds = [self._ground(island) for island in islands]
+        return take_steps(islands, grounds, self.known, n_threads=self.config.n_threads)
+
+    def _ground(self, island: Island) -> Ground:
+        target, weights = self._readings[island.transform]
         salt = island.number * 2 if island.transform == "given" else _salt(island.transform)
-        return island.draw(self.table, self.counts, self.config.max_complexity, salt)
-
-    def _fit(self, islands: list[Island], batches: list[Batch]) -> None:
-        """Fit the candidates of all islands; chunks of all of them share the threads."""
-        from gmeql.constants.cpu import fit_batches
-
-        config = self.config.island
-        jobs = []
-        for island, batch in zip(islands, batches, strict=True):
-            target, weights = self._readings[island.transform]
-            jobs.append((batch, island.inputs, target, weights, island.worst))
-        fit_batches(
-            jobs, max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=self.config.screen_rows,
-            n_threads=self.config.n_threads,
-        )  # fmt: skip
-
-    def _finish_best(self, island: Island, batch: Batch) -> None:
-        """Take the step's best candidates to convergence; the others stay where their few steps led."""
-        from gmeql.constants.cpu import fit_batches
-
-        if not len(batch.losses):
-            return
-        best = np.argsort(batch.losses, kind="stable")[:2]
-        best = best[batch.losses[best] < island.worst]
-        if len(best):
-            target, weights = self._readings[island.transform]
-            chosen = batch.take(best)
-            fit_batches([(chosen, island.inputs, target, weights, np.inf)], max_steps=self.config.island.finish_steps,
-                        tolerance=1e-6, screen_rows=None, n_threads=1)
-            batch.losses[best] = chosen.losses
-            batch.constants[best] = chosen.constants
+        return Ground(island.inputs, target, weights, salt, self.config.max_complexity, self.config.screen_rows)
 
     # --- islands -------------------------------------------------------------------------------------------------------
 
@@ -594,7 +570,6 @@ class Search:
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on exactly here: plain scalars, lists and arrays."""
-        used = np.flatnonzero(self.table)
         return {
             "version": STATE_VERSION,
             "seed": self.seed,
@@ -609,7 +584,7 @@ class Search:
             "search_rows": int(self.search_rows),
             "reason": self.reason,
             "weights": self.weights if self.config.loss == "huber" else None,
-            "table": {"places": used, "keys": self.table[used], "counts": self.counts[used]},
+            "known": self.known.to_dict(),
             "arms": [asdict(arm) for arm in self.arms],
             "members": [
                 {"expression": Expression(m.root, self.names).to_dict(), "loss": m.loss, "length": m.length}
@@ -641,9 +616,7 @@ class Search:
         for name in ("candidates", "opened", "rung", "last_gain"):
             setattr(search, name, int(state[name]))
         search.elapsed = float(state["elapsed"])
-        table = state["table"]
-        search.table[table["places"]] = table["keys"]
-        search.counts[table["places"]] = table["counts"]
+        search.known = Tries.from_dict(state["known"], config.table_bits)
         search.arms = [_Arm(**arm) for arm in state["arms"]]
         search.members = {}
         for member in state["members"]:
