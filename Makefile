@@ -5,7 +5,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint types docs clean help
+.PHONY: demo test test-slow lint types docs peers clean help
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,11 @@ types: .venv/.installed-dev  ## mypy
 
 docs: .venv/.installed-dev  ## run the examples that stand in docstrings
 	$(BIN)/python -m pytest --doctest-modules src/gmeql -q
+
+peers: .venv/.installed-dev  ## install other systems, run them beside gmeql on b1-b8, print the table (half an hour)
+	$(BIN)/python benchmarks/peers/run.py install
+	$(BIN)/python benchmarks/peers/run.py run --suite paper:20 --seeds 3 --out out/peers.jsonl
+	$(BIN)/python benchmarks/peers/run.py report out/peers.jsonl --figures out
 
 clean:  ## remove caches and the virtual environment
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
