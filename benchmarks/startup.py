@@ -1,0 +1,78 @@
+"""How long until something happens: import, `gmeql --help`, the first formula with warm and with cold kernels.
+
+    PYTHONPATH=src python benchmarks/startup.py [--repeats 3] [--json FILE]
+
+Every figure is the wall time of a whole new process. Cold means an empty cache of compiled kernels, as after an
+installation; the compiled files are then kept for the warm runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+FIRST_FORMULA = """
+import numpy as np
+from gmeql import GMEQLRegressor
+X = np.random.default_rng(0).uniform(0, 2, (300, 3))
+y = 0.8 * X[:, 0] ** 3 + 0.9 * X[:, 1] ** 2 + 1.2 * X[:, 2]
+print(GMEQLRegressor(max_time=60, random_state=0, device="cpu").fit(X, y).expression_)
+"""
+HELP = "import sys; sys.argv = ['gmeql', '--help']; from gmeql.cli import main; main()"
+
+
+def seconds(code: str, cache: str | None = None) -> float:
+    """Wall time of a new interpreter that runs `code`."""
+    environment = dict(os.environ) | ({"NUMBA_CACHE_DIR": cache} if cache else {})
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def measure(repeats: int) -> list[dict[str, Any]]:
+    def several(what: str, code: str, cache: str | None = None) -> dict[str, Any]:
+        times = [seconds(code, cache) for _ in range(repeats)]
+        return {"what": what, "seconds": statistics.median(times), "worst": max(times), "runs": repeats}
+
+    with tempfile.TemporaryDirectory(prefix="gmeql-kernels-") as cache:
+        cold = seconds(FIRST_FORMULA, cache)
+        records = [
+            several("an empty interpreter", "pass"),
+            several("import gmeql", "import gmeql"),
+            several("import the regressor", "from gmeql import GMEQLRegressor"),
+            several("gmeql --help", HELP),
+            several("first formula (b1), warm kernels", FIRST_FORMULA, cache),
+            {"what": "first formula (b1), cold kernels", "seconds": cold, "worst": cold, "runs": 1},
+        ]
+    return records
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    lines = ["| | seconds, median | worst | runs |", "| --- | --- | --- | --- |"]
+    lines += [f"| {r['what']} | {r['seconds']:.2f} | {r['worst']:.2f} | {r['runs']} |" for r in records]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    records = measure(args.repeats)
+    if args.json:
+        facts = {"machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+        args.json.write_text(json.dumps({**facts, "records": records}, indent=1))
+    print(table(records))
+
+
+if __name__ == "__main__":
+    main()
