@@ -1,15 +1,16 @@
-"""EQL, GMEQL, DSR and GP on b1-b8 at the paper's budget: training only, for a machine with an accelerator.
+"""All methods on b1-b8 at the paper's budget: training only, for a machine with an accelerator.
 
 usage: PYTHONPATH=src python benchmarks/paper_baselines.py --out FILE.jsonl [--seconds 520] [--methods eql,gmeql,dsr,gp]
 
-One JSON line per run (curve, final expression, cost). A run whose line is there already (or in the file of `--done`) is
-skipped, so a call that ends at its time limit is continued by the next. `gmeql.experiments.take_over(FILE.jsonl, OUT)`
-judges the lines and adds them to the records that `gmeql paper --budget full --out OUT` draws from.
+One JSON line per run (curve, final expression, cost). A run whose line is there already (or in a file of `--done`) is
+skipped, so a call that ends at its time limit is continued by the next; with `--longer` a DSR run that was cut short by
+its time limit before it found an exact formula is trained again. `gmeql.experiments.take_over(FILE.jsonl, OUT)` judges
+the lines and adds them to the records that `gmeql paper --budget full --out OUT` draws from.
 
 EQL and DSR train all problems and seeds as one batch, GMEQL one batch per network shape, its ablations and noise levels
 included; they need only jax, numpy, scipy and sympy. DSR comes last and takes the time that is left: a run's line says
-how many samples it drew. GP (gplearn) runs beside them on the CPU cores; `--wheels DIR` names a folder of wheels to
-take scikit-learn and gplearn from where they are not installed.
+how many samples it drew. GP (gplearn) and fitted (numba) run beside them on the CPU cores, GP's first seed on all
+problems, then its second; several calls may write to one file at the same time.
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ import json
 import multiprocessing
 import os
 import sys
-import tempfile
 import time
-import zipfile
 from pathlib import Path
 
 START = time.perf_counter()
@@ -31,17 +30,8 @@ def log(text: str) -> None:
     print(f"[{time.perf_counter() - START:6.1f} s] {text}", flush=True)
 
 
-def unpack(wheels: Path) -> None:
-    """Make the wheels of a folder importable here and in worker processes."""
-    target = tempfile.mkdtemp(prefix="gmeql-wheels-")
-    for wheel in sorted(wheels.glob("*.whl")):
-        zipfile.ZipFile(wheel).extractall(target)
-    sys.path.append(target)
-    os.environ["PYTHONPATH"] = os.pathsep.join([os.environ.get("PYTHONPATH", ""), target])
-
-
 def evolve(cell: dict) -> dict:
-    """One GP run in a worker process."""
+    """One GP or fitted run in a worker process."""
     from gmeql.experiments.cells import Cell, train
     from gmeql.experiments.plan import budget_plan
 
@@ -51,16 +41,16 @@ def evolve(cell: dict) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--done", type=Path, help="lines of an earlier call, to skip what they hold")
+    parser.add_argument("--done", type=Path, nargs="*", default=[], help="lines of earlier calls: skip what they hold")
+    parser.add_argument("--longer", action="store_true", help="DSR runs that were cut short start again")
     parser.add_argument("--methods", default="eql,gmeql,dsr,gp")
     parser.add_argument("--problems", default="b1,b2,b3,b4,b5,b6,b7,b8")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--gp-seeds", type=int, default=5)
-    parser.add_argument("--gp-workers", type=int, default=max(1, (os.cpu_count() or 2) - 2))
+    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 2), help="for GP and fitted")
     parser.add_argument("--budget", default="full")
     parser.add_argument("--seconds", type=float, default=520.0, help="end by then, start included")
-    parser.add_argument("--wheels", type=Path)
-    parser.add_argument("--skip-standard", action="store_true", help="of GMEQL only the ablations and the noise")
+    parser.add_argument("--skip-standard", action="store_true", help="only ablations and noise, except for GP")
     options = parser.parse_args()
 
     from gmeql.experiments.cells import Cell, batches, train
@@ -69,35 +59,41 @@ def main() -> int:
 
     plan = budget_plan(options.budget)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    files = [path for path in (options.out, options.done) if path is not None and path.exists()]
-    done = {Cell(**json.loads(line)["cell"]).key for path in files for line in path.read_text().splitlines()}
+    lines = [json.loads(line) for path in (options.out, *options.done) if path.exists()
+             for line in path.read_text().splitlines()]
+
+    def is_short(line: dict) -> bool:
+        cut = line["cell"]["method"] == "dsr" and line["total"] < plan.dsr_samples
+        return cut and not (line["mae"] and line["mae"][-1] is not None and line["mae"][-1] < 1e-8)
+
+    done = {Cell(**line["cell"]).key for line in lines if not (options.longer and is_short(line))}
     problems, methods = options.problems.split(","), options.methods.split(",")
     wanted = dict.fromkeys(cell for figure in FIGURES for cell in figure.cells(plan) if cell.problem in problems)
 
-    def late(cell: Cell) -> bool:
-        """Noise on other problems than b2 is not in the paper's figures and comes after everything else."""
-        return bool(cell.noise) and cell.problem != "b2"
-
     def missing(method: str, seeds: int) -> list[Cell]:
-        return [c for c in wanted if c.method == method in methods and c.seed < seeds and c.key not in done]
+        found = [c for c in wanted if c.method == method in methods and c.seed < seeds and c.key not in done]
+        standard = options.skip_standard and method != "gp"
+        return [c for c in found if not standard or c.noise or c.setting != "standard"]
 
     def keep(outcomes: list[dict]) -> None:
-        with options.out.open("a") as file:
-            for outcome in outcomes:
-                file.write(json.dumps(outcome) + "\n")
+        text = "".join(json.dumps(outcome) + "\n" for outcome in outcomes)
+        file = os.open(options.out, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        os.write(file, text.encode())  # in one piece: other calls may write too
+        os.close(file)
 
     def left() -> float:
         return options.seconds - (time.perf_counter() - START)
 
     pool, evolutions = None, []
-    if cells := missing("gp", options.gp_seeds):
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    by_seed = sorted(missing("gp", options.gp_seeds), key=lambda cell: cell.seed)
+    if cells := by_seed + missing("fitted", options.seeds):
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
             os.environ[name] = "1"
-        if options.wheels:
-            unpack(options.wheels)
-        pool = multiprocessing.get_context("spawn").Pool(min(options.gp_workers, len(cells)), maxtasksperchild=1)
+        pool = multiprocessing.get_context("spawn").Pool(min(options.workers, len(cells)))
+        if "fitted" in methods:  # compile once, into the cache, while GP keeps the others busy
+            pool.apply_async(evolve, (Cell("b1", "fitted", budget="smoke").__dict__,))
         evolutions = [(cell, pool.apply_async(evolve, (cell.__dict__,))) for cell in cells]
-        log(f"gp: {len(cells)} runs on {options.gp_workers} workers")
+        log(f"{len(by_seed)} GP runs and {len(cells) - len(by_seed)} fitted runs on {options.workers} workers")
 
     def collect() -> None:
         for pair in [pair for pair in evolutions if pair[1].ready()]:
@@ -108,7 +104,7 @@ def main() -> int:
                 log(f"{pair[0].key} failed: {type(error).__name__}: {error}")
                 continue
             keep([outcome])
-            log(f"{pair[0].key}: {outcome['seconds']:.0f} s, final MAE {outcome['mae'][-1]}")
+            log(f"{pair[0].key}: {outcome['seconds']:.1f} s, final MAE {outcome['mae'][-1]}")
 
     def attempt(cells: list[Cell], seconds: float) -> None:
         name = f"{cells[0].method} on {','.join(dict.fromkeys(c.problem for c in cells))}"
@@ -131,21 +127,16 @@ def main() -> int:
     reserve = 25.0  # to end in good order
     if cells := missing("eql", options.seeds):
         attempt(cells, left() - reserve)
-    gmeql = missing("gmeql", options.seeds)
-    if options.skip_standard:
-        gmeql = [cell for cell in gmeql if cell.noise or cell.setting != "standard"]
-    for batch in batches([cell for cell in gmeql if not late(cell)], {"gmeql": 200}):
+    for batch in batches(missing("gmeql", options.seeds), {"gmeql": 200}):
         attempt(batch, left() - reserve)
     if cells := missing("dsr", options.seeds):
         attempt(cells, left() - reserve)
-    for batch in batches([cell for cell in gmeql if late(cell)], {"gmeql": 200}):
-        attempt(batch, left() - reserve)
     while evolutions and left() > 5:
         time.sleep(1)
         collect()
     if pool is not None:
         if evolutions:
-            log(f"time is up: {len(evolutions)} GP runs are left for the next call")
+            log(f"time is up: {len(evolutions)} GP and fitted runs are left for the next call")
         pool.terminate()
     return 0
 

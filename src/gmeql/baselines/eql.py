@@ -160,9 +160,14 @@ def _network(weights: list[Any], X: Any, units: tuple[str, ...], threshold: Any)
     return (hidden @ weights[-1])[:, 0], penalty
 
 
-@functools.cache
 def _chunk(config: EQLConfig) -> Any:
     """Compiled: some training steps of T networks. Phase numbers are arguments, so one compilation serves all."""
+    host_only = dict.fromkeys(("learning_rate", "regularisation", "prune_below", "init_first", "init_middle", "init_last"), 0.0)
+    return _compiled_chunk(dataclasses.replace(config, **host_only))
+
+
+@functools.cache
+def _compiled_chunk(config: EQLConfig) -> Any:
     import jax
     import jax.numpy as jnp
 

@@ -87,19 +87,19 @@ def take_over(lines: str | Path, out: str | Path, where: str | None = None) -> i
     """Judge training outcomes from another machine and add them to the records; returns how many were new.
 
     ``lines`` is a file of ``benchmarks/paper_baselines.py`` or of ``benchmarks/paper_table.py`` (of which the runs with
-    the paper's numbers are taken).
+    the paper's numbers are taken). Of two outcomes of one cell the longer run counts.
     """
     from gmeql.experiments import records
     from gmeql.experiments.cells import outcome_of
 
     folder, added = Path(out), 0
-    done = {key for key, record in records.load(folder).items() if record["status"] == "done"}
+    done = {key: record["candidates"] for key, record in records.load(folder).items() if record["status"] == "done"}
     for line in Path(lines).read_text(encoding="utf-8").splitlines():
         data = json.loads(line)
         outcome = outcome_of(data)
-        if outcome is not None and outcome.cell.key not in done:
+        if outcome is not None and outcome.total > done.get(outcome.cell.key, -1):
             records.append(folder, [records.record_of(outcome, where=where or data.get("device"))])
-            done.add(outcome.cell.key)
+            done[outcome.cell.key] = outcome.total
             added += 1
     return added
 

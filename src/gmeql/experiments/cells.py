@@ -205,10 +205,14 @@ def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> lis
     X, y = np.stack([X for X, _ in data]), np.stack([y for _, y in data])
     architecture = ARCHITECTURES[cells[0].problem]
     run = two_stage.run(architecture, X, y, seeds=[cell.seed for cell in cells], config=configs)
+    begun: tuple[float, int] | None = None  # when the first chunk, which holds the compilation, had ended
     for progress in run:
-        spent = time.perf_counter() - started
-        if not progress.done and spent > 0.1 * seconds and spent * progress.total_steps > seconds * progress.step:
-            raise TimeoutError(f"{len(cells)} GMEQL runs would not end within {seconds:.0f} s; nothing was kept")
+        now = time.perf_counter()
+        begun = begun or (now, progress.step)
+        per_step = (now - begun[0]) / max(progress.step - begun[1], 1)
+        needed = now - started + per_step * (progress.total_steps - progress.step)
+        if not progress.done and needed > seconds:
+            raise TimeoutError(f"{len(cells)} GMEQL runs need {needed:.0f} s, not {seconds:.0f} s; nothing was kept")
     result = progress.result
     share = (time.perf_counter() - started) / len(cells)
     outcomes = []

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from gmeql.experiments.cells import Cell
-from gmeql.experiments.plan import CURVE_METHODS, METHODS, NOISE_LEVELS, NOISE_METHODS, PROBLEMS, BudgetPlan, cells_for
+from gmeql.experiments.plan import (
+    CURVE_METHODS,
+    METHODS,
+    NOISE_LEVELS,
+    NOISE_METHODS,
+    PROBLEMS,
+    BudgetPlan,
+    cells_for,
+    noise_levels,
+)
 from gmeql.experiments.records import Record, select
 from gmeql.problems import PAPER
 
@@ -413,14 +422,15 @@ def _noise() -> Figure:
         return select(records, cells_for(plan, [problem], [method], noise=noise))
 
     def cells(plan: BudgetPlan) -> list[Cell]:
-        return [c for noise in NOISE_LEVELS for c in cells_for(plan, plan.noise_problems, NOISE_METHODS, noise=noise)]
+        return [cell for problem in plan.noise_problems for noise in noise_levels(problem)
+                for cell in cells_for(plan, [problem], NOISE_METHODS, noise=noise)]
 
     def measure(plan: BudgetPlan, records: Records) -> Finding:
         rows, words, verdicts = [], [], []
         for problem in plan.noise_problems:
             for method in NOISE_METHODS:
                 clean = group(plan, records, problem, method, 0.0)
-                for noise in NOISE_LEVELS:
+                for noise in noise_levels(problem):
                     mine = group(plan, records, problem, method, noise)
                     row = {"problem": problem, "method": method, "noise": noise, **summary(mine)}
                     if noise and mine and clean:
