@@ -9,9 +9,8 @@ never knowingly overrun: a piece that would not fit is left for the next call.
 
 What a record says of a run, for T*, the best instance Algorithm 1 kept:
 - ``loss``: its relaxed MAE on the 300 training rows; ``hard_loss``: MAE of its hard structure with the same weights.
-- ``refit_error``: largest error on 1,000 fresh points, in units of std(y), after the weights of the hard structure were
-  refitted in float64 by Levenberg-Marquardt from where they stood.
-- ``solved``: refit_error <= 1e-8: the hard structure can spell the truth and its weights led there.
+- ``solved``: the rule of the whole evaluation (``gmeql.experiments.records.SOLVED_RULE``, which ends in
+  ``gmeql.problems.judge``). ``report`` judges every record anew, whatever the record itself says.
 """
 
 from __future__ import annotations
@@ -19,28 +18,26 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import platform
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from gmeql import network, two_stage
+from gmeql import programs, two_stage
 from gmeql.architecture import Architecture, architecture_preset
+from gmeql.experiments.cells import Cell, table
+from gmeql.experiments.records import judge_expression
 from gmeql.problems import paper_problem
 from gmeql.two_stage import TwoStageConfig
 
-SOLVED_ERROR = 1e-8
-NEAR_ERROR = 1e-6
 CLOSE_MAE = 0.01
-JUDGE_ROWS = 1000
-REFIT_STEPS = 300
 SWEEP_SEED = 1000
 """The sweep trains on other seeds than the table, so the chosen setting is judged on fresh data."""
 PAPER_SHARES = {"b1": 61, "b2": 70, "b3": 45, "b4": 40, "b5": 53, "b6": 100, "b7": 47, "b8": 100}
@@ -121,9 +118,7 @@ def train_piece(
     steps = progress.total_steps - chunk_steps
     step_seconds = (train_seconds - first_chunk) / max(steps, 1)
     result = progress.result
-    fresh = [problems[name].sample(problems[name].generator(seed, "judge"), JUDGE_ROWS) for name, seed, _, _ in runs]
-    errors, weights = refit(architecture, result.choices, result.weights, X, y, *map(np.stack, zip(*fresh, strict=True)))
-    log(f"  {group}: {len(runs)} runs in {train_seconds:.1f} s, refit {time.perf_counter() - start - train_seconds:.1f} s")
+    log(f"  {group}: {len(runs)} runs in {train_seconds:.1f} s")
     for i, (name, seed, setting, config) in enumerate(runs):
         yield {
             "problem": name,
@@ -134,12 +129,9 @@ def train_piece(
             "loss": float(result.loss[i]),
             "hard_loss": float(result.hard_loss[i]),
             "relative_hard_loss": float(result.hard_loss[i] / np.std(y[i])),
-            "refit_error": float(errors[i]),
-            "solved": bool(errors[i] <= SOLVED_ERROR),
             "found_at": int(result.found_at[i]),
             "choices": result.choices[i].tolist(),
             "weights": [float(w) for w in result.weights[i]],
-            "refit_weights": [float(w) for w in weights[i]],
             "curve_steps": result.curves.steps.tolist(),
             "curve_mean": [float(f"{v:.5g}") for v in result.curves.mean[:, i]],
             "curve_best": [float(f"{v:.5g}") for v in result.curves.best[:, i]],
@@ -150,54 +142,20 @@ def train_piece(
         }
 
 
-def refit(
-    architecture: Architecture,
-    choices: np.ndarray,
-    weights: np.ndarray,
-    X: np.ndarray,
-    y: np.ndarray,
-    X_new: np.ndarray,
-    y_new: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Refit the weights of hard structures in float64, all at once; largest error on new rows in units of std(y)."""
-    with jax.enable_x64(True):
-        wide = [jnp.asarray(np.asarray(a, float)) for a in (weights, np.swapaxes(X, 1, 2), y)]
-        fitted = jax.jit(jax.vmap(partial(levenberg_marquardt, architecture)))(jnp.asarray(choices), *wide)
-        forward = jax.vmap(lambda c, w, X: network.forward(architecture, one_hot(architecture, c), w, X)[0])
-        predicted = forward(jnp.asarray(choices), fitted, jnp.asarray(np.swapaxes(X_new, 1, 2)))
-        error = np.max(np.abs(np.asarray(predicted) - y_new), axis=1) / np.std(y, axis=1)
-    return np.where(np.isfinite(error), error, np.inf), np.asarray(fitted)
+def solved(record: dict[str, Any]) -> bool:
+    """Whether a run found the truth, by the one rule of the evaluation."""
+    problem = paper_problem(record["problem"])
+    architecture = Architecture(len(problem.names), tuple(tuple(layer) for layer in record["layers"]))
+    expression, = programs.expression_from_structure(architecture, record["choices"], record["weights"], problem.names)
+    cell = Cell(record["problem"], "gmeql", seed=record["seed"], budget="full")
+    return judge_expression(expression, cell, *table(cell))[0].solved
 
 
-def one_hot(architecture: Architecture, choices: Any) -> Any:
-    return network.hard_selections(architecture, choices, "float64")
-
-
-def levenberg_marquardt(architecture: Architecture, choices: Any, weights: Any, columns: Any, targets: Any) -> Any:
-    """Least squares over one structure's weights with Marquardt's damping; a step that does not gain is not taken."""
-    selections = one_hot(architecture, choices)
-
-    def residual(w: Any) -> Any:
-        return network.forward(architecture, selections, w, columns)[0] - targets
-
-    def total(w: Any) -> Any:
-        squares = jnp.sum(residual(w) ** 2)
-        return jnp.where(jnp.isfinite(squares), squares, jnp.inf)
-
-    def step(_: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        w, loss, damping = carry
-        slopes = jax.jacfwd(residual)(w)
-        slopes = jnp.where(jnp.isfinite(slopes), slopes, 0.0)
-        normal = slopes.T @ slopes
-        scale = jnp.diagonal(normal) + 1e-12 * jnp.max(jnp.diagonal(normal)) + 1e-300
-        shift = jnp.linalg.solve(normal + jnp.diag(damping * scale), slopes.T @ residual(w))
-        trial = w - jnp.where(jnp.isfinite(shift), shift, 0.0)
-        trial_loss = total(trial)
-        better = trial_loss < loss
-        damping = jnp.clip(jnp.where(better, damping / 5, damping * 3), 1e-14, 1e12)
-        return jnp.where(better, trial, w), jnp.where(better, trial_loss, loss), damping
-
-    return jax.lax.fori_loop(0, REFIT_STEPS, step, (weights, total(weights), jnp.asarray(1e-3)))[0]
+def judged(records: list[dict[str, Any]], workers: int | None = None) -> list[dict[str, Any]]:
+    """The records with ``solved`` decided, in parallel: a long formula takes a second."""
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = list(pool.map(solved, records, chunksize=8))
+    return [record | {"solved": bool(s)} for record, s in zip(records, found, strict=True)]
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------
@@ -254,7 +212,8 @@ def run_command(args: argparse.Namespace) -> None:
         left = deadline - time.perf_counter()
         log(f"{name}: {len(runs)} runs of {runs[0][-1].total_steps} steps; {left:.0f} s left")
         try:
-            new = [{"piece": name, "device": str(jax.devices()[0])} | r for r in train_piece(group, runs, deadline)]
+            new = judged([{"piece": name, "device": str(jax.devices()[0])} | r
+                          for r in train_piece(group, runs, deadline)])
         except TimeoutError as error:
             log(f"{name}: {error}")
             continue
@@ -278,11 +237,9 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 def cell(records: list[dict[str, Any]]) -> dict[str, float]:
     """Summary of one setting on one problem."""
     relative = np.array([min(r["relative_hard_loss"], 1e30) for r in records])
-    errors = np.array([r["refit_error"] for r in records])
     return {
         "runs": len(records),
         "solved": float(np.mean([r["solved"] for r in records])),
-        "near": float(np.mean(errors <= NEAR_ERROR)),
         "close": float(np.mean(relative <= CLOSE_MAE)),
         "median_mae": float(np.median([r["loss"] for r in records])),
         "median_hard_mae": float(np.median([r["hard_loss"] for r in records])),
@@ -322,7 +279,7 @@ def markdown(records: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, *details, *speeds, ""])
 
 
-_BLANK = {"relative_hard_loss": math.nan, "refit_error": math.inf, "solved": math.nan, "loss": math.nan, "hard_loss": math.nan}
+_BLANK = {"relative_hard_loss": math.nan, "solved": math.nan, "loss": math.nan, "hard_loss": math.nan}
 
 
 def log(message: str) -> None:
@@ -343,12 +300,14 @@ def main() -> None:
     run.add_argument("--scale", type=float, default=1.0, help="share of the whole budget of steps")
     run.add_argument("--limit", type=float, default=520.0, help="seconds after which no piece may still run")
     report = commands.add_parser("report", help="print the tables of a records file")
-    report.add_argument("records")
+    report.add_argument("records", nargs="+")
+    report.add_argument("--workers", type=int, help="processes that judge; one per core by default")
     args = parser.parse_args()
     if args.command == "run":
         run_command(args)
     else:
-        print(markdown(read_records(Path(args.records))))
+        records = [record for path in args.records for record in read_records(Path(path)) if "layers" in record]
+        print(markdown(judged(records, args.workers)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The opponents: their parts against slow, obvious versions, and each on an easy published case it must solve."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -45,6 +46,17 @@ def test_refit_reaches_double_precision_and_never_makes_worse():
     assert refit(exact, X, y).constants == exact.constants
     outside = Expression(Call("log", (Call("sub", (Variable(0), Constant(9.0))),)), ("t",))
     assert mean_absolute_error(outside, X, y) == math.inf
+
+
+def test_refit_moves_every_constant_along_its_own_slope():
+    """Columns of the finite differences in the order of the constants: a mixed-up one would not arrive here."""
+    X = uniform_table(2, 2, 80, 0.5, 2)
+    a, b = Variable(0), Variable(1)
+    root = Call("add", (Call("mul", (Constant(0.9), Call("square", (a,)))), Call("div", (Constant(2.2), Call("add", (
+        b, Constant(0.8))))), Call("mul", (Constant(-0.4), Call("cos", (Call("mul", (Constant(2.9), b)),))))))
+    rough = Expression(root, ("a", "b"))
+    truth = rough.with_constants((1.1, 2.0, 1.0, -0.5, 3.0))
+    np.testing.assert_allclose(refit(rough, X, truth(X)).constants, truth.constants, rtol=1e-10)
 
 
 # --- EQL -------------------------------------------------------------------------------------------------------------
@@ -315,6 +327,18 @@ def test_gp_solves_an_easy_sum_and_prints_what_it_computes():
     assert np.all(np.diff(result.curve.mae) <= 0)
     again, = fit("gp", [task], Budget(300 * 20), gp.GPConfig(300, functions, generations_between_checks=3))
     assert again.expression == result.expression, "looking at the clock must not change the run"
+
+
+def test_gp_in_a_hurry_evolves_as_gplearn_does(monkeypatch):
+    pytest.importorskip("gplearn")
+    X = uniform_table(3, 2, 60, 1, 5)
+    task = Task(X, np.sqrt(1.3 + 1.2 * X[:, 1] / X[:, 0]), seed=5)
+    config = gp.GPConfig(population=150)
+    hurried, = fit("gp", [task], Budget(150 * 8), config)
+    monkeypatch.setattr(gp, "_hurried", contextlib.nullcontext)
+    plain, = fit("gp", [task], Budget(150 * 8), config)
+    assert hurried.expression == plain.expression
+    np.testing.assert_allclose(hurried.curve.mae, plain.curve.mae, rtol=1e-12)
 
 
 def test_gp_program_becomes_the_expression_it_is():

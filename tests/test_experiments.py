@@ -5,6 +5,9 @@ import dataclasses
 import json
 import math
 import os
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -77,6 +80,17 @@ def test_outcomes_travel_as_json():
     assert outcome_of({"setting": "a sweep of another benchmark"}) is None
 
 
+def test_of_two_outcomes_of_a_cell_the_longer_run_counts(tmp_path):
+    cell = Cell("b6", "dsr", seed=3, budget="full")
+    formula = expression(times(1.5, Variable(0)), ("x1", "x2"))
+    lines = tmp_path / "lines.jsonl"
+    for total, count in ((1000, 1), (500, 0), (2000, 1), (2000, 0)):
+        lines.write_text(json.dumps(Outcome(cell, formula, (total,), (0.5,), total, 1.0, 4, {}).to_dict()) + "\n")
+        assert experiments.take_over(lines, tmp_path / "run", where="test") == count
+    record, = records.load(tmp_path / "run").values()
+    assert record["candidates"] == 2000
+
+
 # --- solved -----------------------------------------------------------------------------------------------------------
 
 B1 = [times(0.8, Call("cube", (Variable(0),))), times(0.9, Call("square", (Variable(1),))), times(1.2, Variable(2))]
@@ -142,6 +156,8 @@ def test_full_plan_is_the_papers():
     assert (FULL.gp_population, FULL.gp_generations) == (5000, 100)
     noise = [c for c in all_cells(FULL) if c.problem == "b2" and c.method == "gmeql" and c.setting == "standard"]
     assert {c.noise for c in noise} == {0.0, 0.1, 0.2, 0.5} and len(noise) == 80
+    elsewhere = {(c.method, c.noise) for c in all_cells(FULL) if c.problem == "b7" and c.noise}
+    assert elsewhere == {(m, 0.1) for m in ("gmeql", "eql", "dsr", "fitted")}
     with pytest.raises(ValueError, match="smoke, quick, full"):
         plan.budget_plan("huge")
 
@@ -164,6 +180,33 @@ def test_a_small_cell_of_each_method_becomes_a_record(method, tmp_path):
 
 def group(values):
     return [fake_record(Cell("b1", "gmeql", seed=s), mae=v) for s, v in enumerate(values)]
+
+
+def test_an_ablation_states_its_direction_and_three_p_values():
+    ablation, = figures.chosen(["fig2i"])
+    found = {c.key: fake_record(c, mae=1.0 + 0.01 * c.seed + (2.0 if c.setting == "no_stage1" else 0.0))
+             for c in ablation.cells(FULL)}
+    finding = ablation.measure(FULL, found)
+    assert finding.agreement == "agrees"
+    assert "without stage 1: the training error of the best instance is larger (p = " in finding.words[0]
+    assert "the test error of the formula is larger" in finding.words[0]
+    assert "Solved: 0 of 20 and 0 of 20, p = 1 (Fisher's exact test)." in finding.words
+    row = finding.rows[1]
+    assert row["p_value"] < 1e-6 and row["p_value_training"] < 1e-6 and row["p_value_solved"] == 1.0
+    for key, record in found.items():  # relaxed instances alike, formulas still worse: half of the claim is left
+        found[key] = {**record, "curve": {**record["curve"], "mae": [9.0, None, 1.0 + 0.01 * record["cell"]["seed"]]}}
+    half = ablation.measure(FULL, found)
+    assert half.agreement == "partly" and "not significantly different (p = 1)" in half.words[0]
+
+
+def test_times_on_different_hardware_are_not_compared():
+    time_, = figures.chosen(["time"])
+    found = {c.key: fake_record(c) for c in time_.cells(SMOKE)}
+    assert time_.measure(SMOKE, found).agreement == "differs"
+    for key, record in found.items():
+        if record["cell"]["method"] == "gp":
+            found[key] = {**record, "device": "one CPU core"}
+    assert time_.measure(SMOKE, found).agreement == "not comparable"
 
 
 def test_claims_are_judged_by_the_stated_tests():
@@ -315,11 +358,59 @@ def test_killed_half_way_and_started_again_gives_the_same_tables(tmp_path, monke
     assert (tmp_path / "halved" / "table.csv").read_bytes() == whole
 
 
-@pytest.mark.slow
-def test_smoke_budget_ends_with_every_figure(tmp_path):
-    """About five minutes: the real thing on the smallest budget."""
+def results(folder):
+    """Tables without what a clock decides."""
+    with (folder / "table.csv").open() as file:
+        return [{key: value for key, value in row.items() if key != "seconds_per_run"} for row in csv.DictReader(file)]
+
+
+def test_real_cells_stopped_half_way_give_the_same_results(tmp_path, monkeypatch):
+    """The same with real training: GP and fitted on b6, small."""
     pytest.importorskip("gplearn")
-    page = experiments.run("smoke", None, tmp_path)
-    found = records.load(tmp_path)
+    tiny = dataclasses.replace(SMOKE, gp_population=60, gp_generations=4, fitted_candidates=256)
+    monkeypatch.setitem(plan.BUDGETS, "smoke", tiny)
+    cells = plan.cells_for(tiny, ["b6"], ["gp", "fitted"])
+    base, = figures.chosen(["fig2l"])
+    figure = dataclasses.replace(base, cells=lambda plan: cells)
+    monkeypatch.setattr(figures, "chosen", lambda only: [figure])
+    real, left = experiments._train_and_judge, [99]
+
+    def job(batch):
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return real(batch)
+
+    monkeypatch.setattr(experiments, "_train_and_judge", job)
+    experiments.run("smoke", None, tmp_path / "whole", workers=0, say=lambda line: None)
+    left[0] = 2
+    with pytest.raises(KeyboardInterrupt):
+        experiments.run("smoke", None, tmp_path / "halved", workers=0, say=lambda line: None)
+    assert len(records.load(tmp_path / "halved")) == 2
+    left[0] = 99
+    experiments.run("smoke", None, tmp_path / "halved", workers=0, say=lambda line: None)
+    assert left[0] == 99 - 2, "only the missing cells are trained"
+    assert results(tmp_path / "whole") == results(tmp_path / "halved")
+
+
+@pytest.mark.slow
+def test_smoke_budget_killed_half_way_goes_on_and_gives_the_same_tables(tmp_path):
+    """`gmeql paper --budget smoke`, some five minutes, and once more killed in the middle: the same tables."""
+    pytest.importorskip("gplearn")
+    command = [sys.executable, "-m", "gmeql.cli", "paper", "--budget", "smoke", "--out"]
+    subprocess.run([*command, tmp_path / "whole"], check=True, timeout=1200)
+    found = records.load(tmp_path / "whole")
     assert len(found) == len(all_cells()) and {r["status"] for r in found.values()} == {"done"}
-    assert "Not measured yet." not in page.read_text()
+    assert "Not measured yet." not in (tmp_path / "whole" / "index.html").read_text()
+    for figure in figures.FIGURES:
+        assert (tmp_path / "whole" / "figures" / f"{figure.name}.png").exists()
+    process = subprocess.Popen([*command, tmp_path / "halved"])
+    while len(records.load(tmp_path / "halved")) < len(found) // 2 and process.poll() is None:
+        time.sleep(1)
+    process.kill()
+    process.wait()
+    halved = len(records.load(tmp_path / "halved"))
+    assert 0 < halved < len(found) and not (tmp_path / "halved" / "index.html").exists()
+    again = subprocess.run([*command, tmp_path / "halved"], check=True, timeout=1200, capture_output=True, text=True)
+    assert f"{halved} are there" in again.stderr
+    assert results(tmp_path / "whole") == results(tmp_path / "halved")

@@ -463,18 +463,32 @@ def bench(
 
 @app.command()
 def paper(
-    budget: Annotated[str, typer.Option(help="smoke, quick or full.")] = "smoke",
-    only: Annotated[str | None, typer.Option(help="Only these tables or figures, by name.")] = None,
+    budget: Annotated[
+        str, typer.Option(help="smoke (minutes), quick (under an hour) or full (the paper's, for a GPU).")
+    ] = "smoke",
+    only: Annotated[
+        str | None, typer.Option(help="Only these: table1, fig2a to fig2l, fig2, success, time, offline, noise.")
+    ] = None,
     out: Annotated[str, typer.Option("--out", "-o", help="Folder for records, figures and tables.")] = "gmeql-paper",
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Processes that train; 0: this one. (default: one per core)")
+    ] = None,
+    figures_only: Annotated[
+        bool, typer.Option("--figures-only", help="Draw from the records that are there, train nothing.")
+    ] = False,
 ) -> None:
-    """Reproduce the tables and figures of the GMEQL paper."""
+    """Reproduce the tables and figures of the GMEQL paper.
+
+    Stop it at any time: started again with the same --out it goes on where it stopped.
+    """
     from gmeql.config import split_names
     from gmeql.experiments import run as run_experiments
 
     if budget not in ("smoke", "quick", "full"):
         raise Exit(USAGE, f"gmeql: --budget {budget!r}: unknown; one of smoke, quick, full")
     try:
-        run_experiments(budget=budget, only=split_names(only) if only else None, out=Path(out))
+        names = split_names(only) if only else None
+        run_experiments(budget=budget, only=names, out=Path(out), workers=workers, train=not figures_only)
     except ValueError as error:
         raise Exit(USAGE, f"gmeql: {error}") from None
     say(f"written to {out}")

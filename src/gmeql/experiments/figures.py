@@ -1,7 +1,8 @@
 """The paper's tables and figures: which cells each needs, what the paper says, what was measured, and the picture.
 
 Every ``Figure`` is a pure function of records. Tests of significance: Mann-Whitney U, two-sided, on the test MAE of the
-final expressions; Fisher's exact test, two-sided, on counts of solved runs; both at 0.05, without correction.
+final expressions and, for ablations, on the training MAE at the end of the curves; Fisher's exact test, two-sided, on
+counts of solved runs; all at 0.05, without correction.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from gmeql.experiments.plan import (
     CURVE_METHODS,
     METHODS,
     NOISE_LEVELS,
-    NOISE_METHODS,
     PROBLEMS,
     BudgetPlan,
     cells_for,
@@ -49,7 +49,7 @@ class Finding:
 
     rows: list[dict[str, Any]]
     words: list[str]
-    agreement: str  # "agrees", "differs", "partly", "undecided", "not measured"
+    agreement: str  # "agrees", "differs", "partly", "undecided", "not comparable", "not measured"
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,12 @@ def test_errors(records: Sequence[Record]) -> np.ndarray:
 test_errors.__test__ = False  # type: ignore[attr-defined]
 
 
+def final_errors(records: Sequence[Record]) -> np.ndarray:
+    """Training MAE at the end of the curves: for GMEQL that of the best relaxed instance, which the paper draws."""
+    return np.array([math.inf if not r["curve"]["mae"] or r["curve"]["mae"][-1] is None else r["curve"]["mae"][-1]
+                     for r in records], float)
+
+
 def summary(records: Sequence[Record]) -> dict[str, Any]:
     """One row of the machine-readable table."""
     errors = test_errors(records)
@@ -87,6 +93,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
         "median_test_mae": _plain(np.median(errors)) if len(errors) else None,
         "mean_test_mae": _plain(np.mean(finite)) if len(finite) else None,
         "std_test_mae": _plain(np.std(finite)) if len(finite) else None,
+        "median_training_mae": _plain(np.median(final_errors(records))) if records else None,
         "not_finite": int(len(errors) - len(finite)),
         "seconds_per_run": _plain(np.mean([r["seconds"] for r in records])) if records else None,
         "candidates": _plain(np.median([r["candidates"] for r in records])) if records else None,
@@ -101,11 +108,11 @@ def _tested(other: str, p: float, verdict: str) -> dict[str, Any]:
     return {"compared_with": other, "p_value": _plain(p), "test": "Mann-Whitney U", "verdict": verdict}
 
 
-def mann_whitney(a: Sequence[Record], b: Sequence[Record]) -> float:
-    """Two-sided p-value that two groups' test MAE come from one distribution; 1 where nothing can be told."""
+def mann_whitney(a: Sequence[Record], b: Sequence[Record], errors: Callable[..., np.ndarray] = test_errors) -> float:
+    """Two-sided p-value that two groups' errors come from one distribution; 1 where nothing can be told."""
     from scipy.stats import mannwhitneyu
 
-    left, right = (np.minimum(test_errors(g), 1e300) for g in (a, b))
+    left, right = (np.minimum(errors(g), 1e300) for g in (a, b))
     if len(left) == 0 or len(right) == 0 or np.ptp(np.concatenate([left, right])) == 0:
         return 1.0
     return float(mannwhitneyu(left, right, alternative="two-sided").pvalue)
@@ -118,23 +125,24 @@ def fisher(solved_a: int, runs_a: int, solved_b: int, runs_b: int) -> float:
     return float(fisher_exact([[solved_a, runs_a - solved_a], [solved_b, runs_b - solved_b]]).pvalue)
 
 
-def _median(records: Sequence[Record]) -> float:
-    return float(np.median(test_errors(records))) if records else math.nan
+def _median(records: Sequence[Record], errors: Callable[..., np.ndarray] = test_errors) -> float:
+    return float(np.median(errors(records))) if records else math.nan
 
 
 def _say(value: float) -> str:
     return "not finite" if not math.isfinite(value) else f"{value:.3g}"
 
 
-def compare(better: Sequence[Record], worse: Sequence[Record], names: tuple[str, str], claim: str = "<"
-            ) -> tuple[str, str, float]:
+def compare(better: Sequence[Record], worse: Sequence[Record], names: tuple[str, str], claim: str = "<", *,
+            errors: Callable[..., np.ndarray] = test_errors) -> tuple[str, str, float]:
     """Verdict, sentence and p-value for the claim that the first group's error is smaller ("<") or alike ("=")."""
     if not better or not worse:
         return "not measured", f"{names[0]} against {names[1]}: not measured yet.", math.nan
-    p = mann_whitney(better, worse)
-    a, b = _median(better), _median(worse)
+    p = mann_whitney(better, worse, errors)
+    a, b = _median(better, errors), _median(worse, errors)
     relation = "equals" if a == b else "is below" if a < b else "is above"
-    sentence = (f"The median test MAE of {names[0]} ({_say(a)}) {relation} that of {names[1]} ({_say(b)}), "
+    kind = "test MAE" if errors is test_errors else "training MAE at the end of the curve"
+    sentence = (f"The median {kind} of {names[0]} ({_say(a)}) {relation} that of {names[1]} ({_say(b)}), "
                 f"p = {p:.2g} (Mann-Whitney U, n = {len(better)} and {len(worse)}).")
     if claim == "=":
         alike = "agrees" if min(len(better), len(worse)) >= ENOUGH else "undecided"
@@ -276,11 +284,21 @@ def _ablation(name: str, title: str, says: str, problem: str, setting: str, clai
 
     def measure(plan: BudgetPlan, records: Records) -> Finding:
         whole, cut = groups(plan, records)
-        verdict, sentence, p = compare(whole, cut, ("GMEQL as published", f"GMEQL {SETTING_LABELS[setting]}"), claim)
+        names = "GMEQL as published", f"GMEQL {SETTING_LABELS[setting]}"
         rows = [{"problem": problem, "method": "gmeql", "setting": s, **summary(g)}
                 for s, g in (("standard", whole), (setting, cut))]
-        rows[1] |= _tested("standard", p, verdict)
-        return Finding(rows, [sentence], verdict)
+        if not whole or not cut:
+            return Finding(rows, [compare(whole, cut, names)[1]], "not measured")
+        verdict, sentence, p = compare(whole, cut, names, claim)
+        on_curve, curve_sentence, curve_p = compare(whole, cut, names, claim, errors=final_errors)
+        solved = [sum(bool(r["solved"]) for r in g) for g in (whole, cut)]
+        solved_p = fisher(solved[0], len(whole), solved[1], len(cut))
+        words = [_direction(names[1], whole, cut, p, curve_p), curve_sentence, sentence,
+                 f"Solved: {solved[0]} of {len(whole)} and {solved[1]} of {len(cut)}, p = {solved_p:.2g} "
+                 "(Fisher's exact test)."]
+        both = overall([verdict, on_curve])
+        rows[1] |= {**_tested("standard", p, both), "p_value_training": _plain(curve_p), "p_value_solved": solved_p}
+        return Finding(rows, words, both)
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
         ax = figure.subplots()
@@ -290,6 +308,16 @@ def _ablation(name: str, title: str, says: str, problem: str, setting: str, clai
         _note(plan, figure)
 
     return Figure(name, title, says, cells, measure, draw)
+
+
+def _direction(changed: str, whole: Sequence[Record], cut: Sequence[Record], p: float, curve_p: float) -> str:
+    """The direction of an ablation in words: where leaving a part out helps, harms, or cannot be told to do either."""
+    said = []
+    for kind, errors, chance in (("the training error of the best instance", final_errors, curve_p),
+                                 ("the test error of the formula", test_errors, p)):
+        word = "smaller" if _median(cut, errors) < _median(whole, errors) else "larger"
+        said.append(f"{kind} is {'not significantly different' if chance >= LEVEL else word} (p = {chance:.2g})")
+    return f"{changed}: {said[0]}; {said[1]}."
 
 
 def _bars(ax: Any, groups: dict[str, list[float]], labels: Sequence[str], colours: dict[str, str], names: dict[str, str]
@@ -397,6 +425,9 @@ def _time() -> Figure:
         order = {row["method"]: row["seconds_per_run"] for row in rows if row["runs"] and row["method"] != "fitted"}
         if len(order) < 4:
             return Finding(rows, words, "not measured")
+        if len({r["device"] for method in order for r in found(plan, records, method)}) > 1:
+            words.append("The methods ran on different hardware: their order here says nothing about the paper's.")
+            return Finding(rows, words, "not comparable")
         as_said = order["gmeql"] > order["dsr"] > max(order["eql"], order["gp"])
         return Finding(rows, words, "agrees" if as_said else "differs")
 
@@ -423,12 +454,12 @@ def _noise() -> Figure:
 
     def cells(plan: BudgetPlan) -> list[Cell]:
         return [cell for problem in plan.noise_problems for noise in noise_levels(problem)
-                for cell in cells_for(plan, [problem], NOISE_METHODS, noise=noise)]
+                for cell in cells_for(plan, [problem], plan.noise_methods, noise=noise)]
 
     def measure(plan: BudgetPlan, records: Records) -> Finding:
         rows, words, verdicts = [], [], []
         for problem in plan.noise_problems:
-            for method in NOISE_METHODS:
+            for method in plan.noise_methods:
                 clean = group(plan, records, problem, method, 0.0)
                 for noise in noise_levels(problem):
                     mine = group(plan, records, problem, method, noise)
@@ -444,20 +475,13 @@ def _noise() -> Figure:
                     if problem == "b2" and method == "gmeql":
                         row["paper_share"] = PAPER_NOISE_SUCCESS[noise] / 100
                     rows.append(row)
-                shares = [(n, group(plan, records, problem, method, n)) for n in NOISE_LEVELS]
-                if any(mine for noise, mine in shares if noise):
-                    words.append(f"{LABELS[method]} on {problem}, noise 0, 0.1, 0.2, 0.5: median test MAE "
-                                 + ", ".join(_say(_median(mine)) if mine else "not measured" for _, mine in shares)
-                                 + "; solved "
-                                 + ", ".join(f"{sum(r['solved'] for r in mine)} of {len(mine)}"
-                                             for _, mine in shares if mine)
-                                 + (f" (the paper: {', '.join(f'{v} %' for v in PAPER_NOISE_SUCCESS.values())})."
-                                    if (problem, method) == ("b2", "gmeql") else "."))
+                words += _noise_words(problem, method, {n: group(plan, records, problem, method, n)
+                                                        for n in noise_levels(problem)})
         return Finding(rows, words, overall(verdicts))
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
         left, right = figure.subplots(1, 2)
-        for method in NOISE_METHODS:
+        for method in plan.noise_methods:
             groups = [group(plan, records, "b2", method, n) for n in NOISE_LEVELS]
             if not any(groups):
                 continue
@@ -477,10 +501,29 @@ def _noise() -> Figure:
         figure.suptitle("Noise on b2", fontsize=9)
         _note(plan, figure)
 
-    return Figure("noise", "Appendix C: noise on b2",
+    return Figure("noise", "Appendix C: noise on b2, and on the other problems",
                   "At noise 0.1 the accuracy is that of noise-free data; at 0.5 the difference is noticeable. The "
                   "truth is found in 70, 65, 35 and 32 percent of the runs at 0, 0.1, 0.2 and 0.5.",
                   cells, measure, draw, size=(9.0, 3.6))
+
+
+def _noise_words(problem: str, method: str, groups: dict[float, list[Record]]) -> list[str]:
+    """One sentence on a method under the noise levels of a problem; none where only noise-free runs are there."""
+    clean = groups[0.0]
+    if not any(mine for noise, mine in groups.items() if noise):
+        return []
+    parts = []
+    for noise, mine in groups.items():
+        if not mine:
+            parts.append(f"{noise:g}: not measured")
+            continue
+        solved = sum(bool(r["solved"]) for r in mine)
+        chance = f", p = {mann_whitney(clean, mine):.2g}" if noise and clean else ""
+        parts.append(f"{noise:g}: {_say(_median(mine))}{chance}, solved {solved} of {len(mine)}")
+    text = f"{LABELS[method]} on {problem}, median test MAE at noise " + "; ".join(parts)
+    if (problem, method) == ("b2", "gmeql"):
+        text += f" (the paper solves {', '.join(f'{v} %' for v in PAPER_NOISE_SUCCESS.values())})"
+    return [text + ". p: Mann-Whitney U against noise 0."]
 
 
 FIGURES: tuple[Figure, ...] = (

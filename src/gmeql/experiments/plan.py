@@ -20,7 +20,10 @@ NOISE_METHODS = ("gmeql", "eql", "dsr", "fitted")
 
 @dataclass(frozen=True)
 class BudgetPlan:
-    """Sizes of one budget. Attributes name the method they belong to."""
+    """Sizes of one budget. Attributes name the method they belong to.
+
+    ``fitted_seconds`` is a second bound beside ``fitted_candidates``; where it decides, other machines give other runs.
+    """
 
     name: str
     seeds: int
@@ -35,6 +38,7 @@ class BudgetPlan:
     fitted_candidates: int
     fitted_seconds: float
     noise_problems: tuple[str, ...]
+    noise_methods: tuple[str, ...]
     note: str
 
     @property
@@ -45,21 +49,21 @@ class BudgetPlan:
 BUDGETS = {
     "smoke": BudgetPlan(
         name="smoke", seeds=2, gp_seeds=2, gmeql_rounds=1, gmeql_stage1=200, gmeql_stage2=800, eql_steps=1100,
-        dsr_samples=3_000, gp_population=200, gp_generations=10, fitted_candidates=4_000, fitted_seconds=4.0,
-        noise_problems=("b2",),
+        dsr_samples=3_000, gp_population=200, gp_generations=10, fitted_candidates=2_000, fitted_seconds=120.0,
+        noise_problems=("b2",), noise_methods=("gmeql", "fitted"),
         note="smoke budget: 2 seeds and about one percent of the paper's steps; it shows that everything runs, "
              "not who is better",
     ),
     "quick": BudgetPlan(
         name="quick", seeds=5, gp_seeds=3, gmeql_rounds=3, gmeql_stage1=500, gmeql_stage2=8_000, eql_steps=22_000,
         dsr_samples=50_000, gp_population=1_000, gp_generations=20, fitted_candidates=100_000, fitted_seconds=10.0,
-        noise_problems=("b2", "b6"),
+        noise_problems=("b2", "b6"), noise_methods=NOISE_METHODS,
         note="quick budget: 5 seeds; GMEQL a sixth of the paper's steps, DSR 50,000 samples, GP 1,000 x 20",
     ),
     "full": BudgetPlan(
         name="full", seeds=20, gp_seeds=20, gmeql_rounds=3, gmeql_stage1=2_000, gmeql_stage2=48_000, eql_steps=22_000,
         dsr_samples=2_000_000, gp_population=5_000, gp_generations=100, fitted_candidates=2_000_000,
-        fitted_seconds=20.0, noise_problems=PROBLEMS,
+        fitted_seconds=20.0, noise_problems=PROBLEMS, noise_methods=NOISE_METHODS,
         note="the paper's budget: 20 seeds, its steps, samples and generations",
     ),
 }

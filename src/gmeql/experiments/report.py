@@ -20,13 +20,22 @@ AGREEMENT = {
     "differs": "Measured here: not as the paper says.",
     "partly": "Measured here: in part as the paper says.",
     "undecided": "Measured here: the difference is too small for the number of runs to tell.",
+    "not comparable": "Measured here on other hardware: not comparable.",
     "not measured": "Not measured yet.",
 }
 TABLE_COLUMNS = (
     "figure", "problem", "method", "setting", "noise", "runs", "solved", "solved_share", "paper_share",
-    "median_test_mae", "mean_test_mae", "std_test_mae", "not_finite", "seconds_per_run", "candidates",
-    "compared_with", "test", "p_value", "verdict", "paper", "expression", "variables", "rows", "low", "high",
+    "median_test_mae", "mean_test_mae", "std_test_mae", "median_training_mae", "not_finite", "seconds_per_run",
+    "candidates", "compared_with", "test", "p_value", "p_value_training", "p_value_solved", "verdict",
+    "paper", "expression", "variables", "rows", "low", "high",
 )
+PAGE_COLUMNS = {
+    "problem": "problem", "method": "method", "setting": "setting", "noise": "noise", "runs": "runs",
+    "solved": "solved", "paper_share": "solved in the paper", "median_test_mae": "median test MAE",
+    "median_training_mae": "median training MAE", "seconds_per_run": "seconds a run", "p_value": "p, test MAE",
+    "p_value_training": "p, training MAE", "p_value_solved": "p, solved", "verdict": "against the paper",
+}
+"""Columns of the page's tables and their headings; a table shows those that its rows hold."""
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -47,7 +56,7 @@ td, th { padding: 0.2rem 0.7rem; text-align: left; border-bottom: 1px solid #888
 </style></head><body>
 <h1>GMEQL: the paper and what was measured</h1>
 <p class="note">{{ plan.note }}.</p>
-<p>{{ rule }} Significance: Mann-Whitney U on test errors, Fisher's exact test on counts of solved runs, both two-sided
+<p>{{ rule }} Significance: Mann-Whitney U on errors, Fisher's exact test on counts of solved runs, both two-sided
 at {{ level }}, without correction for the number of comparisons.</p>
 <table><tr><th>figure</th><th>against the paper</th></tr>
 {% for figure, finding, picture in parts %}<tr><td><a href="#{{ figure.name }}">{{ figure.title }}</a></td>
@@ -60,7 +69,11 @@ at {{ level }}, without correction for the number of comparisons.</p>
 <figure><img alt="{{ figure.title }}" src="data:image/svg+xml;base64,{{ picture }}"></figure>
 <div class="beside"><div><h3>The paper says</h3><p>{{ figure.paper_says }}</p></div>
 <div><h3>Measured here</h3><p class="verdict {{ finding.agreement }}">{{ agreement[finding.agreement] }}</p>
-<ul>{% for sentence in finding.words %}<li>{{ sentence }}</li>{% endfor %}</ul></div></div></section>
+<ul>{% for sentence in finding.words %}<li>{{ sentence }}</li>{% endfor %}</ul></div></div>
+{% set columns = columns_of(finding.rows) %}{% if columns %}<details><summary>Numbers</summary><table><tr>
+{% for name in columns %}<th>{{ heading[name] }}</th>{% endfor %}</tr>{% for row in finding.rows %}<tr>
+{% for name in columns %}<td>{{ shown(row.get(name)) }}</td>{% endfor %}</tr>{% endfor %}</table></details>{% endif %}
+</section>
 {% endfor %}
 <section><h2>How it was measured</h2><p>{{ done }} of {{ wanted }} runs finished; records checksum
 <code>{{ checksum }}</code>; written {{ written }}. Versions: {{ versions }}.</p></section>
@@ -123,8 +136,19 @@ def _write_page(folder: Path, plan: BudgetPlan, figures: Sequence[Figure], parts
     failures = [records[key] for key in sorted(wanted) if records.get(key, {}).get("status") == "failed"]
     page = Environment(autoescape=True).from_string(_PAGE).render(
         plan=plan, parts=parts, agreement=AGREEMENT, rule=SOLVED_RULE[0].upper() + SOLVED_RULE[1:], level=LEVEL,
-        failures=failures, done=len(finished), wanted=len(wanted), checksum=checksum(folder)[:16],
+        columns_of=_columns_of, shown=_shown, heading=PAGE_COLUMNS, failures=failures,
+        done=len(finished), wanted=len(wanted), checksum=checksum(folder)[:16],
         written=datetime.now(UTC).isoformat(timespec="minutes"),
         versions=", ".join(f"{name} {value}" for name, value in versions().items()),
     )
     (folder / "index.html").write_text(page, encoding="utf-8")
+
+
+def _columns_of(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Columns of the page's table: those in which some row holds a value; none for a table without runs."""
+    found = [name for name in PAGE_COLUMNS if any(row.get(name) is not None for row in rows)]
+    return found if "runs" in found else []
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
