@@ -162,8 +162,9 @@ def _network(weights: list[Any], X: Any, units: tuple[str, ...], threshold: Any)
 
 def _chunk(config: EQLConfig) -> Any:
     """Compiled: some training steps of T networks. Phase numbers are arguments, so one compilation serves all."""
-    host_only = dict.fromkeys(("learning_rate", "regularisation", "prune_below", "init_first", "init_middle", "init_last"), 0.0)
-    return _compiled_chunk(dataclasses.replace(config, **host_only))
+    return _compiled_chunk(dataclasses.replace(  # these are used on the host alone
+        config, learning_rate=0.0, regularisation=0.0, prune_below=0.0, init_first=0.0, init_middle=0.0, init_last=0.0
+    ))
 
 
 @functools.cache
