@@ -9,7 +9,7 @@ import pytest
 
 from gmeql.architecture import Architecture, architecture_preset
 from gmeql.constants.cpu import fit_arrays
-from gmeql.constants.kernel import make_work, predict_one
+from gmeql.constants.kernel import jacobian_one
 from gmeql.expression import Call, Constant, Expression, Node, Variable, fold
 from gmeql.island import Island, IslandConfig, OwnTries, Tries
 from gmeql.operators import get_operator
@@ -38,7 +38,7 @@ def nothing() -> Tries:
 
 def output(batch, b: int, inputs: np.ndarray) -> np.ndarray:
     result = np.empty(inputs.shape[1])
-    predict_one(batch.programs[b], batch.lengths[b], batch.constants[b], inputs, result, make_work(MAX_CONSTANTS))
+    jacobian_one(batch.programs[b], batch.lengths[b], batch.constants[b], 0, inputs, result, np.empty((0, 0)))
     return result
 
 
@@ -136,7 +136,7 @@ def test_elites_give_their_program_back() -> None:
         held = np.zeros(MAX_CONSTANTS)
         held[: len(constants)] = constants
         values = np.empty(N_ROWS)
-        predict_one(program, length, held, host.inputs, values, make_work(MAX_CONSTANTS))
+        jacobian_one(program, length, held, 0, host.inputs, values, np.empty((0, 0)))
         assert np.mean((values - target) ** 2) == pytest.approx(host.repository.losses[e], rel=1e-9, abs=1e-20)
     assert (np.diff(host.repository.losses[:20]) >= 0).all()
 

@@ -2,33 +2,43 @@
 
 A program is a list of nodes over *slots*. Slots 0..S-1 are the input columns; node k writes slot S + k and reads
 slots ``left[k]`` and ``right[k]``, each times a constant of its own where ``left_constant[k]`` (``right_constant[k]``)
-is not -1. The last node is the output. Opcodes are those of ``gmeql.operators`` plus the two below.
+is not -1. The last node is the output. Opcodes are those of ``gmeql.operators`` plus the two of ``gmeql.programs``.
 
-Rows are taken in blocks that stay in the first-level cache. Per block, a forward pass keeps values and local slopes,
-a reverse pass turns them into one Jacobian column per constant, and the normal equations grow by that block. The
-loops over rows have no branches and call no library, so the compiler vectorises them; sine, exponential and logarithm
-are polynomials good to about one unit in the last place.
+All numbers of one worker lie in one table whose rows hold ``BLOCK`` data rows each: target, root of the weights,
+residual, slots, and what the reverse pass needs (``_rows_of``). Up to ``KEPT`` blocks stay in memory between
+evaluations, each with a table of its own, so inputs are copied once for many candidates. The loops over data rows have
+no branches, call no library and create no views of arrays, so the compiler vectorises them and nothing else is left
+beside them; sine, exponential and logarithm are polynomials good to about one unit in the last place.
 
-Legend: ``N`` rows, ``P`` constants, ``F`` free ones (the first F of P), ``S`` input slots.
+What need not be computed is not: parts without free constants once a fit, slopes only at points that are accepted,
+slopes only towards free constants. A slope is a row times a scalar, so sums, signs and factors cost nothing on the way
+back, and the Jacobian column of a constant in a sum is the slot itself. Products of two columns that never change are
+taken once.
+
+Legend: ``N`` data rows, ``P`` constants, ``F`` free ones (the first F of P), ``S`` input slots.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 from gmeql.constants.result import CONVERGED, HOPELESS, NOT_FINITE, STEPS_SPENT
 from gmeql.programs import MAX_CONSTANTS, MAX_NODES, POWER_FITTED, POWER_WHOLE
 
-BLOCK = 128
-"""Rows per block: 24 slots of values and slopes then fit into 48 KiB."""
-
-
+BLOCK = 256
+"""Data rows per block: a row of the table has 2 KiB, and the twenty or so that a program touches stay in cache."""
+KEPT = 8
+"""Blocks whose slots stay in memory between evaluations; with more data rows each pass computes them anew."""
 
 _FLAGS = {"reassoc", "contract", "nsz", "arcp"}  # never nnan/ninf: non-finite values decide what is rejected
 _OPTIONS = dict(cache=True, nogil=True, error_model="numpy", fastmath=_FLAGS)
 # The reductions of arguments subtract a constant in two or three parts; put in another order they would lose digits.
 _IN_ORDER = _OPTIONS | dict(fastmath={"contract", "nsz"})
+# Numba optimises a function anew inside each one that calls it: what is called from one place is pasted there instead.
+_INLINE = _OPTIONS | dict(inline="always")
 
 # Arguments of sine and exponential beyond these bounds make a candidate non-finite.
 _ANGLE_LIMIT = 1e6
@@ -41,14 +51,44 @@ _HALF_PI_3 = 2.0222662487959506e-21
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693147180369123816490
 _LN2_LOW = 1.90821492927058770002e-10
+# Adding 1.5 * 2**52 rounds a double to a whole number and leaves that number in its lowest bits.
+_ROUNDER = 6755399441055744.0
+_ROUNDER_BITS = 0x4338000000000000
+
+# Rows of the table, in each block: three of the data, the slots, then per node what the reverse pass needs.
+_TARGET, _SEED, _RESIDUAL, _SLOTS = 0, 1, 2, 3
+# What is known of a node
+_USES, _MOVES, _ROW, _STATES = 0, 1, 2, 3
+
+
+@intrinsic
+def _bits(_, number):
+    """The bits of a double as an integer."""
+
+    def convert(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), convert
+
+
+@intrinsic
+def _double(_, number):
+    """The double that has the given bits."""
+
+    def convert(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), convert
 
 
 @njit(**_IN_ORDER)
-def _sine_cosine(x, sine, cosine, n):
-    """sin and cos of x[:n]: reduce by multiples of pi/2, two Taylor polynomials on [-pi/4, pi/4], swap by quadrant."""
+def _sine_cosine(table, source, factor, sine, cosine, n):
+    """sin and cos of a row times a factor: reduce by multiples of pi/2, two polynomials, swap by quadrant."""
     for i in range(n):
-        u = x[i]
-        q = np.floor(u * _TWO_OVER_PI + 0.5)
+        u = factor * table[source, i]
+        rounded = u * _TWO_OVER_PI + _ROUNDER
+        quadrant = _bits(rounded)
+        q = rounded - _ROUNDER
         r = ((u - q * _HALF_PI_1) - q * _HALF_PI_2) - q * _HALF_PI_3
         z = r * r
         s = r + r * z * (
@@ -67,348 +107,557 @@ def _sine_cosine(x, sine, cosine, n):
             + z * (2.08757008419747316778e-9
             + z * -1.13585365213876817300e-11))))
         )
-        quadrant = q - 4.0 * np.floor(q * 0.25)
-        odd = quadrant - 2.0 * np.floor(quadrant * 0.5)
-        sine_sign = 1.0 - 2.0 * np.floor(quadrant * 0.5)
-        cosine_sign = 1.0 - 2.0 * np.floor((quadrant + 1.0 - 4.0 * np.floor((quadrant + 1.0) * 0.25)) * 0.5)
-        bad = np.nan if not (abs(u) <= _ANGLE_LIMIT) else 0.0
-        sine[i] = sine_sign * (s + odd * (c - s)) + bad
-        cosine[i] = cosine_sign * (c + odd * (s - c)) + bad
+        odd = (quadrant & 1) != 0
+        bad = 0.0 if abs(u) <= _ANGLE_LIMIT else np.nan
+        table[sine, i] = _double(_bits(c if odd else s) ^ ((quadrant & 2) << 62)) + bad
+        table[cosine, i] = _double(_bits(s if odd else c) ^ (((quadrant + 1) & 2) << 62)) + bad
 
 
 @njit(**_IN_ORDER)
-def _exponential(x, out, bits, floats, n):
-    """exp of x[:n]; ``bits`` is the integer view of the scratch row ``floats``."""
-    for i in range(n):
-        u = min(max(x[i], -_EXPONENT_LIMIT), _EXPONENT_LIMIT)
-        k = np.floor(u * _LOG2_E + 0.5)
-        r = (u - k * _LN2_HIGH) - k * _LN2_LOW
-        p = 1.0 + r * (1.0 + r * (0.5 + r * (1.6666666666666666e-1 + r * (4.1666666666666664e-2
-            + r * (8.333333333333333e-3 + r * (1.388888888888889e-3 + r * (1.984126984126984e-4
-            + r * (2.48015873015873e-5 + r * (2.7557319223985893e-6 + r * (2.755731922398589e-7
-            + r * (2.505210838544172e-8 + r * 2.08767569878681e-9)))))))))))
-        out[i] = p
-        bits[i] = (np.int64(k) + 1023) << 52
-    for i in range(n):
-        bad = np.nan if not (x[i] <= _EXPONENT_LIMIT) else 0.0
-        out[i] = out[i] * floats[i] + bad
+def _exponential(x):
+    """exp(x); nan beyond the limit."""
+    u = min(max(x, -_EXPONENT_LIMIT), _EXPONENT_LIMIT)
+    rounded = u * _LOG2_E + _ROUNDER
+    k = rounded - _ROUNDER
+    r = (u - k * _LN2_HIGH) - k * _LN2_LOW
+    p = 1.0 + r * (1.0 + r * (0.5 + r * (1.6666666666666666e-1 + r * (4.1666666666666664e-2
+        + r * (8.333333333333333e-3 + r * (1.388888888888889e-3 + r * (1.984126984126984e-4
+        + r * (2.48015873015873e-5 + r * (2.7557319223985893e-6 + r * (2.755731922398589e-7
+        + r * (2.505210838544172e-8 + r * 2.08767569878681e-9)))))))))))
+    power = _double((_bits(rounded) - (_ROUNDER_BITS - 1023)) << 52)
+    return p * power + (0.0 if x <= _EXPONENT_LIMIT else np.nan)
 
 
 @njit(**_IN_ORDER)
-def _logarithm(x, out, bits, floats, n):
-    """log of x[:n], nan where x <= 0: exponent off the bits, atanh series on [sqrt(1/2), sqrt(2)]."""
-    for i in range(n):
-        floats[i] = x[i]
-    for i in range(n):
-        raw = bits[i]
-        out[i] = float((raw >> 52) - 1023)
-        bits[i] = (raw & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000
-    for i in range(n):
-        m = floats[i]
-        high = 1.0 if m > 1.4142135623730951 else 0.0
-        m = m * (1.0 - 0.5 * high)
-        e = out[i] + high
-        s = (m - 1.0) / (m + 1.0)
-        z = s * s
-        p = 2.0 * s * (1.0 + z * (3.333333333333333148e-1 + z * (2.0e-1 + z * (1.428571428571428492e-1
-            + z * (1.111111111111111049e-1 + z * (9.090909090909091161e-2 + z * (7.692307692307692735e-2
-            + z * (6.666666666666666657e-2 + z * (5.882352941176470507e-2 + z * 5.263157894736841814e-2)))))))))
-        bad = np.nan if not (x[i] > 0.0 and x[i] < np.inf) else 0.0
-        out[i] = e * _LN2_HIGH + (p + e * _LN2_LOW) + bad
+def _logarithm(x):
+    """log(x), nan where x <= 0: exponent off the bits, atanh series on [sqrt(1/2), sqrt(2)]."""
+    raw = _bits(x)
+    exponent = _double(((raw >> 52) & 0xFFF) + _ROUNDER_BITS) - (_ROUNDER + 1023.0)
+    m = _double((raw & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000)
+    is_high = m > 1.4142135623730951
+    m = 0.5 * m if is_high else m
+    e = exponent + 1.0 if is_high else exponent
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    p = 2.0 * s * (1.0 + z * (3.333333333333333148e-1 + z * (2.0e-1 + z * (1.428571428571428492e-1
+        + z * (1.111111111111111049e-1 + z * (9.090909090909091161e-2 + z * (7.692307692307692735e-2
+        + z * (6.666666666666666657e-2 + z * (5.882352941176470507e-2 + z * 5.263157894736841814e-2)))))))))
+    return e * _LN2_HIGH + (p + e * _LN2_LOW) + (0.0 if x > 0.0 and x < np.inf else np.nan)
 
 
 @njit(**_OPTIONS)
-def _whole_power(u, exponent):
-    """u ** exponent for a whole exponent, by squaring."""
+def _whole_power(table, source, exponent, out, spare, n):
+    """A row to a whole power, by squaring; ``spare`` is overwritten."""
     count = abs(exponent)
-    result = 1.0
-    base = u
+    for i in range(n):
+        table[out, i] = 1.0
+        table[spare, i] = table[source, i]
     while count > 0:
         if count & 1:
-            result *= base
-        base *= base
+            for i in range(n):
+                table[out, i] *= table[spare, i]
         count >>= 1
-    return result if exponent >= 0 else 1.0 / result
+        if count > 0:
+            for i in range(n):
+                table[spare, i] *= table[spare, i]
+    if exponent < 0:
+        for i in range(n):
+            table[out, i] = 1.0 / table[out, i]
 
 
 @njit(**_OPTIONS)
-def _apply(op, u, w, exponent, right, value, slope, scratch, bits, n):
-    """One node on one block: value and slope to its left input.
+def _apply(table, op, x, f, y, g, exponent, value, slope, spare, n):
+    """One node on one block: row ``value`` from rows ``x`` times ``f`` and ``y`` times ``g``.
 
-    Binary operators other than + - * / keep their slope here too; the reverse pass knows the right-hand slope.
-    ``u`` and ``w`` are the weighted inputs; ``scratch`` holds two spare rows, ``bits`` the integer view of the first.
+    Row ``slope`` keeps what the reverse pass would otherwise compute again; ``exponent`` is that of the two powers.
     """
     if op == 0:
         for i in range(n):
-            value[i] = u[i]
-            slope[i] = 1.0
+            table[value, i] = f * table[x, i]
     elif op == 1:
         for i in range(n):
-            value[i] = u[i] + w[i]
-            slope[i] = 1.0
+            table[value, i] = f * table[x, i] + g * table[y, i]
     elif op == 2:
         for i in range(n):
-            value[i] = u[i] - w[i]
-            slope[i] = 1.0
+            table[value, i] = f * table[x, i] - g * table[y, i]
     elif op == 3:
+        c = f * g
         for i in range(n):
-            value[i] = u[i] * w[i]
-            slope[i] = w[i]
+            table[value, i] = c * (table[x, i] * table[y, i])
     elif op == 4:
         for i in range(n):
-            inverse = 1.0 / w[i]
-            value[i] = u[i] * inverse
-            slope[i] = inverse
+            inverse = 1.0 / (g * table[y, i])
+            table[value, i] = f * table[x, i] * inverse
+            table[slope, i] = inverse
     elif op == 5:
-        _sine_cosine(u, value, slope, n)
+        _sine_cosine(table, x, f, value, slope, n)
     elif op == 6:
-        _sine_cosine(u, slope, value, n)
-        for i in range(n):
-            slope[i] = -slope[i]
+        _sine_cosine(table, x, f, slope, value, n)
     elif op == 7:
         for i in range(n):
-            root = np.sqrt(u[i])
-            value[i] = root
-            slope[i] = 0.5 / max(root, 1e-150)
+            table[value, i] = np.sqrt(f * table[x, i])
     elif op == 8:
         for i in range(n):
-            value[i] = u[i] * u[i]
-            slope[i] = 2.0 * u[i]
+            u = f * table[x, i]
+            table[value, i] = u * u
     elif op == 9:
         for i in range(n):
-            square = u[i] * u[i]
-            value[i] = square * u[i]
-            slope[i] = 3.0 * square
+            u = f * table[x, i]
+            table[value, i] = u * u * u
     elif op == 10:
         for i in range(n):
-            cube = u[i] * u[i] * u[i]
-            value[i] = cube * u[i]
-            slope[i] = 4.0 * cube
+            u = f * table[x, i]
+            square = u * u
+            table[value, i] = square * square
     elif op == 11:
         for i in range(n):
-            square = u[i] * u[i]
-            value[i] = square * square * u[i]
-            slope[i] = 5.0 * square * square
+            u = f * table[x, i]
+            square = u * u
+            table[value, i] = square * square * u
     elif op == 12:
         for i in range(n):
-            square = u[i] * u[i]
-            value[i] = square * square * square
-            slope[i] = 6.0 * square * square * u[i]
+            u = f * table[x, i]
+            square = u * u
+            table[value, i] = square * square * square
     elif op == 13:
-        _exponential(u, value, bits, scratch[0], n)
         for i in range(n):
-            slope[i] = value[i]
+            table[value, i] = _exponential(f * table[x, i])
     elif op == 14:
-        _logarithm(u, value, bits, scratch[0], n)
         for i in range(n):
-            slope[i] = 1.0 / u[i]
+            table[value, i] = _logarithm(f * table[x, i])
     elif op == 15:
         for i in range(n):
-            scratch[1, i] = -2.0 * abs(u[i])
-        _exponential(scratch[1], value, bits, scratch[0], n)
-        for i in range(n):
-            t = (1.0 - value[i]) / (1.0 + value[i])
-            value[i] = t if u[i] >= 0.0 else -t
-            slope[i] = 1.0 - t * t
+            u = f * table[x, i]
+            decay = _exponential(-2.0 * abs(u))
+            t = (1.0 - decay) / (1.0 + decay)
+            table[value, i] = t if u >= 0.0 else -t
     elif op == 16:
         for i in range(n):
-            value[i] = np.arcsin(u[i])
-            slope[i] = 1.0 / np.sqrt(max(1.0 - u[i] * u[i], 1e-30))
+            table[value, i] = np.arcsin(f * table[x, i])
     elif op == 17:
         for i in range(n):
-            value[i] = np.arccos(u[i])
-            slope[i] = -1.0 / np.sqrt(max(1.0 - u[i] * u[i], 1e-30))
+            table[value, i] = np.arccos(f * table[x, i])
     elif op == 18:
         for i in range(n):
-            value[i] = np.arctan(u[i])
-            slope[i] = 1.0 / (1.0 + u[i] * u[i])
+            table[value, i] = np.arctan(f * table[x, i])
     elif op == 19:
         for i in range(n):
-            value[i] = abs(u[i])
-            slope[i] = 1.0 if u[i] > 0.0 else (-1.0 if u[i] < 0.0 else 0.0)
+            table[value, i] = abs(f * table[x, i])
     elif op == 20:
         for i in range(n):
-            inverse = 1.0 / u[i]
-            value[i] = inverse
-            slope[i] = -inverse * inverse
+            table[value, i] = 1.0 / (f * table[x, i])
     elif op == 21:
         for i in range(n):
-            value[i] = -u[i]
-            slope[i] = -1.0
+            table[value, i] = -f * table[x, i]
     elif op == 22:
-        _logarithm(u, scratch[1], bits, scratch[0], n)
         for i in range(n):
-            slope[i] = w[i] * scratch[1, i]
-        _exponential(slope, value, bits, scratch[0], n)
-        for i in range(n):
-            slope[i] = value[i] * w[i] / u[i]
+            logarithm = _logarithm(f * table[x, i])
+            table[slope, i] = logarithm
+            table[value, i] = _exponential(g * table[y, i] * logarithm)
     elif op == POWER_FITTED:
-        _logarithm(u, scratch[1], bits, scratch[0], n)
         for i in range(n):
-            slope[i] = exponent * scratch[1, i]
-        _exponential(slope, value, bits, scratch[0], n)
-        for i in range(n):
-            slope[i] = exponent * value[i] / u[i]
+            logarithm = _logarithm(f * table[x, i])
+            table[slope, i] = logarithm
+            table[value, i] = _exponential(exponent * logarithm)
     elif op == POWER_WHOLE:
+        power = int(exponent)
         for i in range(n):
-            below = _whole_power(u[i], right - 1)
-            value[i] = below * u[i] if right != 0 else 1.0
-            slope[i] = right * below
+            table[value, i] = f * table[x, i]
+        _whole_power(table, value, power - 1, slope, spare, n)
+        for i in range(n):
+            table[value, i] = table[slope, i] * table[value, i] if power != 0 else 1.0
     else:
         for i in range(n):
-            value[i] = np.nan
-            slope[i] = np.nan
+            table[value, i] = np.nan
 
 
-@njit(**_OPTIONS)
-def _weighted(source, constants, index, spare, n):
-    """The slot itself, or the slot times its constant in ``spare``."""
-    if index < 0:
-        return source
-    c = constants[index]
-    for i in range(n):
-        spare[i] = c * source[i]
-    return spare
+@njit(**_INLINE)
+def _is_binary(op):
+    return (op >= 1 and op <= 4) or op == 22
 
 
-@njit(**_OPTIONS)
-def evaluate_block(program, length, constants, inputs, low, n, values, slopes, spare, bits):
-    """Forward pass over rows low..low+n: fill ``values`` (slots) and ``slopes`` (nodes); the output slot is returned."""
-    n_slots = inputs.shape[0]
+@njit(**_INLINE)
+def _rows_of(n_slots):
+    """First rows of: kept slopes, slopes to left inputs, to right inputs, sums of slopes, Jacobian; and their end."""
+    slope = _SLOTS + n_slots + MAX_NODES
+    return (
+        slope, slope + MAX_NODES, slope + 2 * MAX_NODES, slope + 3 * MAX_NODES, slope + 4 * MAX_NODES,
+        slope + 4 * MAX_NODES + MAX_CONSTANTS,
+    )  # fmt: skip
+
+
+@njit(**_INLINE)
+def _plan(program, length, n_free, n_slots, nodes):
+    """How often each node is read by what the output depends on, and whether free constants move it."""
     for k in range(length):
-        op, left, right, left_constant, right_constant = (
-            program[0, k], program[1, k], program[2, k], program[3, k], program[4, k]
-        )
-        u = inputs[left, low : low + n] if left < n_slots else values[left - n_slots]
-        u = _weighted(u, constants, left_constant, spare[2], n)
-        w = u
-        exponent = 0.0
-        if op == POWER_FITTED:
-            exponent = constants[right_constant]
-        elif (op <= 4 and op >= 1) or op == 22:
-            w = inputs[right, low : low + n] if right < n_slots else values[right - n_slots]
-            w = _weighted(w, constants, right_constant, spare[3], n)
-        _apply(op, u, w, exponent, right, values[k], slopes[k], spare, bits, n)
-
-
-@njit(**_OPTIONS)
-def _accumulate(target, factor, adjoint, slope, n):
-    for i in range(n):
-        target[i] += factor * adjoint[i] * slope[i]
-
-
-@njit(**_OPTIONS)
-def jacobian_block(program, length, constants, n_free, inputs, low, n, values, slopes, adjoints, jacobian, spare, bits):
-    """Reverse pass: d output / d constant per row, for the first ``n_free`` constants."""
-    n_slots = inputs.shape[0]
-    for p in range(n_free):
-        for i in range(n):
-            jacobian[p, i] = 0.0
-    for k in range(length):
-        for i in range(n):
-            adjoints[k, i] = 0.0
-    for i in range(n):
-        adjoints[length - 1, i] = 1.0
+        nodes[_USES, k] = 0
+    nodes[_USES, length - 1] = 1
     for k in range(length - 1, -1, -1):
-        op, left, right, left_constant, right_constant = (
-            program[0, k], program[1, k], program[2, k], program[3, k], program[4, k]
+        if nodes[_USES, k] > 0:
+            if program[1, k] >= n_slots:
+                nodes[_USES, program[1, k] - n_slots] += 1
+            if _is_binary(program[0, k]) and program[2, k] >= n_slots:
+                nodes[_USES, program[2, k] - n_slots] += 1
+    for k in range(length):
+        op = program[0, k]
+        moves = 0 <= program[3, k] < n_free or (program[1, k] >= n_slots and nodes[_MOVES, program[1, k] - n_slots] > 0)
+        if _is_binary(op) or op == POWER_FITTED:
+            moves = moves or 0 <= program[4, k] < n_free
+        if _is_binary(op) and program[2, k] >= n_slots:
+            moves = moves or nodes[_MOVES, program[2, k] - n_slots] > 0
+        nodes[_MOVES, k] = 1 if moves else 0
+
+
+@njit(**_INLINE)
+def _load(program, length, inputs, low, n, table, base):
+    """Copy the input slots that a program reads, rows low..low+n, into the table."""
+    n_slots = inputs.shape[0]
+    for k in range(length):
+        for side in range(1, 3 if _is_binary(program[0, k]) else 2):
+            slot = program[side, k]
+            if slot < n_slots:
+                for i in range(n):
+                    table[base + _SLOTS + slot, i] = inputs[slot, low + i]
+
+
+@njit(**_INLINE)
+def _forward(program, length, constants, n_slots, table, base, n, nodes, moving_only):
+    """Fill the slots of the nodes that the output depends on; with ``moving_only`` those that constants move."""
+    slope, spare, _, _, _, _ = _rows_of(n_slots)
+    for k in range(length):
+        if nodes[_USES, k] == 0 or (moving_only and nodes[_MOVES, k] == 0):
+            continue
+        op = program[0, k]
+        f = constants[program[3, k]] if program[3, k] >= 0 else 1.0
+        g = 1.0
+        y = program[1, k]
+        exponent = 0.0
+        if _is_binary(op):
+            g = constants[program[4, k]] if program[4, k] >= 0 else 1.0
+            y = program[2, k]
+        elif op == POWER_FITTED:
+            exponent = constants[program[4, k]]
+        elif op == POWER_WHOLE:
+            exponent = float(program[2, k])
+        first = base + _SLOTS
+        _apply(
+            table, op, first + program[1, k], f, first + y, g, exponent, first + n_slots + k, base + slope + k,
+            base + spare + k, n,
         )
-        adjoint = adjoints[k]
-        slope = slopes[k]
-        raw = inputs[left, low : low + n] if left < n_slots else values[left - n_slots]
-        factor = 1.0
-        if left_constant >= 0:
-            factor = constants[left_constant]
-            if left_constant < n_free:
-                column = jacobian[left_constant]
-                for i in range(n):
-                    column[i] += adjoint[i] * slope[i] * raw[i]
-        if left >= n_slots:
-            _accumulate(adjoints[left - n_slots], factor, adjoint, slope, n)
-        if op == POWER_FITTED:
-            if right_constant < n_free:
-                u = _weighted(raw, constants, left_constant, spare[2], n)
-                _logarithm(u, spare[1], bits, spare[0], n)
-                column = jacobian[right_constant]
-                for i in range(n):
-                    column[i] += adjoint[i] * values[k, i] * spare[1, i]
-        elif (op <= 4 and op >= 1) or op == 22:
-            raw = inputs[right, low : low + n] if right < n_slots else values[right - n_slots]
-            factor = 1.0 if right_constant < 0 else constants[right_constant]
-            other = spare[3]
-            if op == 1:
-                for i in range(n):
-                    other[i] = 1.0
-            elif op == 2:
-                for i in range(n):
-                    other[i] = -1.0
-            elif op == 3:
-                u = inputs[left, low : low + n] if left < n_slots else values[left - n_slots]
-                c = 1.0 if left_constant < 0 else constants[left_constant]
-                for i in range(n):
-                    other[i] = c * u[i]
-            elif op == 4:
-                for i in range(n):
-                    other[i] = -values[k, i] * slope[i]
-            else:
-                u = inputs[left, low : low + n] if left < n_slots else values[left - n_slots]
-                u = _weighted(u, constants, left_constant, spare[2], n)
-                _logarithm(u, spare[1], bits, spare[0], n)
-                for i in range(n):
-                    other[i] = values[k, i] * spare[1, i]
-            if right_constant >= 0 and right_constant < n_free:
-                column = jacobian[right_constant]
-                for i in range(n):
-                    column[i] += adjoint[i] * other[i] * raw[i]
-            if right >= n_slots:
-                _accumulate(adjoints[right - n_slots], factor, adjoint, other, n)
+
+
+@njit(**_INLINE)
+def _times(table, a, b, out, n):
+    for i in range(n):
+        table[out, i] = table[a, i] * table[b, i]
 
 
 @njit(**_OPTIONS)
-def _normal_equations(program, length, constants, n_free, inputs, target, weights, n_rows, hessian, gradient, work):
-    """Weighted mean squared error and the sums JᵀWJ, JᵀWr over the first ``n_rows`` rows; inf if not finite."""
-    values, slopes, adjoints, jacobian, residual, spare, bits = work
+def _slope_row(table, op, side, adjoint, is_one, x, f, y, g, exponent, value, slope, out, n):
+    """Slope of the output to one weighted input of a node, from the slope to the node in row ``adjoint``.
+
+    Returns (row, factor): the slope is the row times the factor. It is written to row ``out`` unless it exists already.
+    ``is_one`` says that row ``adjoint`` holds ones.
+    """
+    if op <= 2 or op == 21:
+        return adjoint, -1.0 if (op == 2 and side == 1) or op == 21 else 1.0
+    if op == 3:
+        other, factor = (y, g) if side == 0 else (x, f)
+        if is_one:
+            return other, factor
+        _times(table, adjoint, other, out, n)
+        return out, factor
+    if op == 4:
+        if side == 0:
+            if is_one:
+                return slope, 1.0
+            _times(table, adjoint, slope, out, n)
+            return out, 1.0
+        for i in range(n):
+            table[out, i] = table[adjoint, i] * table[value, i] * table[slope, i]
+        return out, -1.0
+    if op == 5 or op == 6:
+        factor = 1.0 if op == 5 else -1.0
+        if is_one:
+            return slope, factor
+        _times(table, adjoint, slope, out, n)
+        return out, factor
+    if op == 7:
+        for i in range(n):
+            table[out, i] = table[adjoint, i] / max(table[value, i], 1e-150)
+        return out, 0.5
+    if op == 8:
+        if is_one:
+            return x, 2.0 * f
+        _times(table, adjoint, x, out, n)
+        return out, 2.0 * f
+    if op == 9:
+        for i in range(n):
+            u = f * table[x, i]
+            table[out, i] = table[adjoint, i] * (u * u)
+        return out, 3.0
+    if op == 10:
+        for i in range(n):
+            u = f * table[x, i]
+            table[out, i] = table[adjoint, i] * (u * u * u)
+        return out, 4.0
+    if op == 11:
+        for i in range(n):
+            u = f * table[x, i]
+            square = u * u
+            table[out, i] = table[adjoint, i] * (square * square)
+        return out, 5.0
+    if op == 12:
+        for i in range(n):
+            u = f * table[x, i]
+            square = u * u
+            table[out, i] = table[adjoint, i] * (square * square * u)
+        return out, 6.0
+    if op == 13:
+        if is_one:
+            return value, 1.0
+        _times(table, adjoint, value, out, n)
+        return out, 1.0
+    if op == 14:
+        for i in range(n):
+            table[out, i] = table[adjoint, i] / (f * table[x, i])
+        return out, 1.0
+    if op == 15:
+        for i in range(n):
+            table[out, i] = table[adjoint, i] * (1.0 - table[value, i] * table[value, i])
+        return out, 1.0
+    if op == 16 or op == 17:
+        for i in range(n):
+            u = f * table[x, i]
+            table[out, i] = table[adjoint, i] / np.sqrt(max(1.0 - u * u, 1e-30))
+        return out, 1.0 if op == 16 else -1.0
+    if op == 18:
+        for i in range(n):
+            u = f * table[x, i]
+            table[out, i] = table[adjoint, i] / (1.0 + u * u)
+        return out, 1.0
+    if op == 19:
+        for i in range(n):
+            u = f * table[x, i]
+            sign = 1.0 if u > 0.0 else (-1.0 if u < 0.0 else 0.0)
+            table[out, i] = sign * table[adjoint, i]
+        return out, 1.0
+    if op == 20:
+        for i in range(n):
+            table[out, i] = table[adjoint, i] * (table[value, i] * table[value, i])
+        return out, -1.0
+    if op == 22:
+        if side == 0:
+            for i in range(n):
+                table[out, i] = table[adjoint, i] * (table[value, i] * (g * table[y, i])) / (f * table[x, i])
+        else:
+            for i in range(n):
+                table[out, i] = table[adjoint, i] * (table[value, i] * table[slope, i])
+        return out, 1.0
+    if op == POWER_FITTED:
+        for i in range(n):
+            table[out, i] = table[adjoint, i] * table[value, i] / (f * table[x, i])
+        return out, exponent
+    if op == POWER_WHOLE:
+        _times(table, adjoint, slope, out, n)
+        return out, exponent
+    for i in range(n):
+        table[out, i] = np.nan
+    return out, 1.0
+
+
+@njit(**_INLINE)
+def _backward(
+    program, length, constants, n_free, n_slots, table, base, n, unit, nodes, scales, columns, column_scales, again
+):
+    """Reverse pass on one block: the Jacobian column of constant p is row ``columns[0, p]`` times ``column_scales[p]``.
+
+    Every column is times the root of the weights. ``columns[1, p]`` tells that the row never changes; with ``again``
+    such rows are there already. -1 marks a constant that nothing depends on.
+    """
+    slope, left_out, right_out, sums, jacobian, _ = _rows_of(n_slots)
+    first = base + _SLOTS
+    seed = base + _SEED
     for p in range(n_free):
-        gradient[p] = 0.0
+        columns[0, p] = -1
+        columns[1, p] = 0
+    for k in range(length):
+        nodes[_ROW, k] = -1
+    nodes[_ROW, length - 1] = seed
+    scales[length - 1] = 1.0
+    for k in range(length - 1, -1, -1):
+        if nodes[_USES, k] == 0 or nodes[_MOVES, k] == 0:
+            continue
+        op = program[0, k]
+        adjoint = nodes[_ROW, k]
+        scale = scales[k]
+        f = constants[program[3, k]] if program[3, k] >= 0 else 1.0
+        g = 1.0
+        y = program[1, k]
+        exponent = 0.0
+        sides = 1
+        if _is_binary(op):
+            g = constants[program[4, k]] if program[4, k] >= 0 else 1.0
+            y = program[2, k]
+            sides = 2
+        elif op == POWER_FITTED:
+            exponent = constants[program[4, k]]
+            p = program[4, k]
+            if p < n_free:
+                for i in range(n):
+                    table[base + jacobian + p, i] = (
+                        table[adjoint, i] * table[first + n_slots + k, i] * table[base + slope + k, i]
+                    )
+                columns[0, p] = base + jacobian + p
+                column_scales[p] = scale
+        elif op == POWER_WHOLE:
+            exponent = float(program[2, k])
+        for side in range(sides):
+            source = program[1 + side, k]
+            p = program[3 + side, k]
+            below = source - n_slots
+            is_free = 0 <= p < n_free
+            goes_on = below >= 0 and nodes[_MOVES, max(below, 0)] > 0
+            if not (is_free or goes_on):
+                continue
+            out = base + k + (left_out if side == 0 else right_out)
+            row, factor = _slope_row(
+                table, op, side, adjoint, unit and adjoint == seed, first + program[1, k], f, first + y, g, exponent,
+                first + n_slots + k, base + slope + k, out, n,
+            )
+            factor *= scale
+            if is_free:
+                column_scales[p] = factor
+                columns[1, p] = 1 if row == seed and not goes_on else 0
+                if unit and row == seed:
+                    columns[0, p] = first + source
+                else:
+                    columns[0, p] = base + jacobian + p
+                    if not (again and columns[1, p]):
+                        _times(table, row, first + source, base + jacobian + p, n)
+            if goes_on:
+                factor *= f if side == 0 else g
+                if nodes[_USES, below] == 1:
+                    nodes[_ROW, below] = row
+                    scales[below] = factor
+                elif nodes[_ROW, below] < 0:
+                    nodes[_ROW, below] = base + sums + below
+                    scales[below] = 1.0
+                    for i in range(n):
+                        table[base + sums + below, i] = factor * table[row, i]
+                else:
+                    for i in range(n):
+                        table[base + sums + below, i] += factor * table[row, i]
+
+
+@njit(**_OPTIONS)
+def _four_products(table, a, b, c, d, e, n):
+    """Sums over n of row a times rows b, c, d, e."""
+    ab = 0.0
+    ac = 0.0
+    ad = 0.0
+    ae = 0.0
+    for i in range(n):
+        x = table[a, i]
+        ab += x * table[b, i]
+        ac += x * table[c, i]
+        ad += x * table[d, i]
+        ae += x * table[e, i]
+    return ab, ac, ad, ae
+
+
+@njit(**_INLINE)
+def _add_products(table, base, n, n_free, columns, again, wanted, places, products):
+    """Add this block to the products of columns with each other and, in the last place, with the residual."""
+    for p in range(n_free):
+        if columns[0, p] < 0:
+            continue
+        count = 1
+        wanted[0] = base + _RESIDUAL
+        places[0] = MAX_CONSTANTS
         for q in range(p + 1):
-            hessian[p, q] = 0.0
+            if columns[0, q] >= 0 and not (again and columns[1, p] and columns[1, q]):
+                wanted[count] = columns[0, q]
+                places[count] = q
+                count += 1
+        for t in range(count, count + 3):
+            wanted[t] = base + _RESIDUAL
+            places[t] = MAX_CONSTANTS + 1
+        for t in range(0, count, 4):
+            b, c, d, e = _four_products(
+                table, columns[0, p], wanted[t], wanted[t + 1], wanted[t + 2], wanted[t + 3], n
+            )
+            products[p, places[t]] += b
+            products[p, places[t + 1]] += c
+            products[p, places[t + 2]] += d
+            products[p, places[t + 3]] += e
+
+
+@njit(**_INLINE)
+def _residual(table, base, output, n):
+    """Residuals times the root of the weights; the sum of their squares."""
     total = 0.0
-    mass = 0.0
+    for i in range(n):
+        r = table[base + _SEED, i] * (table[output, i] - table[base + _TARGET, i])
+        table[base + _RESIDUAL, i] = r
+        total += r * r
+    return total
+
+
+@njit(**_INLINE)
+def _load_block(target, roots, low, n, table, base):
+    for i in range(n):
+        table[base + _TARGET, i] = target[low + i]
+        table[base + _SEED, i] = roots[low + i]
+
+
+@njit(**_OPTIONS)
+def _evaluate(
+    program, length, constants, n_free, inputs, target, roots, n_rows, mass, limit, unit, again, with_slopes, hessian,
+    gradient, work,
+):
+    """Weighted mean squared error over the first ``n_rows`` rows; inf if it is not finite or not below ``limit``.
+
+    With ``with_slopes`` the sums JᵀWJ, JᵀWr instead, at the constants that were last evaluated without; inf if they
+    are not finite. ``again`` is 0 at the first point of a fit: at others, what no constant moves is there already.
+    """
+    table, nodes, scales, columns, column_scales, wanted, places, products = work[:8]
+    n_slots = inputs.shape[0]
+    height = _rows_of(n_slots)[5]
+    kept = n_rows <= KEPT * BLOCK
+    total = 0.0
+    if with_slopes:
+        for p in range(n_free):
+            products[p, MAX_CONSTANTS] = 0.0
+            for q in range(p + 1):
+                if not (again and columns[1, p] and columns[1, q]):
+                    products[p, q] = 0.0
     for low in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - low)
-        evaluate_block(program, length, constants, inputs, low, n, values, slopes, spare, bits)
-        output = values[length - 1]
-        block = 0.0
-        for i in range(n):
-            residual[i] = output[i] - target[low + i]
-            block += weights[low + i] * residual[i] * residual[i]
-            mass += weights[low + i]
-        total += block
-        if not np.isfinite(total):
-            return np.inf
-        if n_free == 0:
-            continue
-        jacobian_block(
-            program, length, constants, n_free, inputs, low, n, values, slopes, adjoints, jacobian, spare, bits
-        )
+        base = (low // BLOCK) * height if kept else 0
+        if not kept:
+            _load_block(target, roots, low, n, table, base)
+            _load(program, length, inputs, low, n, table, base)
+        if not (kept and with_slopes):
+            _forward(program, length, constants, n_slots, table, base, n, nodes, again and kept)
+            total += _residual(table, base, base + _SLOTS + n_slots + length - 1, n)
+            if not total < limit * mass:
+                return np.inf
+        if with_slopes:
+            _backward(
+                program, length, constants, n_free, n_slots, table, base, n, unit, nodes, scales, columns,
+                column_scales, again and kept,
+            )
+            _add_products(table, base, n, n_free, columns, again, wanted, places, products)
+    if with_slopes:
         for p in range(n_free):
-            row = jacobian[p]
-            weighted = spare[0]
-            for i in range(n):
-                weighted[i] = weights[low + i] * row[i]
-            g = 0.0
-            for i in range(n):
-                g += weighted[i] * residual[i]
-            gradient[p] += g
+            if columns[0, p] < 0:
+                column_scales[p] = 0.0
+            gradient[p] = column_scales[p] * products[p, MAX_CONSTANTS]
             for q in range(p + 1):
-                other = jacobian[q]
-                h = 0.0
-                for i in range(n):
-                    h += weighted[i] * other[i]
-                hessian[p, q] += h
-    for p in range(n_free):
-        if not np.isfinite(gradient[p]) or not np.isfinite(hessian[p, p]):
-            return np.inf
+                hessian[p, q] = column_scales[p] * column_scales[q] * products[p, q]
+            if not (np.isfinite(gradient[p]) and np.isfinite(hessian[p, p])):
+                return np.inf
     return total / mass
 
 
@@ -442,60 +691,87 @@ def _solve_damped(hessian, gradient, damping, n, factor, step):
 
 
 @njit(**_OPTIONS)
-def make_work(n_constants):
-    """Scratch memory of one worker."""
-    values = np.empty((MAX_NODES, BLOCK))
-    slopes = np.empty((MAX_NODES, BLOCK))
-    adjoints = np.empty((MAX_NODES, BLOCK))
-    jacobian = np.empty((n_constants, BLOCK))
-    residual = np.empty(BLOCK)
-    spare = np.empty((4, BLOCK))
-    bits = spare[0].view(np.int64)
-    return values, slopes, adjoints, jacobian, residual, spare, bits
+def make_work(n_slots, n_rows):
+    """Scratch memory of one worker for programs over ``n_slots`` input slots and ``n_rows`` data rows."""
+    blocks = min((n_rows + BLOCK - 1) // BLOCK, KEPT) if n_rows <= KEPT * BLOCK else 1
+    table = np.empty((_rows_of(n_slots)[5] * blocks, BLOCK))
+    nodes = np.empty((_STATES, MAX_NODES), np.int64)
+    scales = np.empty(MAX_NODES)
+    columns = np.empty((2, MAX_CONSTANTS), np.int64)
+    column_scales = np.empty(MAX_CONSTANTS)
+    wanted = np.empty(MAX_CONSTANTS + 8, np.int64)
+    places = np.empty(MAX_CONSTANTS + 8, np.int64)
+    products = np.zeros((MAX_CONSTANTS, MAX_CONSTANTS + 2))
+    hessian = np.empty((2, MAX_CONSTANTS, MAX_CONSTANTS))
+    gradient = np.empty((2, MAX_CONSTANTS))
+    factor = np.empty((MAX_CONSTANTS, MAX_CONSTANTS))
+    step = np.empty(MAX_CONSTANTS)
+    trial = np.empty(MAX_CONSTANTS)
+    return (
+        table, nodes, scales, columns, column_scales, wanted, places, products, hessian[0], hessian[1], gradient[0],
+        gradient[1], factor, step, trial,
+    )  # fmt: skip
 
 
-@njit(**_OPTIONS)
-def fit_one(
-    program, length, constants, n_free, inputs, target, weights, n_rows, max_steps, tolerance, hopeless, forced, work
+@njit(**_INLINE)
+def _load_all(inputs, target, roots, n_rows, work):
+    """Copy all data into the table, where its blocks stay there."""
+    table = work[0]
+    height = _rows_of(inputs.shape[0])[5]
+    if n_rows > KEPT * BLOCK:
+        return
+    for low in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - low)
+        base = (low // BLOCK) * height
+        _load_block(target, roots, low, n, table, base)
+        for slot in range(inputs.shape[0]):
+            for i in range(n):
+                table[base + _SLOTS + slot, i] = inputs[slot, low + i]
+
+
+@njit(**_INLINE)
+def _fit_one(
+    program, length, constants, n_free, inputs, target, roots, n_rows, mass, unit, max_steps, tolerance, hopeless,
+    forced, work,
 ):
     """Levenberg-Marquardt on one program; ``constants`` is overwritten by the fit. Returns (loss, code, steps).
 
-    ``hopeless`` is the loss that a candidate must come near to be worth more steps; ``forced`` takes exactly
+    ``roots`` are the square roots of the weights, ``mass`` the sum of the weights of these rows, ``unit`` says that all
+    are 1. ``hopeless`` is the loss that a candidate must come near to be worth more steps; ``forced`` takes exactly
     ``max_steps`` steps (benchmarks).
     """
-    hessian = np.empty((MAX_CONSTANTS, MAX_CONSTANTS))
-    trial_hessian = np.empty((MAX_CONSTANTS, MAX_CONSTANTS))
-    factor = np.empty((MAX_CONSTANTS, MAX_CONSTANTS))
-    gradient = np.empty(MAX_CONSTANTS)
-    trial_gradient = np.empty(MAX_CONSTANTS)
-    step = np.empty(MAX_CONSTANTS)
-    trial = constants.copy()
-    loss = _normal_equations(
-        program, length, constants, n_free, inputs, target, weights, n_rows, hessian, gradient, work
-    )
-    if not np.isfinite(loss):
-        return np.inf, NOT_FINITE, 1
-    damping = 1e-3
+    hessian, trial_hessian, gradient, trial_gradient, factor, step, trial = work[8:15]
+    for p in range(len(constants)):
+        trial[p] = constants[p]
+    loss = np.inf
+    damping = 1e-2
     rejected = 0
-    code = STEPS_SPENT if n_free > 0 else CONVERGED
-    taken = 0
-    if n_free == 0:
-        return loss, code, 1
-    while taken < max_steps:
-        if not forced and loss < 1e-300:
-            code = CONVERGED
-            break
-        solved = _solve_damped(hessian, gradient, damping, n_free, factor, step)
+    code = STEPS_SPENT
+    taken = 0  # the start itself counts as the first
+    solved = True
+    while True:
         trial_loss = np.inf
-        if solved:
-            for p in range(n_free):
-                trial[p] = constants[p] - step[p]
-            trial_loss = _normal_equations(
-                program, length, trial, n_free, inputs, target, weights, n_rows, trial_hessian, trial_gradient, work
+        slopes_sum = np.inf
+        gain = 1.0
+        ends = n_free == 0
+        again = min(taken, 1)
+        for with_slopes in range(2 if solved else 0):
+            if with_slopes and (ends or not trial_loss < loss):
+                break
+            result = _evaluate(
+                program, length, trial, n_free, inputs, target, roots, n_rows, mass, loss, unit, again, with_slopes,
+                trial_hessian, trial_gradient, work,
             )
-            taken += 1
-        if trial_loss < loss:
-            gain = (loss - trial_loss) / loss
+            if with_slopes:
+                slopes_sum = result
+            else:
+                trial_loss = result
+                if taken > 0:
+                    gain = (loss - trial_loss) / loss
+                    ends = ends or taken >= max_steps or (gain < tolerance and not forced)
+        taken += 1 if solved else 0
+        better = trial_loss < loss and (ends or slopes_sum < np.inf)
+        if better:
             loss = trial_loss
             for p in range(n_free):
                 constants[p] = trial[p]
@@ -503,14 +779,16 @@ def fit_one(
             gradient, trial_gradient = trial_gradient, gradient
             damping = max(damping * 0.1, 1e-14)
             rejected = 0
-            if not forced:
-                if gain < tolerance:
-                    code = CONVERGED
-                    break
-                if taken >= 3 and loss > 4.0 * hopeless and gain < 0.3:
-                    code = HOPELESS
-                    break
+            if n_free == 0 or (not forced and (gain < tolerance or (loss < 1e-300 and taken <= max_steps))):
+                code = CONVERGED
+                break
+            if not forced and taken > 3 and loss > 4.0 * hopeless and gain < 0.3:
+                code = HOPELESS
+                break
         else:
+            if taken == 1:
+                code = NOT_FINITE
+                break
             damping = damping * 10.0
             rejected += 1
             if rejected > 5 and not forced:
@@ -518,19 +796,21 @@ def fit_one(
                 break
             if not solved and damping > 1e8:
                 break
-    return loss, code, taken + 1
+        if taken > max_steps:
+            break
+        solved = _solve_damped(hessian, gradient, damping, n_free, factor, step)
+        if solved:
+            for p in range(n_free):
+                trial[p] = constants[p] - step[p]
+    return loss, code, taken
 
 
-@njit(**_OPTIONS)
-def predict_one(program, length, constants, inputs, out, work):
-    """The program's output for every row."""
-    values, slopes, _, _, _, spare, bits = work
-    n_rows = inputs.shape[1]
-    for low in range(0, n_rows, BLOCK):
-        n = min(BLOCK, n_rows - low)
-        evaluate_block(program, length, constants, inputs, low, n, values, slopes, spare, bits)
-        for i in range(n):
-            out[low + i] = values[length - 1, i]
+@njit(**_INLINE)
+def _sum(values, n):
+    total = 0.0
+    for i in range(n):
+        total += values[i]
+    return total
 
 
 @njit(**_OPTIONS)
@@ -539,41 +819,48 @@ def fit_many(
     max_steps, tolerance, hopeless, forced,
 ):
     """Fit candidates first..last-1. With ``screen_rows`` < N, only what stays promising there sees all rows."""
-    n_rows = inputs.shape[1]
-    work = make_work(MAX_CONSTANTS)
+    n_slots, n_rows = inputs.shape
+    work = make_work(n_slots, n_rows)
+    roots = np.sqrt(weights)
+    n_unit = 0
+    for i in range(n_rows):
+        n_unit += weights[i] == 1.0
+    unit = n_unit == n_rows
+    mass = _sum(weights, n_rows)
+    screen_mass = _sum(weights, screen_rows)
+    _load_all(inputs, target, roots, n_rows, work)
     for b in range(first, last):
-        start = constants[b]
-        if screen_rows < n_rows:
-            loss, code, taken = fit_one(
-                programs[b], lengths[b], start, n_free[b], inputs, target, weights, screen_rows,
-                max_steps, tolerance, hopeless, forced, work,
+        _plan(programs[b], lengths[b], n_free[b], n_slots, work[1])
+        rows = screen_rows
+        while True:
+            losses[b], codes[b], steps[b] = _fit_one(
+                programs[b], lengths[b], constants[b], n_free[b], inputs, target, roots, rows,
+                screen_mass if rows < n_rows else mass, unit, max_steps, tolerance, hopeless, forced, work,
             )
-            if not loss < 2.0 * hopeless:
-                losses[b] = loss
-                codes[b] = HOPELESS if np.isfinite(loss) else NOT_FINITE
-                steps[b] = taken
-                continue
-        loss, code, taken = fit_one(
-            programs[b], lengths[b], start, n_free[b], inputs, target, weights, n_rows,
-            max_steps, tolerance, hopeless, forced, work,
-        )
-        losses[b] = loss
-        codes[b] = code
-        steps[b] = taken
+            if rows == n_rows:
+                break
+            rows = n_rows
+            if not losses[b] < 2.0 * hopeless:
+                codes[b] = HOPELESS if np.isfinite(losses[b]) else NOT_FINITE
+                break
 
 
 @njit(**_OPTIONS)
-def jacobian_one(program, length, constants, n_free, inputs, out, jacobian_out, work):
-    """Output and Jacobian for every row (confidence intervals, tests)."""
-    values, slopes, adjoints, jacobian, _, spare, bits = work
-    n_rows = inputs.shape[1]
+def jacobian_one(program, length, constants, n_free, inputs, out, jacobian_out):
+    """Output [N] and Jacobian [F, N] for every row (tests)."""
+    n_slots, n_rows = inputs.shape
+    table, nodes, scales, columns, column_scales = make_work(n_slots, BLOCK)[:5]
+    _plan(program, length, n_free, n_slots, nodes)
     for low in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - low)
-        evaluate_block(program, length, constants, inputs, low, n, values, slopes, spare, bits)
-        jacobian_block(
-            program, length, constants, n_free, inputs, low, n, values, slopes, adjoints, jacobian, spare, bits
-        )
+        _load(program, length, inputs, low, n, table, 0)
+        _forward(program, length, constants, n_slots, table, 0, n, nodes, 0)
         for i in range(n):
-            out[low + i] = values[length - 1, i]
-            for p in range(n_free):
-                jacobian_out[p, low + i] = jacobian[p, i]
+            table[_SEED, i] = 1.0
+            out[low + i] = table[_SLOTS + n_slots + length - 1, i]
+        _backward(
+            program, length, constants, n_free, n_slots, table, 0, n, False, nodes, scales, columns, column_scales, 0
+        )
+        for p in range(n_free):
+            for i in range(n):
+                jacobian_out[p, low + i] = column_scales[p] * table[columns[0, p], i] if columns[0, p] >= 0 else 0.0
