@@ -186,6 +186,7 @@ class Island:
     number: int
     random_state: np.ndarray
     arm: int = 0
+    view: int = 0
     columns: np.ndarray = None  # type: ignore[assignment]
     repository: Repository = None  # type: ignore[assignment]
     probabilities: np.ndarray = None  # type: ignore[assignment]
@@ -360,6 +361,7 @@ class Island:
             "transform": self.transform,
             "number": int(self.number),
             "arm": int(self.arm),
+            "view": int(self.view),
             "age": int(self.age),
             "best": float(self.best) if math.isfinite(self.best) else None,
             "last_gain": int(self.last_gain),
@@ -382,6 +384,7 @@ class Island:
             number=int(data["number"]),
             random_state=np.array(data["random_state"], np.uint64),
             arm=int(data["arm"]),
+            view=int(data["view"]),
             columns=np.array(data["columns"], np.int64),
             repository=Repository(
                 np.array(data["losses"], float),

@@ -266,7 +266,7 @@ def prune(
     ``exchange`` also tries other powers and functions in place; for formulas that no cut makes exact.
     """
     start = clean(root, rows)
-    met = refit([_without_dead_terms(start, rows)], rows, keep_recognised=False) if start is not None else []
+    met = refit([without_dead_terms(start, rows)], rows, keep_recognised=False) if start is not None else []
     if not met:
         return []
     current = met[0]
@@ -297,7 +297,7 @@ def hash_order(node: Node) -> tuple[int, str]:
     return node.size, repr(node)
 
 
-def _without_dead_terms(node: Node, rows: Rows) -> Node:
+def without_dead_terms(node: Node, rows: Rows) -> Node:
     """Sums without terms that rounding swallows beside the largest one."""
     sample = rows.X[:128]
 
@@ -401,6 +401,6 @@ def polish(root: Node, rows: Rows, out_of_time: Callable[[], bool] = _never) -> 
     if not met:
         return []
     final = snap(met[0], rows, out_of_time)
-    alive = clean(_without_dead_terms(final.root, rows), rows)
+    alive = clean(without_dead_terms(final.root, rows), rows)
     tidy = refit([alive], rows) if alive not in (None, final.root) else []
     return [min([final, *tidy], key=lambda s: s.length), *met]

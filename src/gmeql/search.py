@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.architecture import Architecture, as_architecture
-from gmeql.expression import Constant, Expression, Node, Variable, build, transform
+from gmeql.expression import Constant, Expression, Node, Variable, build, leaves, transform
 from gmeql.island import Island, IslandConfig, Tries
 from gmeql.polish import (
     Rows,
@@ -37,16 +37,20 @@ from gmeql.polish import (
     polish,
     prune,
     refit,
+    without_dead_terms,
 )
 from gmeql.programs import input_slots, to_node
 from gmeql.repository import size
 from gmeql.steps import Ground, Step, take_steps
+from gmeql.symmetries import View, find_views
 from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.transforms import TRANSFORMS, readings
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 SECONDS_PER_ROW = 3e-6
 """What refitting the front on all rows takes at the end, roughly; that much of ``max_time`` is kept for it."""
+EXACT = 1e-9
+"""Relative error below which a formula, its constants fitted to convergence, is cut to shape at once."""
 HUBER_CUT = 1.345
 """Residuals beyond this many standard deviations count less (Huber 1964: 95 % efficiency under normal noise)."""
 
@@ -66,7 +70,8 @@ class SearchConfig:
     islands: int = 4  # in flight together
     islands_per_generation: int = 14
     rungs: tuple[int, ...] = (8, 18, 36, 80)  # ages at which the worse half of a generation is closed
-    polished_per_rung: int = 3
+    offered_per_rung: int = 3  # islands whose elites are offered to the front as they are
+    polished_per_rung: int = 1  # of these, islands whose best is also cut to shape, once the loss has settled
     polished_at_end: int = 5
     max_idle_rounds: int = 50
     search_rows: int = 256  # rows that candidates are fitted on; grows while nothing exact is found
@@ -80,6 +85,8 @@ class SearchConfig:
     patience: int | None = None  # candidates without a better formula after which the search ends
     skip: bool = True
     transforms: bool = True
+    symmetries: bool = True  # look for smaller tables once the first rung found nothing exact
+    raw_share: float = 0.4  # islands that read the columns as they are, where smaller tables were found
     island: IslandConfig = field(default_factory=IslandConfig)
 
     def __post_init__(self) -> None:
@@ -124,13 +131,30 @@ class Progress:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class _Side:
+    """One view of the data as islands read it: input slots, and per reading of the target its values and weights.
+
+    ``units`` turns an island's loss into a mean squared error of the target itself. Columns that a view made are
+    divided by ``sizes``, so that constants near 1 are good starts.
+    """
+
+    inputs: np.ndarray
+    sizes: np.ndarray
+    readings: dict[str, tuple[np.ndarray, np.ndarray]]
+    units: dict[str, float]
+    scale: float
+    sign: float
+
+
 @dataclass
 class _Arm:
-    """A family of architectures with a reading of the target, and what its islands gave."""
+    """A family of architectures with a view of the data and a reading of the target, and what its islands gave."""
 
     family: str
     transform: str
     prior: float
+    view: int = 0
     tried: float = 0.0
     gained: float = 0.0
 
@@ -187,8 +211,11 @@ class Search:
         self.islands: list[Island] = []
         self.known = Tries(self.config.table_bits)
         self.search_rows = min(self.config.search_rows, len(self.y))
+        self.views: list[View] = [View.raw(n_variables)]
+        self.looked = not self.config.symmetries or self.fixed_architecture is not None
         self._prepare_rows()
         self.arms = self._make_arms()
+        self._lowest = math.inf  # loss of the best island when the last rung ended
         self._front: tuple[Member, ...] | None = None
         self._deadline: float | None = None
         self._closing: float | None = None
@@ -198,34 +225,43 @@ class Search:
 
     def _prepare_rows(self) -> None:
         """Rows for candidates, rows for polishing, all rows for the front."""
-        few = self._order[: self.search_rows]
-        scale = math.sqrt(float(np.mean(self.y[few] ** 2))) or 1.0
-        self._scale = scale
-        self._inputs = input_slots(self.X[few])[0]
-        self._readings = readings(self.y[few] / scale, self.weights[few])
-        # asin and acos are not free of scale: their readings take the target as it is
-        natural = readings(self.y[few], self.weights[few] / scale**2)
-        for name in ("sin", "cos"):
-            self._readings.pop(name, None)
-            if name in natural:
-                self._readings[name] = natural[name]
-        if not self.config.transforms or self.fixed_architecture is not None:
-            self._readings = {"identity": self._readings["identity"]}
+        self._sides = [self._side(view) for view in self.views]
         n_polish = self._order[: self.config.polish_rows]
         threads = self.config.n_threads
         self._polish_rows = Rows.of(self.X[n_polish], self.y[n_polish], self.weights[n_polish], self.names, threads)
         light = self._order[: self.config.search_rows]
         self._light_rows = Rows.of(self.X[light], self.y[light], self.weights[light], self.names, threads)
         self._large = len(self.y) > self.config.polish_rows
-        self._sign = 1.0 if self.y[few].mean() >= 0 else -1.0
+
+    def _side(self, view: View) -> _Side:
+        few = self._order[: self.search_rows]
+        X = self.X[few]
+        factors = view.factors(X)
+        target, weights = self.y[few] / factors, self.weights[few] * factors**2
+        scale = math.sqrt(float(np.mean(target**2))) or 1.0
+        found = readings(target / scale, weights)
+        # asin and acos are not free of scale: their readings take the target as it is
+        natural = readings(target, weights / scale**2)
+        for name in ("sin", "cos"):
+            found.pop(name, None)
+            if name in natural:
+                found[name] = natural[name]
+        if not self.config.transforms or self.fixed_architecture is not None:
+            found = {"identity": found["identity"]}
+        units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
+        table = view.table(X)
+        sizes = np.ones(table.shape[1]) if view.is_raw else np.sqrt(np.mean(table**2, axis=0))
+        return _Side(input_slots(table / sizes)[0], sizes, found, units, scale, 1.0 if target.mean() >= 0 else -1.0)
 
     def _make_arms(self) -> list[_Arm]:
-        others = [name for name in self._readings if name != "identity"]
-        share = self.config.identity_share if others else 1.0
         arms = []
-        for family in FAMILIES if self.fixed_architecture is None else ["given"]:
-            arms.append(_Arm(family, "identity", share))
-            arms += [_Arm(family, name, (1 - share) / len(others)) for name in others]
+        for view, side in enumerate(self._sides):
+            weight = self.config.raw_share if view == 0 else (1 - self.config.raw_share) / (len(self._sides) - 1)
+            others = [name for name in side.readings if name != "identity"]
+            share = self.config.identity_share if others else 1.0
+            for family in FAMILIES if self.fixed_architecture is None else ["given"]:
+                arms.append(_Arm(family, "identity", weight * share, view))
+                arms += [_Arm(family, name, weight * (1 - share) / len(others), view) for name in others]
         return arms
 
     # --- the algorithm -----------------------------------------------------------------------------------------------
@@ -262,7 +298,7 @@ class Search:
             step.absorb(island)
             if island.age == 1 and len(self.members) == 1 and not self._is_closing():
                 self._offer_classes(island)  # something to show within the first moments
-            if self._is_exact(island) and island.best < 0.5 * before and not self._is_closing():
+            if island.best < 0.5 * before and self._is_exact(island) and not self._is_closing():
                 self._polish_island(island, 1)
         if len(waiting) <= len(active) and not self._is_closing():
             if all(island.age >= goal or island.finished for island in self.islands):
@@ -272,17 +308,56 @@ class Search:
         """Close the worse half; polish what the better half has. After the last rung a new generation opens."""
         for island in self.islands:
             island.report(self.known)
-        ranked = sorted(self.islands, key=lambda island: (island.best, island.number))
+        ranked = sorted(self.islands, key=lambda island: (self._best_of(island), island.number))
         going_on = [island for island in ranked[: (len(ranked) + 1) // 2] if not island.finished]
-        for rank, island in enumerate(ranked[: self.config.polished_per_rung]):
-            self._polish_island(island, 1)
+        lowest = self._best_of(ranked[0])
+        settled = lowest > 0.5 * self._lowest  # while the loss still falls, a formula cut to shape is soon outdone
+        self._lowest = lowest
+        for rank, island in enumerate(ranked[: self.config.offered_per_rung]):
+            if rank < self.config.polished_per_rung and settled:
+                self._polish_island(island, 1)
             self._offer_classes(island)
             self.arms[island.arm].gained += 1.0 / (1 + rank)
         self.rung += 1
         self.islands = going_on if self.rung < len(self.config.rungs) and len(ranked) > 1 else []
-        if not self.islands:
+        if not self.looked:
+            self._look_for_symmetries()
+        elif not self.islands:
             self._reweigh()
             self._grow_rows()
+
+    def _look_for_symmetries(self) -> None:
+        """Nothing exact after the first rung: see whether smaller tables tell as much, and begin anew with them."""
+        self.looked = True
+        limit = None if self.config.max_time is None else time.perf_counter() + 0.15 * self.config.max_time
+        rows = self._order[: self.config.polish_rows]
+        found = find_views(self.X[rows], self.y[rows], lambda: limit is not None and time.perf_counter() > limit)
+        for view in found:
+            if not self._may_use(view):
+                continue
+            if not any(isinstance(leaf, Variable) for column in view.columns for leaf in leaves(column)):
+                # nothing is left to explain: the target is a multiple of the factor
+                self._offer(self._polished(view.restore(Constant(self._side(view).scale)), thorough=True))
+            elif "identity" in self._side(view).readings:
+                self.views.append(view)
+        if len(self.views) > 1:
+            self._sides = [self._side(view) for view in self.views]
+            earned = self.arms
+            self.arms = self._make_arms()
+            for old, new in zip(earned, self.arms, strict=False):
+                new.tried, new.gained = old.tried, old.gained
+            self.islands = []
+
+    def _may_use(self, view: View) -> bool:
+        """Whether a view is made of functions that the user allows."""
+        allowed = {*self.functions.binary, *self.functions.unary, *self.functions.dense, "neg"}
+        if "prod" in allowed:
+            allowed |= {"mul", "div", "inv", "pow", "square", "cube", "pow4", "pow5", "pow6", "sqrt"}
+        if "div" in allowed:
+            allowed.add("inv")
+        if "sum" in allowed:
+            allowed |= {"add", "sub"}
+        return view.operators() <= allowed
 
     def _open_generation(self) -> None:
         self.rung = 0
@@ -312,7 +387,16 @@ class Search:
         self._offer(sorted(refit(roots, self._polish_rows), key=lambda s: s.complexity))
 
     def _is_exact(self, island: Island) -> bool:
-        return island.best < (1e-7 * self._polish_rows.spread / self._scale) ** 2
+        """Whether an island's best formula is exact. Near misses reach 1e-8 too; taken to convergence they show."""
+        if not self._best_of(island) < (1e-7 * self._polish_rows.spread) ** 2:
+            return False
+        root = self._raw_formula(island, 0)
+        fitted = [] if root is None else refit([root], self._polish_rows, keep_recognised=False, max_steps=60)
+        return any(scored.loss < (EXACT * self._polish_rows.spread) ** 2 for scored in fitted)
+
+    def _best_of(self, island: Island) -> float:
+        """An island's best loss as a mean squared error of the target."""
+        return island.best * self._sides[island.view].units[island.transform]
 
     def _take_steps(self, islands: list[Island]) -> list[Step]:
         """One step of each island."""
@@ -320,8 +404,8 @@ class Search:
         return take_steps(islands, grounds, self.known, n_threads=self.config.n_threads)
 
     def _ground(self, island: Island) -> Ground:
-        target, weights = self._readings[island.transform]
-        salt = island.number * 2 if island.transform == "given" else _salt(island.transform)
+        target, weights = self._sides[island.view].readings[island.transform]
+        salt = island.number * 2 if island.transform == "given" else _salt(island.transform, island.view)
         return Ground(island.inputs, target, weights, salt, self.config.max_complexity, self.config.screen_rows)
 
     # --- islands -------------------------------------------------------------------------------------------------------
@@ -331,7 +415,7 @@ class Search:
         self.opened += 1
         for _ in range(100):
             arm = self._choose_arm()
-            columns = self._choose_columns()
+            columns = self._choose_columns(self.arms[arm].view)
             if self.fixed_architecture is not None:
                 architecture: Architecture | None = self.fixed_architecture
                 columns = np.arange(self.X.shape[1])
@@ -348,16 +432,16 @@ class Search:
         state = np.array([self.rng.integers(1, 2**63, dtype=np.int64)], np.uint64)
         return self._furnish(
             Island(architecture=architecture, transform=self.arms[arm].transform, config=self.config.island,
-                   number=self.opened, random_state=state, arm=arm, columns=columns)
+                   number=self.opened, random_state=state, arm=arm, view=self.arms[arm].view, columns=columns)
         )  # fmt: skip
 
     def _furnish(self, island: Island) -> Island:
         """Hand an island its rows and the prior over its input columns."""
-        n = self.X.shape[1]
+        n = len(self.views[island.view].columns)
         slots = np.concatenate([island.columns, [n], n + 1 + island.columns])
-        wide = len(island.columns) < n or n > 1
-        island.inputs = np.ascontiguousarray(self._inputs[slots]) if wide else self._inputs
-        island.prefer_columns(self._relevance[island.columns])
+        island.inputs = np.ascontiguousarray(self._sides[island.view].inputs[slots])
+        if island.view == 0:
+            island.prefer_columns(self._relevance[island.columns])
         return island
 
     def _choose_arm(self) -> int:
@@ -367,21 +451,21 @@ class Search:
         mine = [i for i, arm in enumerate(self.arms) if arm.family == wanted]
         if self.opened <= 2:
             return mine[0]
-        weights = np.array([self._reading_weight(self.arms[i].transform) * self.arms[i].prior for i in mine])
+        weights = np.array([self._reading_weight(self.arms[i]) * self.arms[i].prior for i in mine])
         if not weights.sum() > 0:
             self.opened += 1
             return self._choose_arm()
         return mine[int(self.rng.choice(len(mine), p=weights / weights.sum()))]
 
-    def _reading_weight(self, transform: str) -> float:
-        """What islands with this reading of the target earned so far, per island; 0 where it does not apply."""
-        mine = [arm for arm in self.arms if arm.transform == transform]
+    def _reading_weight(self, arm: _Arm) -> float:
+        """What islands with this view and reading earned so far, per island; 0 where the reading does not apply."""
+        mine = [other for other in self.arms if (other.view, other.transform) == (arm.view, arm.transform)]
         earned, tried = sum(arm.gained for arm in mine), sum(arm.tried for arm in mine)
-        return (earned + 1.0) / (tried + 2.0) * (transform in self._readings)
+        return (earned + 1.0) / (tried + 2.0) * (arm.transform in self._sides[arm.view].readings)
 
-    def _choose_columns(self) -> np.ndarray:
+    def _choose_columns(self, view: int) -> np.ndarray:
         """All columns, or for a wide table those that look relevant and a random rest."""
-        n = self.X.shape[1]
+        n = len(self.views[view].columns)
         if n <= self.config.max_columns:
             return np.arange(n)
         half = self.config.max_columns // 2
@@ -394,7 +478,7 @@ class Search:
         gained = 0.0
         taken: list[float] = []
         for e in range(int(size(island.repository))):
-            loss = float(island.repository.losses[e]) * self._scale**2
+            loss = float(island.repository.losses[e]) * self._sides[island.view].units[island.transform]
             complexity = int(island.repository.items["complexity"][e])
             if any(abs(loss - other) <= 1e-4 * other for other in taken) or not self._is_promising(loss, complexity):
                 continue
@@ -412,7 +496,7 @@ class Search:
     def _offer_classes(self, island: Island) -> float:
         """Offer the best elite of each class of complexity: what noise hides among long formulas is short ones."""
         n = int(size(island.repository))
-        losses = island.repository.losses[:n] * self._scale**2
+        losses = island.repository.losses[:n] * self._sides[island.view].units[island.transform]
         complexities = island.repository.items["complexity"][:n]
         roots: list[Node] = []
         lowest = math.inf
@@ -454,11 +538,19 @@ class Search:
         if not np.isfinite(constants).all():
             return None
         root = to_node(program, length, constants, len(island.columns))
-        root = transform(root, lambda leaf: Variable(int(island.columns[leaf.index])) if isinstance(leaf, Variable) else leaf)
-        root = TRANSFORMS[island.transform].invert(root, self._sign)
+        side = self._sides[island.view]
+
+        def column(leaf: Node) -> Node:
+            if not isinstance(leaf, Variable):
+                return leaf
+            index = int(island.columns[leaf.index])
+            return build("mul", Constant(1 / side.sizes[index]), Variable(index))
+
+        root = transform(root, column)
+        root = TRANSFORMS[island.transform].invert(root, side.sign)
         if island.transform not in ("sin", "cos"):
-            root = build("mul", Constant(self._scale), root)
-        return root
+            root = build("mul", Constant(side.scale), root)
+        return self.views[island.view].restore(root)
 
     # --- the front -------------------------------------------------------------------------------------------------------
 
@@ -491,8 +583,8 @@ class Search:
         return 0.0
 
     def _tidied(self, scored: Scored) -> Scored:
-        """The same formula in normal form, where that is no longer."""
-        root = clean(scored.root, self._polish_rows)
+        """The same formula in normal form without terms that rounding swallows, where that is no longer."""
+        root = clean(without_dead_terms(scored.root, self._polish_rows), self._polish_rows)
         if root is None or root == scored.root:
             return scored
         tidy = Scored(root, scored.loss, description_length(root, scored.loss, self._polish_rows))
@@ -550,7 +642,7 @@ class Search:
     def _finish(self) -> None:
         """Polish the most promising members all the way; refit and rank on all rows where the search saw a sample."""
         if self.reason != "exact":
-            for island in sorted(self.islands, key=lambda island: island.best)[:2]:
+            for island in sorted(self.islands, key=self._best_of)[:2]:
                 if island.best < math.inf and not self._late():
                     self._polish_island(island, 1)
             leading = sorted(self.members.values(), key=lambda m: m.length)[: self.config.polished_at_end]
@@ -581,10 +673,13 @@ class Search:
             "opened": int(self.opened),
             "rung": int(self.rung),
             "last_gain": int(self.last_gain),
+            "lowest": self._lowest if math.isfinite(self._lowest) else None,
             "search_rows": int(self.search_rows),
             "reason": self.reason,
             "weights": self.weights if self.config.loss == "huber" else None,
             "known": self.known.to_dict(),
+            "looked": bool(self.looked),
+            "views": [view.to_dict() for view in self.views],
             "arms": [asdict(arm) for arm in self.arms],
             "members": [
                 {"expression": Expression(m.root, self.names).to_dict(), "loss": m.loss, "length": m.length}
@@ -611,11 +706,14 @@ class Search:
         if state.get("weights") is not None:
             search.weights = np.array(state["weights"], float)
         search.search_rows = int(state["search_rows"])
+        search.looked = bool(state["looked"])
+        search.views = [View.from_dict(view) for view in state["views"]]
         search._prepare_rows()
         search.rng.bit_generator.state = _full_rng(state["rng"])
         for name in ("candidates", "opened", "rung", "last_gain"):
             setattr(search, name, int(state[name]))
         search.elapsed = float(state["elapsed"])
+        search._lowest = math.inf if state["lowest"] is None else float(state["lowest"])
         search.known = Tries.from_dict(state["known"], config.table_bits)
         search.arms = [_Arm(**arm) for arm in state["arms"]]
         search.members = {}
@@ -627,9 +725,10 @@ class Search:
         return search
 
 
-def _salt(name: str) -> int:
-    """A reading's own corner of the table of tried structures; identity's is 0."""
-    return 0 if name == "identity" else sum(ord(c) << (8 * (i % 7)) for i, c in enumerate(name))
+def _salt(name: str, view: int) -> int:
+    """A reading's and view's own corner of the table of tried structures; that of the raw target is 0."""
+    reading = 0 if name == "identity" else sum(ord(c) << (8 * (i % 7)) for i, c in enumerate(name))
+    return (reading + view * 0x9E3779B97F4A7C15) % 2**64
 
 
 def _relevance(X: np.ndarray, y: np.ndarray, weights: np.ndarray, bins: int = 12) -> np.ndarray:

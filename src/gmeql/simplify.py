@@ -27,6 +27,8 @@ _WHOLE_POWERS = {"square": 2.0, "cube": 3.0, "pow4": 4.0, "pow5": 5.0, "pow6": 6
 _ODD = frozenset({"sin", "tanh", "asin", "atan"})
 _EVEN = frozenset({"cos", "abs"})
 _LARGEST_EXPONENT = 60.0
+_LARGEST_REARRANGED = 40
+"""Products of more nodes are written as they come: nobody reads them, and trying every form takes long."""
 
 
 def _never(node: Node) -> bool:
@@ -162,7 +164,7 @@ def _is_positive(base: Node, exponent: float, positive: Positive) -> bool:
 
 def _make_product(coefficient: float, powers: Powers, positive: Positive) -> Node:
     plain = _write_product(coefficient, powers, positive)
-    if sum(map(_is_sum, powers)) == 0 or len(powers) < 2:
+    if sum(map(_is_sum, powers)) == 0 or len(powers) < 2 or plain.size > _LARGEST_REARRANGED:
         return plain
     ways = [_cleared(base, powers, positive) for base in _denominators(powers)]
     ways += [_absorbed(base, total, powers, positive) for total in powers if _is_sum(total) for base in powers]
