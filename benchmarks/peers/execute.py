@@ -62,11 +62,13 @@ def run(
     cores: Sequence[Sequence[int]],
     deadline: float | None = None,
     retry: bool = False,
+    ready: Mapping[str, Callable[[], Any]] | None = None,
     show: Callable[[str], None] = print,
 ) -> list[dict[str, Any]]:
     """Run the cells that `path` does not hold, as many at a time as `cores` has groups. Records in the cells' order.
 
-    No cell starts that might not end before the `deadline` (of `time.monotonic`).
+    No cell starts that might not end before the `deadline` (of `time.monotonic`), nor before `ready` of its system
+    has returned.
     """
     work = list(work)
     done = {key(record): record for record in read(path) if not (retry and record["error"])}
@@ -79,6 +81,8 @@ def run(
     _end_with_a_newline(Path(path))
 
     def one(cell: Cell, problem: Problem) -> None:
+        if ready and cell.system in ready:
+            ready[cell.system]()
         group = free.get()
         try:
             if deadline is not None and time.monotonic() + cell.max_time > deadline:
@@ -100,10 +104,12 @@ def run(
     return [done[cell.key] for cell, _ in work if cell.key in done]
 
 
-def warm_up(interpreter: Interpreter, runner: Path, threads: int) -> None:
-    """One small run whose outcome nobody looks at, so that compiled kernels are in their cache before the first cell."""
-    X = np.linspace(1, 2, 20)[:, None]
-    _call(Cell("", "", 0.0, 0, "", 1.0, threads), X, X[:, 0] ** 2, interpreter, runner, (), limit=WARM_UP)
+def warm_up(interpreters: Mapping[str, Interpreter], runner: Path, threads: int) -> None:
+    """One small run of gmeql whose outcome nobody looks at, so that its compiled kernels are in their cache."""
+    if "gmeql" in interpreters:
+        X = np.linspace(1, 2, 20)[:, None]
+        cell = Cell("", "", 0.0, 0, "gmeql", 1.0, threads)
+        _call(cell, X, X[:, 0] ** 2, interpreters["gmeql"], runner, (), limit=WARM_UP)
 
 
 def run_cell(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import resource
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +31,10 @@ AGREEMENT = 1e-2
 POINTS = 500
 SECONDS = 20.0
 """Limit of one comparison in SymPy."""
+PATIENCE = 20
+"""Limits count a child's own computing, so that a busy machine changes no verdict; on the wall it may take this much longer."""
+SIZE_SECONDS = 5.0
+"""Limit of one simplification for the size alone."""
 MAX_SIMPLIFIED = 250
 """Trees with more nodes are not simplified: it would not end in time."""
 
@@ -59,9 +64,9 @@ def score(record: dict[str, Any], *, seconds: float = SECONDS) -> dict[str, Any]
     if not formula or record.get("error"):
         return result
     ranges = record["ranges"]
-    result["size"] = within(seconds, size, formula, len(ranges), default=None) or within(
-        seconds, size, formula, len(ranges), False, default=None
-    )
+    result["size"] = within(SIZE_SECONDS, size, formula, len(ranges), default=None)
+    if result["size"] is None:
+        result["size"] = within(seconds, size, formula, len(ranges), False, default=None)
     if truth is None:
         return result | {"reason": "the truth is unknown"}
     # A constant offset or factor may cost R², so only formulas that are not finite on test rows are left out as such.
@@ -171,15 +176,20 @@ def _close(a: float, b: float) -> bool:
 # ---------------------------------------------------------------------------------------------------------- bounded work
 
 
+def prepare() -> None:
+    """Load what comparisons need, so that children need not."""
+    import sympy  # noqa: F401
+
+
 def within(seconds: float, function: Callable[..., Any], *arguments: Any, default: Any) -> Any:
-    """`function(*arguments)` in a child process; `default` where it fails or takes longer."""
+    """`function(*arguments)` in a child process; `default` where it fails or computes for longer."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(sender, function, arguments), daemon=True)
+    child = context.Process(target=_send, args=(sender, seconds, function, arguments), daemon=True)
     child.start()
     sender.close()
     try:
-        return receiver.recv() if receiver.poll(seconds) else default
+        return receiver.recv() if receiver.poll(PATIENCE * seconds) else default
     except EOFError:
         return default
     finally:
@@ -188,7 +198,9 @@ def within(seconds: float, function: Callable[..., Any], *arguments: Any, defaul
         receiver.close()
 
 
-def _send(sender: Any, function: Callable[..., Any], arguments: tuple) -> None:
+def _send(sender: Any, seconds: float, function: Callable[..., Any], arguments: tuple) -> None:
+    limit = math.ceil(seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     try:
         sender.send(function(*arguments))
     except (ValueError, TypeError, ArithmeticError, RecursionError, AttributeError, MemoryError, NotImplementedError):

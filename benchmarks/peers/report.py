@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -35,17 +36,15 @@ def scored(records: Sequence[dict[str, Any]], path: Path | None = None, *, worke
     """Records with their scores. Scores are kept in `path`, so that a comparison is made once."""
     known = {_identity(entry): entry["scores"] for entry in (execute.read(path) if path else [])}
     missing = [record for record in records if _identity(record) not in known]
-
-    def one(record: dict[str, Any]) -> None:
-        known[_identity(record)] = metrics.score(record)
-
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        list(pool.map(one, missing))
-    if path and missing:
-        with open(path, "a", encoding="utf-8") as file:
-            for record in missing:
-                entry = {**{name: record[name] for name in _IDENTITY}, "scores": known[_identity(record)]}
-                file.write(json.dumps(entry) + "\n")
+    if missing:  # in processes, not threads: each forks children, which a process with threads must not
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(max(1, workers), context, initializer=metrics.prepare) as pool:
+            for record, scores in zip(missing, pool.map(metrics.score, missing)):
+                known[_identity(record)] = scores
+                if path:
+                    with open(path, "a", encoding="utf-8") as file:
+                        entry = {**{name: record[name] for name in _IDENTITY}, "scores": scores}
+                        file.write(json.dumps(entry) + "\n")
     return [{**record, **known[_identity(record)]} for record in records]
 
 

@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
@@ -97,18 +98,22 @@ def _run(args: argparse.Namespace) -> None:
     if not groups:
         sys.exit(f"--threads {args.threads} is more than the {len(available)} cores there are")
     interpreters = {name: interpreter(SYSTEMS[name], bundle=args.bundle) for name in used}
-    if "gmeql" in used:  # compiles its kernels once, when nothing else runs
-        execute.warm_up(interpreters["gmeql"], SYSTEMS["gmeql"].runner, args.threads)
-    execute.run(
-        work,
-        interpreters,
-        args.out,
-        runners={name: SYSTEMS[name].runner for name in used},
-        cores=groups,
-        deadline=deadline,
-        retry=args.retry,
-        show=lambda line: print(line, flush=True),
-    )
+    with ThreadPoolExecutor(1) as beside:
+        # gmeql compiles its kernels once, while peers run; its cells wait for that.
+        compiled = beside.submit(execute.warm_up, interpreters, SYSTEMS["gmeql"].runner, args.threads)
+        execute.run(
+            work,
+            interpreters,
+            args.out,
+            runners={name: SYSTEMS[name].runner for name in used},
+            cores=groups,
+            deadline=deadline,
+            retry=args.retry,
+            ready={"gmeql": lambda: wait([compiled])},
+            show=lambda line: print(line, flush=True),
+        )
+    if compiled.exception():
+        print(f"compiling gmeql's kernels failed: {compiled.exception()}", file=sys.stderr)
 
 
 def _report(args: argparse.Namespace) -> None:
