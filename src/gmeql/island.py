@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -211,9 +212,9 @@ class Island:
             }
             self.repository = empty(self.config.capacity, example)
         if self.probabilities is None:
-            self.probabilities = self.uniform
+            self.probabilities = self.uniform.copy()
 
-    @property
+    @cached_property
     def uniform(self) -> np.ndarray:
         """Equal probability for every choice of a connection, [C, M]."""
         mask = self.architecture.choice_mask
@@ -302,9 +303,9 @@ class Island:
         if len(batch.losses):
             good = np.flatnonzero(batch.losses < self.worst)
             by_weight = np.full((len(good), self.architecture.n_weights + 2), np.nan)
-            for row, b in enumerate(good):
-                used = batch.n_constants[b]
-                by_weight[row, batch.weight_ids[b, :used]] = batch.constants[b, :used]
+            used = np.arange(batch.constants.shape[1]) < batch.n_constants[good, None]
+            rows, columns = np.nonzero(used)
+            by_weight[rows, batch.weight_ids[good[rows], columns]] = batch.constants[good[rows], columns]
             marks = batch.hashes[good].view(np.uint32).reshape(-1, 2)
             items = {
                 "choices": batch.choices[good],

@@ -63,22 +63,39 @@ def insert(repository: Repository, losses: Array, fingerprints: Array, items: An
     losses = xp.concatenate([repository.losses, losses.astype(repository.losses.dtype)])
     losses = xp.where(xp.isfinite(losses), losses, xp.inf)
     marks = xp.concatenate([repository.fingerprints, fingerprints])
-    position = xp.arange(losses.shape[0])
-
-    # Elites are distinct among themselves, so only pairs with a candidate can be equal: [B, K + B].
-    same = (marks[capacity:, None, 0] == marks[None, :, 0]) & (marks[capacity:, None, 1] == marks[None, :, 1])
-    first = (losses[None, :] < losses[capacity:, None]) | (
-        (losses[None, :] == losses[capacity:, None]) & (position[None, :] < position[capacity:, None])
-    )
-    candidate_loses = xp.any(same & first, axis=1)
-    elite_loses = xp.any((same & ~first)[:, :capacity], axis=0)
-    losses = xp.where(xp.concatenate([elite_loses, candidate_loses]), xp.inf, losses)
+    if xp is np:
+        loses = _repeated(losses, marks)
+    else:
+        loses = _repeated_by_pairs(losses, marks, capacity, xp)
+    losses = xp.where(loses, xp.inf, losses)
 
     order = xp.argsort(losses, stable=True)[:capacity]
     losses = losses[order]
     marks = xp.where(xp.isfinite(losses)[:, None], marks[order], xp.uint32(0))
     merged = _map(lambda old, new: xp.concatenate([old, new.astype(old.dtype)])[order], repository.items, items)
     return Repository(losses, marks, merged)
+
+
+def _repeated(losses: np.ndarray, marks: np.ndarray) -> np.ndarray:
+    """Which of K + B expressions have an equal one with a lower loss, or the same loss and an earlier place."""
+    order = np.argsort(losses, kind="stable")
+    keys = np.ascontiguousarray(marks[order]).view(np.uint64)[:, 0]
+    _, first = np.unique(keys, return_index=True)
+    loses = np.ones(len(losses), bool)
+    loses[order[first]] = False
+    return loses
+
+
+def _repeated_by_pairs(losses: Array, marks: Array, capacity: int, xp: Namespace) -> Array:
+    """``_repeated`` as a compiled step can say it: elites are distinct, so only pairs with a candidate, [B, K + B]."""
+    position = xp.arange(losses.shape[0])
+    same = (marks[capacity:, None, 0] == marks[None, :, 0]) & (marks[capacity:, None, 1] == marks[None, :, 1])
+    first = (losses[None, :] < losses[capacity:, None]) | (
+        (losses[None, :] == losses[capacity:, None]) & (position[None, :] < position[capacity:, None])
+    )
+    candidate_loses = xp.any(same & first, axis=1)
+    elite_loses = xp.any((same & ~first)[:, :capacity], axis=0)
+    return xp.concatenate([elite_loses, candidate_loses])
 
 
 def power_law(capacity: int, exponent: float) -> np.ndarray:

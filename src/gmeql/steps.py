@@ -90,13 +90,13 @@ class TrimmedStep:
 
 def take_steps(islands: Sequence[Island], grounds: Sequence[Ground], known: Tries, *, n_threads: int) -> list[Step]:
     """One step of each island; the candidates of all share the threads."""
-    from gmeql.constants.cpu import fit_batches
+    from gmeql.constants.cpu import fit_batches, thread_pool
 
-    batches = [
-        island.draw(known, ground.max_complexity, ground.salt) for island, ground in zip(islands, grounds, strict=True)
-    ]
-    if not batches:
+    if not islands:
         return []
+    # islands do not know of each other here, so they draw and finish side by side
+    each = thread_pool(n_threads).map if n_threads > 1 and len(islands) > 1 else map
+    batches = list(each(lambda island, ground: island.draw(known, ground.max_complexity, ground.salt), islands, grounds))
     config = islands[0].config
     jobs = [
         (batch, ground.inputs, ground.target, ground.weights, island.worst)
@@ -106,8 +106,7 @@ def take_steps(islands: Sequence[Island], grounds: Sequence[Ground], known: Trie
         jobs, max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=grounds[0].screen_rows,
         n_threads=n_threads,
     )  # fmt: skip
-    for island, ground, batch in zip(islands, grounds, batches, strict=True):
-        _finish_best(island, ground, batch)
+    list(each(_finish_best, islands, grounds, batches))
     return [Step(len(batch.losses), batch) for batch in batches]
 
 
