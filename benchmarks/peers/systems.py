@@ -94,7 +94,7 @@ def interpreter(system: System, *, bundle: Path | None = None) -> Interpreter:
     if not system.packages:
         return Interpreter(sys.executable, (str(SOURCE),))
     if bundle is not None:
-        folder = bundle / system.name
+        folder = bundle.resolve() / system.name  # runners work in folders of their own
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder} is not there; put the packages of {system.name} into it")
         return Interpreter(sys.executable, (str(folder),))
