@@ -3,14 +3,14 @@
 usage: PYTHONPATH=src python benchmarks/paper_baselines.py --out FILE.jsonl [--seconds 520] [--methods eql,gmeql,dsr,gp]
 
 One JSON line per run (curve, final expression, cost). A run whose line is there already (or in a file of `--done`) is
-skipped, so a call that ends at its time limit is continued by the next; with `--longer` a DSR run that was cut short by
-its time limit before it found an exact formula is trained again. `gmeql.experiments.take_over(FILE.jsonl, OUT)` judges
+skipped, so a call that ends at its time limit is continued by the next; with `--longer` a noise-free DSR run that was cut
+short by its time limit before it found an exact formula is trained again. `gmeql.experiments.take_over(FILE.jsonl, OUT)` judges
 the lines and adds them to the records that `gmeql paper --budget full --out OUT` draws from.
 
 EQL and DSR train all problems and seeds as one batch, GMEQL one batch per network shape, its ablations and noise levels
 included; they need only jax, numpy, scipy and sympy. DSR comes last and takes the time that is left: a run's line says
 how many samples it drew. GP (gplearn) and fitted (numba) run beside them on the CPU cores, GP's first seed on all
-problems, then its second; several calls may write to one file at the same time.
+problems, the long ones before the others, then its second; several calls may write to one file at the same time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def evolve(cell: dict) -> dict:
     from gmeql.experiments.cells import Cell, train
     from gmeql.experiments.plan import budget_plan
 
-    return train([Cell(**cell)], budget_plan(cell["budget"]))[0].to_dict()
+    return train([Cell(**cell)], budget_plan(cell["budget"]))[0].to_dict() | {"device": "one CPU core"}
 
 
 def main() -> int:
@@ -56,6 +56,7 @@ def main() -> int:
     from gmeql.experiments.cells import Cell, batches, train
     from gmeql.experiments.figures import FIGURES
     from gmeql.experiments.plan import budget_plan
+    from gmeql.experiments.records import device
 
     plan = budget_plan(options.budget)
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +64,7 @@ def main() -> int:
              for line in path.read_text().splitlines()]
 
     def is_short(line: dict) -> bool:
-        cut = line["cell"]["method"] == "dsr" and line["total"] < plan.dsr_samples
+        cut = line["cell"]["method"] == "dsr" and not line["cell"]["noise"] and line["total"] < plan.dsr_samples
         return cut and not (line["mae"] and line["mae"][-1] is not None and line["mae"][-1] < 1e-8)
 
     done = {Cell(**line["cell"]).key for line in lines if not (options.longer and is_short(line))}
@@ -85,8 +86,9 @@ def main() -> int:
         return options.seconds - (time.perf_counter() - START)
 
     pool, evolutions = None, []
-    by_seed = sorted(missing("gp", options.gp_seeds), key=lambda cell: cell.seed)
-    if cells := by_seed + missing("fitted", options.seeds):
+    by_seed = sorted(missing("gp", options.gp_seeds), key=lambda cell: (cell.seed, cell.problem not in ("b4", "b7")))
+    fitted = sorted(missing("fitted", options.seeds), key=lambda cell: (cell.noise > 0, cell.problem != "b2"))
+    if cells := by_seed + fitted:
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
             os.environ[name] = "1"
         pool = multiprocessing.get_context("spawn").Pool(min(options.workers, len(cells)))
@@ -117,7 +119,7 @@ def main() -> int:
         except TimeoutError as error:
             log(str(error))
             return
-        keep([outcome.to_dict() for outcome in outcomes])
+        keep([outcome.to_dict() | {"device": device()} for outcome in outcomes])
         for key in dict.fromkeys((o.cell.problem, o.cell.setting, o.cell.noise) for o in outcomes):
             mine = sorted(o.mae[-1] for o in outcomes if (o.cell.problem, o.cell.setting, o.cell.noise) == key)
             log(f"  {key}: final training MAE median {mine[len(mine) // 2]:.3g}, best {mine[0]:.3g} of {len(mine)}")

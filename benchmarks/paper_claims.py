@@ -1,6 +1,6 @@
 """EQL and DSR on what their own papers report, and a sweep of EQL's settings on b1-b8: are they honest opponents?
 
-    PYTHONPATH=src python benchmarks/paper_claims.py run --out CLAIMS.jsonl [--only eql,dsr,sweep] [--seconds 240]
+    PYTHONPATH=src python benchmarks/paper_claims.py run --out CLAIMS.jsonl [--only eql,dsr,plain,sweep,best] [--seconds 240]
     PYTHONPATH=src python benchmarks/paper_claims.py report CLAIMS.jsonl
 
 ``run`` trains (minutes on a GPU, hours on two cores; ``--seeds 4`` for a look) and writes one JSON line per run; what is
@@ -11,7 +11,9 @@ there already is skipped. ``report`` judges the lines and prints the tables of d
   [-2, 2], its MAE there is below 1e-6 after the constants were refitted in double precision.
 - dsr: Nguyen-1 to Nguyen-12 of Petersen et al. 2021 (recovery rates over 100 runs), 20 points, no constants, up to
   2,000,000 expressions. Found: exact, to 1e-10 of the standard deviation, also on 1,000 fresh points.
-- sweep: settings of EQL on b1-b8 on seeds that the tables do not use.
+- plain: those of the Nguyen cases that need long formulas with DSR as its paper first had it: without the priors on
+  arity and length, and with an entropy bonus that does not fade.
+- sweep: settings of EQL on b1-b8 on seeds that the tables do not use; best: the best of them on the tables' 20 seeds.
 """
 
 from __future__ import annotations
@@ -60,16 +62,24 @@ NGUYEN = {  # truth, columns, range, recovery rate in the paper
 }
 SWEEP: dict[str, dict[str, float]] = {
     "as published": {},
+    "norm 1e-4": {"regularisation": 1e-4},
+    "norm 3e-4": {"regularisation": 3e-4},
     "norm 1e-3": {"regularisation": 1e-3},
     "norm 1e-2": {"regularisation": 1e-2},
     "norm 2e-2": {"regularisation": 2e-2},
     "norm 5e-2": {"regularisation": 5e-2},
     "cut 0.05": {"prune_below": 0.05},
+    "norm 3e-4, cut 0.05": {"regularisation": 3e-4, "prune_below": 0.05},
+    "norm 1e-3, cut 0.05": {"regularisation": 1e-3, "prune_below": 0.05},
+    "norm 1e-3, cut 0.1": {"regularisation": 1e-3, "prune_below": 0.1},
     "norm 1e-2, cut 0.05": {"regularisation": 1e-2, "prune_below": 0.05},
     "norm 2e-2, cut 0.05": {"regularisation": 2e-2, "prune_below": 0.05},
     "norm 1e-2, cut 0.1": {"regularisation": 1e-2, "prune_below": 0.1},
     "norm 2e-2, cut 0.1": {"regularisation": 2e-2, "prune_below": 0.1},
 }
+BEST = ("norm 1e-3", "norm 3e-4")
+PLAIN = {"entropy_weight": 0.005, "entropy_decay": 1.0, "uniform_arity": False, "soft_length": None}
+LONG = ("Nguyen-3", "Nguyen-4", "Nguyen-7", "Nguyen-12")
 SWEEP_SEED = 1000
 EXTRAPOLATES = 1e-6
 EXACT = 1e-10
@@ -94,7 +104,7 @@ def rows(kind: str, name: str, seed: int, *, fresh: bool = False) -> tuple[np.nd
 
 def run(options: argparse.Namespace) -> None:
     deadline = START + options.seconds
-    known = {(d["what"], d["name"], d["seed"]) for d in read(options.out)}
+    known = {(d["what"], d["name"], d["seed"]) for path in (options.out, *options.done) for d in read(path)}
 
     def left() -> float:
         return deadline - time.perf_counter()
@@ -110,6 +120,16 @@ def run(options: argparse.Namespace) -> None:
         os.close(file)
         log(f"{what}: {len(results)} runs, {results[0].seconds * len(results):.1f} s")
 
+    def train_setting(what: str, setting: str, seeds: range) -> None:
+        from gmeql.experiments.cells import Cell, table
+
+        cells = [Cell(f"b{i}", "eql", seed=s, budget="full") for i in range(1, 9) for s in seeds]
+        names = [(c.problem, c.seed) for c in cells]
+        if left() > 20 and (f"{what}: {setting}", *names[0]) not in known:
+            tasks = [Task(*table(c), seed=c.seed) for c in cells]
+            found = fit("eql", tasks, Budget(eql.PAPER_STEPS, left()), eql.EQLConfig(**SWEEP[setting]))
+            keep(f"{what}: {setting}", names, found)
+
     if "eql" in options.only:
         names = [(name, s) for name in KIM for s in range(options.seeds) if ("eql", name, s) not in known]
         if names and left() > 20:
@@ -117,24 +137,18 @@ def run(options: argparse.Namespace) -> None:
             tasks = [Task(*rows("eql", name, s), seed=s) for name, s in names]
             keep("eql", names, fit("eql", tasks, Budget(eql.PAPER_STEPS, left()), eql.EQLConfig(units=eql.KIM_UNITS)))
     if "sweep" in options.only:
-        from gmeql.experiments.cells import Cell, table
-
-        cells = [Cell(f"b{i}", "eql", seed=SWEEP_SEED + s, budget="full") for i in range(1, 9)
-                 for s in range(min(options.seeds, 5))]
-        for setting, changes in SWEEP.items():
-            names = [(c.problem, c.seed) for c in cells]
-            if left() < 20 or ("sweep: " + setting, *names[0]) in known:
-                continue
-            tasks = [Task(*table(c), seed=c.seed) for c in cells]
-            found = fit("eql", tasks, Budget(eql.PAPER_STEPS, left()), eql.EQLConfig(**changes))
-            keep("sweep: " + setting, names, found)
-    if "dsr" in options.only:
-        names = [(name, s) for name in NGUYEN for s in range(options.seeds) if ("dsr", name, s) not in known]
-        if names and left() > 20:
-            log(f"dsr: {len(names)} runs")
+        for setting in SWEEP:
+            train_setting("sweep", setting, range(SWEEP_SEED, SWEEP_SEED + min(options.seeds, 5)))
+    if "best" in options.only:
+        for setting in BEST:
+            train_setting("best", setting, range(options.seeds))
+    for what, cases, changes in (("dsr", tuple(NGUYEN), {}), ("plain", LONG, PLAIN)):
+        names = [(name, s) for name in cases for s in range(options.seeds) if (what, name, s) not in known]
+        if what in options.only and names and left() > 20:
+            log(f"{what}: {len(names)} runs")
             tasks = [Task(*rows("dsr", name, s), seed=s) for name, s in names]
-            config = dsr.DSRConfig(functions=dsr.NGUYEN_FUNCTIONS, use_constants=False)
-            keep("dsr", names, fit("dsr", tasks, Budget(options.samples, left()), config))
+            config = dsr.DSRConfig(functions=dsr.NGUYEN_FUNCTIONS, use_constants=False, **changes)
+            keep(what, names, fit("dsr", tasks, Budget(options.samples, left()), config))
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -154,7 +168,7 @@ def is_found(line: dict[str, Any]) -> bool:
 
 def report(options: argparse.Namespace) -> None:
     lines = [line for path in options.files for line in read(path)]
-    for what, cases in (("eql", KIM), ("dsr", NGUYEN)):
+    for what, cases in (("eql", KIM), ("dsr", NGUYEN), ("plain", NGUYEN)):
         mine = [line for line in lines if line["what"] == what]
         if not mine:
             continue
@@ -165,29 +179,29 @@ def report(options: argparse.Namespace) -> None:
                 solved = [count for good, count in found if good]
                 cost = f"{np.median(solved):,.0f}" if solved else ""
                 print(f"| {name} | {100 * case[-1]:.0f} % | {len(solved)} of {len(found)} | {cost} |", flush=True)
-    if any(line["what"].startswith("sweep") for line in lines):
-        report_sweep(lines)
+    for what in ("sweep", "best"):
+        if any(line["what"].startswith(what + ": ") for line in lines):
+            report_settings(what, lines)
 
 
-def report_sweep(lines: list[dict[str, Any]]) -> None:
+def report_settings(what: str, lines: list[dict[str, Any]]) -> None:
+    """Solved runs and median test MAE of EQL's settings on b1-b8."""
     from gmeql.experiments.cells import Cell, table, test_table
     from gmeql.experiments.records import judge_expression
 
     problems = [f"b{i}" for i in range(1, 9)]
-    print("\n| EQL, setting | " + " | ".join(problems) + " | solved |\n" + "| --- " * 10 + "|")
+    print(f"\n| EQL, {what} | " + " | ".join(problems) + " | solved |\n" + "| --- " * 10 + "|")
     for setting in SWEEP:
         cells, total, runs = [], 0, 0
         for problem in problems:
-            mine = [d for d in lines if d["what"] == "sweep: " + setting and d["name"] == problem]
-            errors = []
-            solved = 0
-            for line in mine:
+            errors, solved = [], 0
+            for line in (d for d in lines if d["what"] == f"{what}: {setting}" and d["name"] == problem):
                 cell = Cell(problem, "eql", seed=line["seed"], budget="full")
                 expression = Expression.from_dict(line["expression"])
                 solved += judge_expression(expression, cell, *table(cell))[0].solved
                 errors.append(mean_absolute_error(expression, *test_table(cell)))
-            total, runs = total + solved, runs + len(mine)
-            cells.append(f"{solved}, {np.median(errors):.2g}" if mine else "")
+            total, runs = total + solved, runs + len(errors)
+            cells.append(f"{solved}, {np.median(errors):.2g}" if errors else "")
         if runs:
             print(f"| {setting} | " + " | ".join(cells) + f" | {total} of {runs} |", flush=True)
 
@@ -197,7 +211,8 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     train = commands.add_parser("run", help="train and write lines")
     train.add_argument("--out", type=Path, required=True)
-    train.add_argument("--only", default="eql,dsr,sweep", type=lambda text: text.split(","))
+    train.add_argument("--done", type=Path, nargs="*", default=[], help="lines of earlier calls: skip what they hold")
+    train.add_argument("--only", default="eql,dsr,plain,sweep,best", type=lambda text: text.split(","))
     train.add_argument("--seeds", type=int, default=20)
     train.add_argument("--samples", type=int, default=dsr.PAPER_SAMPLES, help="expressions of a DSR run")
     train.add_argument("--seconds", type=float, default=240.0, help="end by then, start included")

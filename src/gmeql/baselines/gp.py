@@ -6,8 +6,9 @@ Koza: crossover 0.9, tournaments of 20, parsimony 0.001, constants from (-1, 1),
 gplearn guards its functions: a root takes |x|, which the expression shows; a quotient is 1 where the denominator is
 within 0.001 of zero, which the expression does not show (it divides), except where that is so on every row.
 
-The evolution is gplearn's own. Three of its steps are replaced by faster ones with the same result (``_hurried``): the
-evaluation of a program (compiled), the drawing of rows (all of them are used) and the seeding of random numbers.
+The evolution is gplearn's own. Some of its steps are replaced by faster ones with the same result (``_hurried``): the
+evaluation of a program (compiled), the drawing of rows (all of them are used), the seeding of random numbers, and what
+a crossover notes down for pictures of the family tree.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -163,25 +164,55 @@ def _kernel() -> Any:
 
 @functools.cache
 def _program_class() -> Any:
-    """gplearn's program with a compiled error and without the copies of random states that full samples need not."""
+    """gplearn's program with a compiled error and without what a fit on all rows does not need."""
     from gplearn import genetic
     from gplearn.fitness import mean_absolute_error as mae
 
     class Program(genetic._Program):
+        chances: ClassVar[dict[int, tuple[list[Any], np.ndarray]]] = {}  # of the nodes to be chosen, by the identity of a program
+
+        def validate_program(self) -> bool:
+            return True  # every operation keeps programs whole
+
         def get_all_indices(self, n_samples: Any = None, max_samples: Any = None, random_state: Any = None) -> Any:
             if n_samples is None or n_samples != max_samples:
                 return super().get_all_indices(n_samples, max_samples, random_state)
             return np.arange(n_samples), np.arange(0)
 
+        def get_subtree(self, random_state: Any, program: Any = None) -> tuple[int, int]:
+            program = self.program if program is None else program
+            owner, chances = self.chances.get(id(program), (None, None))
+            if owner is not program:  # parents are chosen again and again
+                weights = np.array([0.1 if isinstance(node, int | float) else 0.9 for node in program])
+                chances = np.cumsum(weights / weights.sum())
+                if len(self.chances) > 20_000:
+                    self.chances.clear()
+                self.chances[id(program)] = program, chances
+            start = end = int(np.searchsorted(chances, random_state.uniform()))
+            wanted = 1
+            while wanted > end - start:
+                node = program[end]
+                if not isinstance(node, int | float):
+                    wanted += node.arity
+                end += 1
+            return start, end
+
+        def crossover(self, donor: Any, random_state: Any) -> Any:
+            start, end = self.get_subtree(random_state)
+            first, last = self.get_subtree(random_state, donor)
+            return self.program[:start] + donor[first:last] + self.program[end:], (), ()
+
         def raw_fitness(self, X: Any, y: Any, sample_weight: Any) -> float:
-            names = [None if isinstance(node, int | float) else node.name for node in self.program]
-            if self.metric is not mae or self.transformer or any(n not in _CODES for n in names if n is not None):
+            codes, numbers = [], []
+            for node in self.program:
+                is_leaf = isinstance(node, int | float)
+                codes.append(_CODES.get(node.name) if not is_leaf else _COLUMN if isinstance(node, int) else _NUMBER)
+                numbers.append(node if is_leaf else 0.0)
+            if self.metric is not mae or self.transformer or None in codes:
                 return super().raw_fitness(X, y, sample_weight)
-            codes = np.array([_CODES[name] if name is not None else _COLUMN if isinstance(node, int) else _NUMBER
-                              for node, name in zip(self.program, names, strict=True)])
-            numbers = np.array([node if name is None else 0.0 for node, name in zip(self.program, names, strict=True)])
             stack = np.empty((len(codes) // 2 + 2, len(y)))
-            return float(_kernel()(codes, numbers, np.ascontiguousarray(X.T), y, stack))
+            columns = np.ascontiguousarray(X.T)
+            return float(_kernel()(np.array(codes), np.array(numbers, float), columns, y, stack))
 
     return Program
 

@@ -35,6 +35,9 @@ NEAR = 0.1
 noise not counted."""
 EXACT = 1e-9
 """RMSE, in units of std(y), that the refitted expression must reach on noise-free training rows."""
+HOPELESS = 1e-6
+"""RMSE on the noise-free test rows, in units of std(y), beyond which no cutting makes a refitted expression the truth;
+under noise, the noise itself: a formula that holds the truth ends well below it."""
 SOLVED_RULE = (
     "solved: the final expression has an RMSE below a tenth of the standard deviation on the training rows; with its "
     "constants refitted in double precision, and nothing else changed, it fits them exactly; and without terms that "
@@ -120,6 +123,9 @@ def judge_expression(expression: Expression, cell: Cell, X: np.ndarray, y: np.nd
         expression = expression.natural()
     fitted = refit(expression, X, y)
     loss = _mean_square(fitted, X, y)
+    verdict = _unsolved("the refitted expression is not the truth", fitted, cell)
+    if not verdict.relative_rmse < (cell.noise / float(np.std(y)) if cell.noise else HOPELESS):
+        return verdict, fitted  # and a long expression is spared minutes of algebra
     if not cell.noise and not math.sqrt(loss) < EXACT * float(np.std(y)):
         return judge(fitted, problem), fitted
     first: tuple[Verdict, Expression] | None = None
