@@ -365,11 +365,11 @@ def results(folder):
 
 
 def test_real_cells_stopped_half_way_give_the_same_results(tmp_path, monkeypatch):
-    """The same with real training: GP and fitted on b6, small."""
+    """The same with real training: GP on b5 and b6, small."""
     pytest.importorskip("gplearn")
-    tiny = dataclasses.replace(SMOKE, gp_population=60, gp_generations=4, fitted_candidates=256)
+    tiny = dataclasses.replace(SMOKE, gp_population=60, gp_generations=4)
     monkeypatch.setitem(plan.BUDGETS, "smoke", tiny)
-    cells = plan.cells_for(tiny, ["b6"], ["gp", "fitted"])
+    cells = plan.cells_for(tiny, ["b5", "b6"], ["gp"])
     base, = figures.chosen(["fig2l"])
     figure = dataclasses.replace(base, cells=lambda plan: cells)
     monkeypatch.setattr(figures, "chosen", lambda only: [figure])
