@@ -9,6 +9,7 @@ noisy data a constant must earn its keep, so a constant that the noise cannot te
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ formulas of which the luckiest must not win."""
 DEAD = 1e-9
 """A term this much smaller than the largest of its sum, on every row, is dropped untried."""
 REFIT_STEPS = 25
+LOOK_AHEAD = 4
+"""Formulas, the shortest and as many of the best fitting, from which a second cut or exchange is tried where no
+single one helps."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +219,7 @@ _FUNCTIONS = frozenset({"sin", "cos", "exp", "log", "tanh"})
 
 
 def exchanges(node: Node) -> Iterator[Node]:
-    """Every formula that one exchange makes: another power of a column, or a power instead of a function of a column.
+    """Every formula that one exchange makes: another power of a column, or one or two powers instead of a function.
 
     Under noise a sine or a fifth power can stand in for a cube so well that only trying the cube shows it is better.
     """
@@ -232,9 +236,11 @@ def exchanges(node: Node) -> Iterator[Node]:
     if node.operator == "pow" and isinstance(node.args[1], Constant):
         exponent = node.args[1].value
     if (exponent is not None and node.args[0] == column) or node.operator in _FUNCTIONS:
-        for other_exponent in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
-            if other_exponent != exponent:
-                yield build("pow", column, Constant(other_exponent))
+        powers = [build("pow", column, Constant(float(whole))) for whole in range(1, 7)]
+        yield from (power for power in powers if power != node)
+        if node != column:
+            for low, high in itertools.combinations(powers, 2):
+                yield build("add", low, Call("mul", (Constant(1.0), high)))
 
 
 def _without_phase(node: Call) -> Iterator[Node]:
@@ -274,22 +280,36 @@ def prune(
     for _ in range(max_rounds):
         if out_of_time():
             break
-        shorter = {cut for cut in reductions(current.root) if not isinstance(cut, Constant)} - seen
-        if exchange and current.loss > 100 * rows.floor:
-            shorter |= {other for other in exchanges(current.root) if not isinstance(other, Constant)} - seen
-        if not shorter:
-            break
-        seen |= shorter
-        tried = refit(sorted(shorter, key=hash_order), rows, keep_recognised=False)
+        exchanging = exchange and current.loss > 100 * rows.floor
+        tried = _tried([current], exchanging, rows, seen)
         met += tried
         better = sorted((t for t in tried if t.length < current.length), key=lambda scored: scored.length)
+        if not better and exchanging and not out_of_time():
+            # two terms that stand in for one another's neighbours only come right together
+            starts = sorted(tried, key=lambda scored: scored.length)[:LOOK_AHEAD]
+            starts += [t for t in sorted(tried, key=lambda scored: scored.loss)[:LOOK_AHEAD] if t not in starts]
+            tried = _tried(starts, exchanging, rows, seen)
+            met += tried
+            better = sorted((t for t in tried if t.length < current.length), key=lambda scored: scored.length)
         if not better:
             break
         again = clean(better[0].root, rows)
         refitted = refit([again], rows, keep_recognised=False) if again not in (None, better[0].root) else []
-        current = min([better[0], *refitted], key=lambda scored: scored.length)
+        current = min([*refitted, better[0]], key=lambda scored: scored.length)
         met.append(current)
     return [current, *(scored for scored in met if scored is not current)]
+
+
+def _tried(starts: list[Scored], exchanging: bool, rows: Rows, seen: set[Node]) -> list[Scored]:
+    """What one cut, or one exchange, makes of some formulas, refitted; none that was ``seen``."""
+    others: set[Node] = set()
+    for start in starts:
+        others.update(reductions(start.root))
+        if exchanging:
+            others.update(exchanges(start.root))
+    others = {other for other in others if not isinstance(other, Constant)} - seen
+    seen |= others
+    return refit(sorted(others, key=hash_order), rows, keep_recognised=False)
 
 
 def hash_order(node: Node) -> tuple[int, str]:

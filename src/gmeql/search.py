@@ -70,8 +70,8 @@ class SearchConfig:
     islands: int = 4  # in flight together
     islands_per_generation: int = 14
     rungs: tuple[int, ...] = (8, 18, 36, 80)  # ages at which the worse half of a generation is closed
-    offered_per_rung: int = 3  # islands whose elites are offered to the front as they are
-    polished_per_rung: int = 1  # of these, islands whose best is also cut to shape, once the loss has settled
+    rewarded_per_rung: int = 3  # islands whose family and reading are drawn more often from then on
+    polished_per_rung: int = 1  # islands whose best formula is cut to shape, once the loss has settled
     polished_at_end: int = 5
     max_idle_rounds: int = 50
     search_rows: int = 256  # rows that candidates are fitted on; grows while nothing exact is found
@@ -313,11 +313,11 @@ class Search:
         lowest = self._best_of(ranked[0])
         settled = lowest > 0.5 * self._lowest  # while the loss still falls, a formula cut to shape is soon outdone
         self._lowest = lowest
-        for rank, island in enumerate(ranked[: self.config.offered_per_rung]):
+        for rank, island in enumerate(ranked):
             if rank < self.config.polished_per_rung and settled:
                 self._polish_island(island, 1)
             self._offer_classes(island)
-            self.arms[island.arm].gained += 1.0 / (1 + rank)
+            self.arms[island.arm].gained += 1.0 / (1 + rank) if rank < self.config.rewarded_per_rung else 0.0
         self.rung += 1
         self.islands = going_on if self.rung < len(self.config.rungs) and len(ranked) > 1 else []
         if not self.looked:
@@ -566,10 +566,11 @@ class Search:
         for scored in found:
             if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:
                 continue
-            simpler = [m for c, m in self.members.items() if c <= scored.complexity]
-            if any(m.loss <= scored.loss for m in simpler):
+            if self._is_dominated(scored):
                 continue
             scored = self._tidied(scored)
+            if self._is_dominated(scored):
+                continue
             self.members[scored.complexity] = scored
             self.members = {
                 c: m for c, m in sorted(self.members.items())
@@ -581,6 +582,13 @@ class Search:
             self.last_gain = self.candidates
             return 1.0
         return 0.0
+
+    def _is_dominated(self, scored: Scored) -> bool:
+        """Whether a simpler member fits as well; among equally complex ones the description length decides."""
+        same = self.members.get(scored.complexity)
+        if same is not None and same.length <= scored.length:
+            return True
+        return any(m.loss <= scored.loss for c, m in self.members.items() if c < scored.complexity)
 
     def _tidied(self, scored: Scored) -> Scored:
         """The same formula in normal form without terms that rounding swallows, where that is no longer."""
@@ -613,7 +621,7 @@ class Search:
     def _closing_seconds(self, max_time: float) -> float:
         """Time kept for the end: polishing, and for a large table the refit of the front on all rows."""
         rows = SECONDS_PER_ROW * len(self.y) if self._large else 0.0
-        return min(0.2 * max_time, 2.0) + min(0.3 * max_time, rows)
+        return min(0.2 * max_time, 3.0) + min(0.3 * max_time, rows)
 
     def _is_closing(self) -> bool:
         return self._closing is not None and time.perf_counter() >= self._closing
@@ -642,13 +650,11 @@ class Search:
     def _finish(self) -> None:
         """Polish the most promising members all the way; refit and rank on all rows where the search saw a sample."""
         if self.reason != "exact":
+            self._polish_leading(1)
             for island in sorted(self.islands, key=self._best_of)[:2]:
                 if island.best < math.inf and not self._late():
                     self._polish_island(island, 1)
-            leading = sorted(self.members.values(), key=lambda m: m.length)[: self.config.polished_at_end]
-            for scored in leading:
-                if not self._late() and not isinstance(scored.root, Constant):
-                    self._offer(polish(scored.root, self._polish_rows, self._late))
+            self._polish_leading(self.config.polished_at_end)
         if not self._large:
             return
         rows = Rows.of(self.X, self.y, self.weights, self.names, self.config.n_threads)
@@ -657,6 +663,12 @@ class Search:
         self._open_constant()
         self._front = None
         self._offer(sorted(found, key=lambda s: s.complexity))
+
+    def _polish_leading(self, n: int) -> None:
+        """Polish the n members of least description length, the best first."""
+        for scored in sorted(self.members.values(), key=lambda m: m.length)[:n]:
+            if not self._late() and not isinstance(scored.root, Constant):
+                self._offer(polish(scored.root, self._polish_rows, self._late))
 
     # --- state -----------------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ _LEARNING_ROWS = 200
 _LARGEST_RATIO = 1e4
 """A positive column, or a target of one sign, is read by its logarithm up to this ratio of largest to smallest."""
 _POWERS = (1.0, 2.0, -1.0, 3.0, -2.0, 0.5)
+_ONE = Constant(1.0)
 _NEAR_NULL = 0.1
 """Directions whose slopes are below this share of the largest may be symmetries; the new surrogate decides."""
 
@@ -45,7 +46,7 @@ class View:
     """A table made of another: each column a formula of the raw ones, the target divided by ``factor``."""
 
     columns: tuple[Node, ...]
-    factor: Node = Constant(1.0)
+    factor: Node = _ONE
 
     @classmethod
     def raw(cls, n_variables: int) -> View:
@@ -348,7 +349,7 @@ def _scaled_views(reading: _Reading) -> Iterator[list[View]]:
     inner = np.sum(fields**2, axis=1) <= np.quantile(np.sum(fields**2, axis=1), 0.95)
     _, sizes, directions = np.linalg.svd(fields[inner] / math.sqrt(inner.sum()), full_matrices=False)
     n_null = int((sizes < _NEAR_NULL * sizes[0]).sum())
-    whole = ~(reading.table > 0).all(axis=0)
+    whole = np.array([not (column > 0).all() for column in reading.table.T])
     for k in range(min(n_null, len(reading.view.columns)), 0, -1):
         if k < n_null and sizes[-k] > 0.5 * sizes[-k - 1]:
             continue  # no gap between symmetries and the rest
@@ -425,7 +426,7 @@ def _unitless(view: View, exponents: np.ndarray, degrees: np.ndarray, whole: np.
             for c, j in enumerate(others)
         ]
         factor = _monomial([(view.factor, 1.0), *((view.columns[u], powers[i, -1]) for i, u in enumerate(units))])
-        views.append(View(tuple(columns) or (Constant(1.0),), factor))
+        views.append(View(tuple(columns) or (_ONE,), factor))
     return views
 
 
@@ -433,5 +434,5 @@ def _monomial(parts: list[tuple[Node, float]]) -> Node:
     """A product of powers, negative ones below the line."""
     above = [_power(node, e) for node, e in parts if e > 0]
     below = [_power(node, -e) for node, e in parts if e < 0]
-    numerator = build("mul", *above) if above else Constant(1.0)
+    numerator = build("mul", *above) if above else _ONE
     return build("div", numerator, build("mul", *below)) if below else numerator
