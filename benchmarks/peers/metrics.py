@@ -29,7 +29,7 @@ DECIMALS = 3
 NEGLIGIBLE = 1e-4
 AGREEMENT = 1e-2
 POINTS = 500
-SECONDS = 20.0
+SECONDS = 10.0
 """Limit of one comparison in SymPy."""
 PATIENCE = 20
 """Limits count a child's own computing, so that a busy machine changes no verdict; on the wall it may take this much longer."""
