@@ -307,7 +307,7 @@ def _tried(starts: list[Scored], exchanging: bool, rows: Rows, seen: set[Node]) 
         others.update(reductions(start.root))
         if exchanging:
             others.update(exchanges(start.root))
-    others = {other for other in others if not isinstance(other, Constant)} - seen
+    others = {other for other in others - seen if not isinstance(other, Constant)}
     seen |= others
     return refit(sorted(others, key=hash_order), rows, keep_recognised=False)
 
@@ -415,9 +415,11 @@ def _with(root: Node, changes: dict[int, float], rows: Rows) -> Node:
     return expression.with_constants(values).root
 
 
-def polish(root: Node, rows: Rows, out_of_time: Callable[[], bool] = _never) -> list[Scored]:
+def polish(
+    root: Node, rows: Rows, out_of_time: Callable[[], bool] = _never, *, exchange: bool = True
+) -> list[Scored]:
     """The cleanest form of a formula and the shorter ones met on the way, the cleanest first."""
-    met = prune(root, rows, exchange=True, out_of_time=out_of_time)
+    met = prune(root, rows, exchange=exchange, out_of_time=out_of_time)
     if not met:
         return []
     final = snap(met[0], rows, out_of_time)

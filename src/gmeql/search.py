@@ -49,7 +49,7 @@ from gmeql.transforms import TRANSFORMS, readings
 STATE_VERSION = 3
 SECONDS_PER_ROW = 3e-6
 """What refitting the front on all rows takes at the end, roughly; that much of ``max_time`` is kept for it."""
-EXACT = 1e-9
+EXACT = 1e-10
 """Relative error below which a formula, its constants fitted to convergence, is cut to shape at once."""
 HUBER_CUT = 1.345
 """Residuals beyond this many standard deviations count less (Huber 1964: 95 % efficiency under normal noise)."""
@@ -68,8 +68,8 @@ class SearchConfig:
     n_jobs: int | None = None
     device: str = "auto"
     islands: int = 4  # in flight together
-    islands_per_generation: int = 14
-    rungs: tuple[int, ...] = (8, 18, 36, 80)  # ages at which the worse half of a generation is closed
+    islands_per_generation: int = 32
+    rungs: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
     rewarded_per_rung: int = 3  # islands whose family and reading are drawn more often from then on
     polished_per_rung: int = 1  # islands whose best formula is cut to shape, once the loss has settled
     polished_at_end: int = 5
@@ -512,7 +512,7 @@ class Search:
     def _polished(self, root: Node, thorough: bool) -> list[Scored]:
         """Formulas near ``root``: all the way for an exact one, else a few cuts judged on few rows."""
         if thorough:
-            return polish(root, self._polish_rows, self._late)
+            return polish(root, self._polish_rows, self._late, exchange=False)
         met = prune(root, self._light_rows, max_rounds=self.config.light_cuts, out_of_time=self._late)
         best: dict[int, Scored] = {}
         for scored in sorted(met, key=lambda s: (s.complexity, s.loss)):
