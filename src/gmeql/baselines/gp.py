@@ -181,8 +181,10 @@ def _program_class() -> Any:
 
         def get_subtree(self, random_state: Any, program: Any = None) -> tuple[int, int]:
             program = self.program if program is None else program
-            owner, chances = self.chances.get(id(program), (None, None))
-            if owner is not program:  # parents are chosen again and again
+            known = self.chances.get(id(program))
+            if known is not None and known[0] is program:  # parents are chosen again and again
+                chances = known[1]
+            else:
                 weights = np.array([0.1 if isinstance(node, int | float) else 0.9 for node in program])
                 chances = np.cumsum(weights / weights.sum())
                 if len(self.chances) > 20_000:

@@ -192,7 +192,7 @@ def draw_curves(ax: Any, groups: dict[str, tuple[Sequence[Record], str]]) -> Non
         ax.plot(grid, np.maximum(mean, floor), color=colour, label=f"{label} (n = {len(records)})", lw=1.6)
         ax.fill_between(grid, np.maximum(mean - std, np.maximum(mean, floor) * 0.05), np.maximum(mean + std, floor),
                         color=colour, alpha=0.18, lw=0)
-    ax.set_xlabel("expressions evaluated (EQL: training steps)")
+    ax.set_xlabel("expressions evaluated" + (" (EQL: training steps)" if LABELS["eql"] in groups else ""))
     ax.set_ylabel("training MAE, mean ± std")
     if ax.has_data():
         ax.set_xscale("log")
@@ -250,7 +250,9 @@ def _learning_curve(problem: str, letter: str) -> Figure:
 
     def measure(plan: BudgetPlan, records: Records) -> Finding:
         mine = groups(plan, records)
-        verdicts, words, rows = [], [], []
+        verdicts: list[str] = []
+        words: list[str] = []
+        rows: list[dict[str, Any]] = []
         for method, found in mine.items():
             rows.append({"problem": problem, "method": method, **summary(found)})
             if method in ("eql", "dsr"):
@@ -334,23 +336,31 @@ def _bars(ax: Any, groups: dict[str, list[float]], labels: Sequence[str], colour
 
 def _gp() -> Figure:
     def measure(plan: BudgetPlan, records: Records) -> Finding:
-        rows, words, verdicts = [], [], []
+        rows: list[dict[str, Any]] = []
+        words: list[str] = []
+        verdicts: list[str] = []
         for problem in PROBLEMS:
             ours, gp = (select(records, cells_for(plan, [problem], [m])) for m in ("gmeql", "gp"))
-            verdict, sentence, p = compare(ours, gp, ("GMEQL", "GP"))
-            verdicts.append(verdict)
-            words.append(f"{problem}: {sentence}")
-            rows.append({"problem": problem, "method": "gp", **summary(gp), **_tested("gmeql", p, verdict)})
+            both = [compare(ours, gp, ("GMEQL", "GP"), errors=errors) for errors in (test_errors, final_errors)]
+            verdicts += [verdict for verdict, _, _ in both]
+            words += dict.fromkeys(f"{problem}: {sentence}" for _, sentence, _ in both)
+            tested = _tested("gmeql", both[0][2], overall([verdict for verdict, _, _ in both]))
+            rows.append({"problem": problem, "method": "gp", **summary(gp), **tested,
+                         "p_value_training": _plain(both[1][2])})
         return Finding(rows, words, overall(verdicts))
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
         ax = figure.subplots()
-        values = {m: [float(np.maximum(_median(select(records, cells_for(plan, [p], [m]))), 1e-17)) for p in PROBLEMS]
-                  for m in ("gmeql", "gp")}
-        _bars(ax, values, PROBLEMS, COLOURS, LABELS)
+        names = {"gmeql": "GMEQL, formula on test rows", "best": "GMEQL, best instance on training rows",
+                 "gp": "GP, formula on test rows"}
+        values = {name: [float(np.maximum(_median(select(records, cells_for(plan, [p], [method])), errors), 1e-17))
+                         for p in PROBLEMS]
+                  for name, method, errors in (("gmeql", "gmeql", test_errors), ("best", "gmeql", final_errors),
+                                               ("gp", "gp", test_errors))}
+        _bars(ax, values, PROBLEMS, {**COLOURS, "best": "#8fc1d9"}, names)
         if np.isfinite(list(values.values())).any():
             ax.set_yscale("log")
-        ax.set_ylabel("median test MAE")
+        ax.set_ylabel("median MAE")
         ax.set_title("GMEQL and genetic programming", fontsize=9)
         _note(plan, figure)
 
