@@ -360,6 +360,8 @@ def _gp() -> Figure:
         _bars(ax, values, PROBLEMS, {**COLOURS, "best": "#8fc1d9"}, names)
         if np.isfinite(list(values.values())).any():
             ax.set_yscale("log")
+            low, high = ax.get_ylim()
+            ax.set_ylim(low, 3 * high)  # room for the legend
         ax.set_ylabel("median MAE")
         ax.set_title("GMEQL and genetic programming", fontsize=9)
         _note(plan, figure)
