@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
+from gmeql.architecture import Architecture
 from gmeql.constants import CONVERGED, NOT_FINITE, STEPS_SPENT, fit, reference
 from gmeql.constants import device as device_engine
 from gmeql.constants.cpu import fit_arrays
+from gmeql.constants.cpu import fit_batches as cpu_fit_batches
 from gmeql.constants.kernel import BLOCK, KEPT, jacobian_one
 from gmeql.expression import Call, Constant, Expression, Node, Variable
+from gmeql.island import Batch, Island, IslandConfig, Tries
 from gmeql.operators import OPERATORS, Operator, get_operator, register_operator, unregister_operator
 from gmeql.programs import (
     MAX_CONSTANTS,
@@ -466,3 +473,60 @@ def test_no_accelerator_on_a_plain_machine() -> None:
     import jax
 
     assert device_engine.available() == (jax.default_backend() != "cpu")
+
+
+# --- the device engine in the search ------------------------------------------------------------------------------------
+
+
+def drawn_jobs() -> list[tuple[Batch, np.ndarray, np.ndarray, np.ndarray, float]]:
+    """Candidates of two islands over tables of one and three columns, each with a target of its own."""
+    jobs = []
+    few, many = (("id", "square", "mul"), ("add",)), (("id", "cube", "square"), ("add", "mul"))
+    for n_variables, layers, hopeless in ((3, few, np.inf), (1, many, 0.1)):
+        X = np.random.default_rng(n_variables).uniform(0.5, 2.0, (100, n_variables))
+        island = Island(Architecture(n_variables, layers), "identity", IslandConfig(candidates_per_step=12), 1,
+                        np.array([5], np.uint64))  # fmt: skip
+        island.inputs = input_slots(X)[0]
+        batch = island.draw(Tries(8), 40, 0)
+        assert len(batch.lengths) > 0
+        jobs.append((batch, island.inputs, np.cos(X.sum(axis=1)), np.linspace(0.5, 1.5, 100), hopeless))
+    return jobs
+
+
+def test_candidates_of_several_islands_are_fitted_side_by_side(few_families: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_engine, "_FAMILIES", {"whole": device_engine._FAMILIES["whole"]})
+    here, there = drawn_jobs(), drawn_jobs()
+    options = dict(max_steps=2, tolerance=1e-12, screen_rows=40)
+    cpu_fit_batches(here, **options, n_threads=1)
+    device_engine.fit_batches(there, **options)
+    for (mine, *_), (other, *_) in zip(here, there, strict=True):
+        np.testing.assert_allclose(other.losses, mine.losses, rtol=1e-8)
+        np.testing.assert_allclose(other.constants, mine.constants, rtol=1e-6, atol=1e-9)
+        assert other.codes.tolist() == mine.codes.tolist() and other.steps.tolist() == mine.steps.tolist()
+
+
+SHARED = """
+import json, sys
+import jax, numpy as np
+from gmeql.constants import device
+from gmeql.expression import Call, Constant, Variable
+from gmeql.programs import from_expression, input_slots
+assert len(jax.devices()) == int(sys.argv[1])
+X = np.random.default_rng(0).uniform(0.5, 2, (50, 2))
+x, y = Variable(0), Variable(1)
+root = Call("add", (Call("mul", (Constant(1.0), Call("square", (x,)))), Call("mul", (Constant(1.0), y))))
+starts = np.random.default_rng(1).normal(size=(70, 2))
+result = device.fit([from_expression(root, 2)] * 70, starts, input_slots(X)[0], X.sum(axis=1), max_steps=3)
+print(json.dumps([a.tolist() for a in result]))
+"""
+
+
+@pytest.mark.slow
+def test_several_devices_share_a_batch_and_change_nothing() -> None:
+    outputs = []
+    for count in (1, 4):
+        flags = f"--xla_force_host_platform_device_count={count}"
+        environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+        command = [sys.executable, "-c", SHARED, str(count)]
+        outputs.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert outputs[0] == outputs[1] and len(json.loads(outputs[0])[1]) == 70

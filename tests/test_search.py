@@ -334,3 +334,35 @@ def test_steps_taken_ahead_and_replayed_lead_where_the_island_went() -> None:
 
 def plain_state(island: Island) -> str:
     return json.dumps(island.to_dict(), default=lambda item: item.tolist())
+
+
+# --- where constants are fitted -----------------------------------------------------------------------------------------
+
+
+def test_an_accelerator_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gmeql.constants import device
+
+    X, y = waves()
+    monkeypatch.setattr(device, "available", lambda: False)
+    with pytest.raises(ValueError, match="device='gpu', but JAX sees no accelerator"):
+        Search(X, y, config=SearchConfig(device="gpu"))
+    with pytest.raises(ValueError, match="device must be one of auto, cpu, gpu, got 'tpu'"):
+        SearchConfig(device="tpu")
+
+
+@pytest.mark.slow
+def test_all_islands_of_a_generation_advance_together_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On JAX's CPU backend, which stands in for an accelerator."""
+    from gmeql.constants import device
+
+    monkeypatch.setattr(device, "available", lambda: True)
+    monkeypatch.setattr(device, "_memory_limit", lambda: 2**28)
+    X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 2))
+    config = SearchConfig(device="gpu", device_candidates=40, functions=("add", "mul", "square"), max_candidates=2000)
+    search = Search(X, 2.5 * X[:, 0] ** 2 + X[:, 1], config=config, seed=1)
+    events = search.run()
+    progress = next(events)
+    assert {island.age for island in search.islands} == {1} and len(search.islands) == config.islands_per_generation
+    for progress in events:
+        pass
+    assert progress.reason == "exact" and str(progress.best.expression) == "2.5*x1**2 + x2"

@@ -66,7 +66,9 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads; None and -1 use every core. The result does not depend on it.
     device : str, default="auto"
-        Where constants are fitted: "cpu", "gpu" or "auto".
+        Where constants are fitted: "cpu", "gpu" (any accelerator that JAX sees) or "auto", which takes what was measured
+        to be faster (docs/performance.md). On an accelerator islands draw more candidates at a time, so the same seed
+        gives another search than on the CPU.
     random_state : int, RandomState instance or None, default=None
         Seed of the search.
     verbose : int, default=0

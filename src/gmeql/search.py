@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from gmeql.symmetries import View, find_views
 from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.transforms import TRANSFORMS, readings
 
+DEVICES = ("auto", "cpu", "gpu")
 STATE_VERSION = 3
 SECONDS_PER_ROW = 3e-6
 """What refitting the front on all rows takes at the end, roughly; that much of ``max_time`` is kept for it."""
@@ -67,7 +68,8 @@ class SearchConfig:
     loss: str = "squared"
     n_jobs: int | None = None
     device: str = "auto"
-    islands: int = 4  # in flight together
+    islands: int = 4  # in flight together; on an accelerator all are
+    device_candidates: int = 1024  # candidates of an island's step on an accelerator
     islands_per_generation: int = 32
     rungs: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
     rewarded_per_rung: int = 3  # islands whose family and reading are drawn more often from then on
@@ -94,6 +96,8 @@ class SearchConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive or None, got {value!r}")
+        if self.device not in DEVICES:
+            raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         if self.loss not in ("squared", "huber"):
             raise ValueError(f"loss must be 'squared' or 'huber', got {self.loss!r}")
         if self.max_complexity < 1:
@@ -182,6 +186,7 @@ class Search:
         seed: int = 0,
     ) -> None:
         self.config = config or SearchConfig()
+        self._on_device = _uses_device(self.config.device)
         self.X = np.ascontiguousarray(X, dtype=float)
         self.y = np.ascontiguousarray(y, dtype=float)
         if self.X.ndim != 2 or self.y.shape != (len(self.X),) or len(self.y) == 0:
@@ -291,7 +296,7 @@ class Search:
             self._open_generation()
         goal = self.config.rungs[self.rung]
         waiting = [island for island in self.islands if island.age < goal and not island.finished]
-        active = waiting[: self.config.islands]
+        active = waiting if self._on_device else waiting[: self.config.islands]
         for island, step in zip(active, self._take_steps(active), strict=True):
             self.candidates += step.drawn
             before = island.best
@@ -401,7 +406,16 @@ class Search:
     def _take_steps(self, islands: list[Island]) -> list[Step]:
         """One step of each island."""
         grounds = [self._ground(island) for island in islands]
-        return take_steps(islands, grounds, self.known, n_threads=self.config.n_threads)
+        return take_steps(
+            islands, grounds, self.known, n_threads=self.config.n_threads, on_device=self._on_device
+        )  # fmt: skip
+
+    @property
+    def _island_config(self) -> IslandConfig:
+        """What islands go by: an accelerator wants many candidates at a time."""
+        if not self._on_device:
+            return self.config.island
+        return replace(self.config.island, candidates_per_step=self.config.device_candidates)
 
     def _ground(self, island: Island) -> Ground:
         target, weights = self._sides[island.view].readings[island.transform]
@@ -431,7 +445,7 @@ class Search:
         self.arms[arm].tried += 1.0
         state = np.array([self.rng.integers(1, 2**63, dtype=np.int64)], np.uint64)
         return self._furnish(
-            Island(architecture=architecture, transform=self.arms[arm].transform, config=self.config.island,
+            Island(architecture=architecture, transform=self.arms[arm].transform, config=self._island_config,
                    number=self.opened, random_state=state, arm=arm, view=self.arms[arm].view, columns=columns)
         )  # fmt: skip
 
@@ -733,7 +747,7 @@ class Search:
             root = Expression.from_dict(member["expression"]).root
             scored = Scored(root, float(member["loss"]), float(member["length"]))
             search.members[scored.complexity] = scored
-        search.islands = [search._furnish(Island.from_dict(data, config.island)) for data in state["islands"]]
+        search.islands = [search._furnish(Island.from_dict(data, search._island_config)) for data in state["islands"]]
         return search
 
 
@@ -741,6 +755,23 @@ def _salt(name: str, view: int) -> int:
     """A reading's and view's own corner of the table of tried structures; that of the raw target is 0."""
     reading = 0 if name == "identity" else sum(ord(c) << (8 * (i % 7)) for i, c in enumerate(name))
     return (reading + view * 0x9E3779B97F4A7C15) % 2**64
+
+
+def _uses_device(device: str) -> bool:
+    """Whether candidates are fitted on an accelerator.
+
+    "auto" means the CPU so far: see docs/performance.md for the measurement that this rule rests on.
+    """
+    if device != "gpu":
+        return False
+    from gmeql.constants.device import available
+
+    if not available():
+        raise ValueError(
+            "device='gpu', but JAX sees no accelerator; install JAX for it (the extra jax[cuda] on NVIDIA) "
+            "or use device='auto' or 'cpu'"
+        )
+    return True
 
 
 def _relevance(X: np.ndarray, y: np.ndarray, weights: np.ndarray, bins: int = 12) -> np.ndarray:

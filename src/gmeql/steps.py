@@ -88,8 +88,10 @@ class TrimmedStep:
         return Step(self.drawn, batch)
 
 
-def take_steps(islands: Sequence[Island], grounds: Sequence[Ground], known: Tries, *, n_threads: int) -> list[Step]:
-    """One step of each island; the candidates of all share the threads."""
+def take_steps(
+    islands: Sequence[Island], grounds: Sequence[Ground], known: Tries, *, n_threads: int, on_device: bool = False
+) -> list[Step]:
+    """One step of each island; the candidates of all share the threads, or the accelerator."""
     from gmeql.constants.cpu import fit_batches, thread_pool
 
     if not islands:
@@ -102,10 +104,13 @@ def take_steps(islands: Sequence[Island], grounds: Sequence[Ground], known: Trie
         (batch, ground.inputs, ground.target, ground.weights, island.worst)
         for island, ground, batch in zip(islands, grounds, batches, strict=True)
     ]
-    fit_batches(
-        jobs, max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=grounds[0].screen_rows,
-        n_threads=n_threads,
-    )  # fmt: skip
+    options = dict(max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=grounds[0].screen_rows)
+    if on_device:
+        from gmeql.constants import device
+
+        device.fit_batches(jobs, **options)
+    else:
+        fit_batches(jobs, **options, n_threads=n_threads)
     list(each(_finish_best, islands, grounds, batches))
     return [Step(len(batch.losses), batch) for batch in batches]
 

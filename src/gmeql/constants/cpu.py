@@ -134,10 +134,10 @@ def fit_batches(
         for future in [pool.submit(fit_many, *call) for call in calls]:
             future.result()
     for batch, inputs, target, weights, _ in jobs:
-        _fit_user_operators(batch, inputs, target, weights, max_steps, tolerance)
+        fit_user_operators(batch, inputs, target, weights, max_steps, tolerance)
 
 
-def _fit_user_operators(
+def fit_user_operators(
     batch: Any, inputs: np.ndarray, target: np.ndarray, weights: np.ndarray, max_steps: int, tolerance: float
 ) -> None:
     """Candidates that hold an operator registered by the user, which the kernel does not know, take the slow path."""

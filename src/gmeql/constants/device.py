@@ -6,10 +6,14 @@ the one its opcode names; there are no branches, and nothing is differentiated a
 slopes to the free constants (forward accumulation), as in ``reference.py``. Levenberg-Marquardt then follows
 ``kernel.fit_one`` step by step with one mask per candidate, so the engines agree to rounding.
 
-Shapes are padded to a few sizes (nodes, constants, candidates, rows), so that the number of compilations stays bounded
-whatever the batches look like. Runs on any JAX backend; on a CPU it is slower than ``cpu.py`` and there for tests.
+Shapes are padded to a few sizes (nodes, constants, candidates, rows, grounds), so that the number of compilations stays
+bounded whatever the batches look like. Candidates of one batch may be fitted to different grounds, so all islands of a
+search advance together. With several devices each takes a share of every batch; a candidate's fit depends on nothing
+but itself, so their number changes nothing. Runs on any JAX backend; on a CPU it is slower than ``cpu.py`` and there
+for tests.
 
-Legend: ``B`` candidates, ``T`` nodes, ``P`` free constants, ``C`` constants, ``S`` input slots, ``N`` rows of a block.
+Legend: ``B`` candidates, ``T`` nodes, ``P`` free constants, ``C`` constants, ``G`` grounds (inputs, target, weights),
+``S`` input slots, ``N`` rows of a block.
 """
 
 from __future__ import annotations
@@ -22,7 +26,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh, PartitionSpec
 
+from gmeql.constants.cpu import fit_user_operators
 from gmeql.constants.result import CONVERGED, HOPELESS, NOT_FINITE, STEPS_SPENT, FitResult
 from gmeql.operators import OPERATORS, USER_OPCODE
 from gmeql.programs import MAX_CONSTANTS, MAX_NODES, POWER_FITTED, POWER_WHOLE, Program, stack
@@ -34,6 +40,10 @@ BATCHES = tuple(4**k for k in range(2, 9))
 """Candidates that a batch is padded to: 16 to 65,536. Larger ones are cut."""
 ROW_BLOCK = 1024
 """Rows that are evaluated at a time; the sums over rows grow block by block."""
+GROUNDS = (1, 4, 16, 64)
+"""Grounds that a batch is padded to."""
+SLOT_STEP = 8
+"""Input slots are padded to a multiple of this, where a batch has several grounds."""
 ROW_STEP = 64
 """Fewer rows than a block are padded to a multiple of this, with weight 0."""
 FINISH_STEPS = 2
@@ -224,10 +234,11 @@ def _step_node(
 
 
 def _evaluate(
-    tapes: Tapes, length: Any, factors: tuple[Any, Any], inputs: Any, buffers: tuple[Any, Any], families: frozenset[str]
+    tapes: Tapes, length: Any, factors: tuple[Any, Any], inputs: Any, ground: Any, buffers: tuple[Any, Any],
+    families: frozenset[str],
 ) -> tuple[Any, Any, tuple[Any, Any]]:
     """Output [B, N], its slopes [B, P, N], and the buffers [T, B, N], [T, B, P, N] that hold all slots."""
-    n_slots = inputs.shape[0]
+    n_slots = inputs.shape[1]
     n_free = buffers[1].shape[2]
     candidates = jnp.arange(tapes.op.shape[1])
 
@@ -238,7 +249,7 @@ def _evaluate(
         def read(slot: Any) -> tuple[Any, Any]:
             is_input = (slot < n_slots)[:, None]
             node = jnp.maximum(slot - n_slots, 0)
-            x = jnp.where(is_input, inputs[jnp.minimum(slot, n_slots - 1)], values[node, candidates])
+            x = jnp.where(is_input, inputs[ground, jnp.minimum(slot, n_slots - 1)], values[node, candidates])
             return x, jnp.where(is_input[:, :, None], 0, slopes[node, candidates])
 
         (u, du), (w, dw) = read(tape.left), read(tape.right)
@@ -282,22 +293,22 @@ def _solve_damped(hessian: Any, gradient: Any, damping: Any, used: Any) -> tuple
     return jnp.where(used, step, 0), solved
 
 
-@partial(jax.jit, static_argnames=("n_free_max", "families", "forced"))
-def _fit_padded(
-    codes: Any, lengths: Any, n_free: Any, n_real: Any, constants: Any, inputs: Any, target: Any, weights: Any,
-    max_steps: Any, tolerance: Any, hopeless: Any, *, n_free_max: int, families: frozenset[str], forced: bool,
+def _fit_share(
+    codes: Any, lengths: Any, n_free: Any, is_real: Any, ground: Any, hopeless: Any, constants: Any, inputs: Any,
+    target: Any, weights: Any, max_steps: Any, tolerance: Any, *, n_free_max: int, families: frozenset[str],
+    forced: bool,
 ) -> tuple[Any, Any, Any, Any]:
-    """Fit a padded batch: codes [B, 5, T], constants [B, C], inputs [blocks, S + 1, N], target and weights [blocks, N].
+    """Fit a padded batch, or one device's share of it. Returns constants, losses, codes and steps.
 
-    Candidates from ``n_real`` on are padding. Returns constants, losses, codes and steps.
+    codes [B, 5, T], constants [B, C], inputs [blocks, G, S + 1, N], target and weights [blocks, G, N].
     """
-    tapes = _tapes(codes, lengths, n_free, inputs.shape[1] - 1)
+    tapes = _tapes(codes, lengths, n_free, inputs.shape[2] - 1)
     length = lengths.max()
     n_nodes, batch = tapes.op.shape
     dtype = constants.dtype
     used = jnp.arange(n_free_max) < n_free[:, None]
-    mass = weights.sum()
-    rows = inputs.shape[2]
+    mass = weights.sum(axis=(0, 2))[ground]
+    rows = inputs.shape[3]
     buffers = (jnp.zeros((n_nodes, batch, rows), dtype), jnp.zeros((n_nodes, batch, n_free_max, rows), dtype))
 
     def normal_equations(constants: Any, buffers: Any) -> tuple[Any, Any, Any, Any]:
@@ -307,12 +318,13 @@ def _fit_padded(
         def block(carry: Any, data: Any) -> tuple[Any, None]:
             total, hessian, gradient, buffers = carry
             columns, y, weight = data
-            output, slopes, buffers = _evaluate(tapes, length, factors, columns, buffers, families)
-            residual = output - y
+            output, slopes, buffers = _evaluate(tapes, length, factors, columns, ground, buffers, families)
+            residual = output - y[ground]
+            weight = weight[ground]
             weighted = weight * residual
             total += (weighted * residual).sum(axis=1)
             gradient += (slopes * weighted[:, None, :]).sum(axis=2)
-            scaled = slopes * weight
+            scaled = slopes * weight[:, None, :]
             hessian += (
                 (scaled[:, :, None, :] * slopes[:, None, :, :]).sum(axis=3)
                 if n_free_max <= SIZES[1][1]
@@ -336,7 +348,7 @@ def _fit_padded(
     zeros = jnp.zeros(batch, jnp.int32)
     state = _State(
         constants, loss, hessian, gradient, jnp.full(batch, 1e-3, dtype), zeros, zeros, code.astype(jnp.int32),
-        finite & (n_free > 0) & (jnp.arange(batch) < n_real) & (max_steps > 0),
+        finite & (n_free > 0) & is_real & (max_steps > 0),
     )  # fmt: skip
 
     def attempt(carry: tuple[_State, Any]) -> tuple[_State, Any]:
@@ -381,6 +393,19 @@ def _fit_padded(
     return state.constants, state.loss, state.code, state.taken + 1
 
 
+@partial(jax.jit, static_argnames=("n_devices", "n_free_max", "families", "forced"))
+def _fit_padded(*arrays: Any, n_devices: int, **static: Any) -> tuple[Any, Any, Any, Any]:
+    """``_fit_share`` with the candidates (the first seven arrays) shared out to the devices."""
+    share = partial(_fit_share, **static)
+    if n_devices == 1:
+        return share(*arrays)
+    mine, all_alike = PartitionSpec("candidates"), PartitionSpec()
+    mesh = Mesh(np.array(jax.devices()[:n_devices]), ("candidates",))
+    specs = (mine,) * 7 + (all_alike,) * (len(arrays) - 7)
+    # no device waits for another: each loops until its own candidates are done
+    return jax.shard_map(share, mesh=mesh, in_specs=specs, out_specs=mine, check_vma=False)(*arrays)
+
+
 # --- host side --------------------------------------------------------------------------------------------------------
 
 
@@ -408,17 +433,32 @@ def _batch_size(n: int, n_nodes: int, n_free: int, rows: int, itemsize: int) -> 
     return next((size for size in fitting if size >= n), fitting[-1])
 
 
-def _rows(inputs: np.ndarray, target: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Blocks of rows: inputs [blocks, S + 1, N], target and weights [blocks, N]. Spare rows repeat the last one."""
-    n = inputs.shape[1]
+class Ground(NamedTuple):
+    """What candidates are fitted to: inputs [S, N], target [N], weights [N]."""
+
+    inputs: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+
+
+def _blocks(grounds: Sequence[Ground], n_slots: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Blocks of rows: inputs [blocks, G, S + 1, N], target and weights [blocks, G, N].
+
+    Spare rows repeat the last one with weight 0, spare slots and grounds are zeros and never read.
+    """
+    n = grounds[0].inputs.shape[1]
     rows = ROW_BLOCK if n > ROW_BLOCK else ROW_STEP * -(-n // ROW_STEP)
     spare = -n % rows
-    columns = np.concatenate([inputs, np.ones((1, n))])
-    columns = np.pad(columns, ((0, 0), (0, spare)), mode="edge")
-    target = np.pad(np.asarray(target, float), (0, spare), mode="edge")
-    weights = np.pad(np.asarray(weights, float), (0, spare))
-    blocks = columns.reshape(len(columns), -1, rows).swapaxes(0, 1)
-    return blocks, target.reshape(-1, rows), weights.reshape(-1, rows)
+    count = next((size for size in GROUNDS if size >= len(grounds)), len(grounds))
+    columns = np.zeros((count, n_slots + 1, n + spare))
+    target, weights = np.zeros((2, count, n + spare))
+    columns[:, -1] = 1.0
+    for g, ground in enumerate(grounds):
+        columns[g, : len(ground.inputs)] = np.pad(ground.inputs, ((0, 0), (0, spare)), mode="edge")
+        target[g] = np.pad(ground.target, (0, spare), mode="edge")
+        weights[g, :n] = ground.weights
+    blocked = columns.reshape(count, n_slots + 1, -1, rows).transpose(2, 0, 1, 3)
+    return blocked, *(a.reshape(count, -1, rows).swapaxes(0, 1) for a in (target, weights))
 
 
 def fit_arrays(
@@ -440,26 +480,51 @@ def fit_arrays(
 
     ``precision`` is "float64", "float32", or "mixed": float32 for all but the last ``FINISH_STEPS`` steps.
     """
+    ground = Ground(inputs, target, weights)
+    return fit_grounds(
+        codes, lengths, n_free, constants, np.zeros(len(lengths), np.int32), np.full(len(lengths), hopeless), [ground],
+        max_steps=max_steps, tolerance=tolerance, forced=forced, precision=precision,
+    )  # fmt: skip
+
+
+def fit_grounds(
+    codes: np.ndarray,
+    lengths: np.ndarray,
+    n_free: np.ndarray,
+    constants: np.ndarray,
+    ground: np.ndarray,
+    hopeless: np.ndarray,
+    grounds: Sequence[Ground],
+    *,
+    max_steps: int,
+    tolerance: float,
+    forced: bool = False,
+    precision: str = "float64",
+    families: frozenset[str] | None = None,
+) -> FitResult:
+    """``fit_arrays`` where candidate b is fitted to ``grounds[ground[b]]``; ``hopeless`` is per candidate, too.
+
+    All grounds have the same number of rows and of slots. ``families`` compiles operators beyond those that occur.
+    """
     if precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
-    options: dict[str, Any] = dict(tolerance=tolerance, hopeless=hopeless, forced=forced)
-    data = (codes, lengths, n_free)
+    fit_in = partial(
+        _fit_in, codes=codes, lengths=lengths, n_free=n_free, ground=ground, hopeless=hopeless, grounds=grounds,
+        tolerance=tolerance, forced=forced, families=families,
+    )  # fmt: skip
     if precision == "mixed":
-        coarse = max(max_steps - FINISH_STEPS, 0)
-        first = _fit_in(jnp.float32, *data, constants, inputs, target, weights, max_steps=coarse, **options)
+        first = fit_in(jnp.float32, constants=constants, max_steps=max(max_steps - FINISH_STEPS, 0))
         usable = np.isfinite(first.losses) & np.isfinite(first.constants).all(axis=1)
         middle = np.where(usable[:, None], first.constants, constants)
-        last = _fit_in(
-            jnp.float64, *data, middle, inputs, target, weights, max_steps=min(max_steps, FINISH_STEPS), **options
-        )
+        last = fit_in(jnp.float64, constants=middle, max_steps=min(max_steps, FINISH_STEPS))
         return last._replace(steps=first.steps + last.steps)
-    dtype = jnp.float64 if precision == "float64" else jnp.float32
-    return _fit_in(dtype, *data, constants, inputs, target, weights, max_steps=max_steps, **options)
+    return fit_in(jnp.float64 if precision == "float64" else jnp.float32, constants=constants, max_steps=max_steps)
 
 
 def _fit_in(
-    dtype: Any, codes: np.ndarray, lengths: np.ndarray, n_free: np.ndarray, constants: np.ndarray, inputs: np.ndarray,
-    target: np.ndarray, weights: np.ndarray, *, max_steps: int, tolerance: float, hopeless: float, forced: bool,
+    dtype: Any, *, codes: np.ndarray, lengths: np.ndarray, n_free: np.ndarray, constants: np.ndarray,
+    ground: np.ndarray, hopeless: np.ndarray, grounds: Sequence[Ground], max_steps: int, tolerance: float, forced: bool,
+    families: frozenset[str] | None,
 ) -> FitResult:
     """Fit in one precision: sort by size, pad, compute, put back in order."""
     n = len(lengths)
@@ -470,14 +535,16 @@ def _fit_in(
         np.searchsorted([nodes for nodes, _ in SIZES], lengths), np.searchsorted([free for _, free in SIZES], n_free)
     )
     pending = []
+    devices = len(jax.devices())
     with jax.enable_x64(True):
-        blocks = tuple(jnp.asarray(a, dtype) for a in _rows(inputs, target, weights))
+        blocks = tuple(jnp.asarray(a, dtype) for a in _blocks(grounds, len(grounds[0].inputs)))
         for size in np.unique(size_of):
             n_nodes, n_free_max = SIZES[size]
             mine = np.flatnonzero(size_of == size)
             if np.ptp(lengths[mine]):  # a batch takes as many steps as its longest tape
                 mine = mine[np.argsort(lengths[mine], kind="stable")]
-            batch = _batch_size(len(mine), n_nodes, n_free_max, blocks[0].shape[2], jnp.dtype(dtype).itemsize)
+            share = -(-len(mine) // devices)
+            batch = devices * _batch_size(share, n_nodes, n_free_max, blocks[0].shape[3], jnp.dtype(dtype).itemsize)
             short = codes[:, :, :n_nodes]
             for low in range(0, len(mine), batch):
                 chunk = _as_slice(mine[low : low + batch])
@@ -486,10 +553,11 @@ def _fit_in(
                 code = np.ascontiguousarray(short[padded])
                 width = MAX_CONSTANTS if code[:, 3:].max() >= n_free_max else n_free_max  # fixed constants come last
                 result = _fit_padded(
-                    jnp.asarray(code), jnp.asarray(lengths[padded]), jnp.asarray(n_free[padded]), jnp.int32(n_real),
-                    jnp.asarray(_width(constants, padded, width), dtype), *blocks, jnp.int32(max_steps),
-                    jnp.asarray(tolerance, dtype), jnp.asarray(hopeless, dtype), n_free_max=n_free_max,
-                    families=_families_of(code[:, 0]), forced=forced,
+                    jnp.asarray(code), jnp.asarray(lengths[padded]), jnp.asarray(n_free[padded]),
+                    jnp.asarray(np.arange(batch) < n_real), jnp.asarray(ground[padded]),
+                    jnp.asarray(hopeless[padded], dtype), jnp.asarray(_width(constants, padded, width), dtype), *blocks,
+                    jnp.int32(max_steps), jnp.asarray(tolerance, dtype), n_devices=devices, n_free_max=n_free_max,
+                    families=_families_of(code[:, 0]) | (families or frozenset()), forced=forced,
                 )  # fmt: skip
                 pending.append((chunk, n_real, result))
     for chunk, n_real, result in pending:  # only now wait for the device
@@ -537,3 +605,74 @@ def fit(
         codes, lengths, n_free, constants, inputs, target, weights, max_steps=max_steps, tolerance=tolerance,
         precision=precision,
     )  # fmt: skip
+
+
+def fit_batches(
+    jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, np.ndarray, float]],
+    *,
+    max_steps: int,
+    tolerance: float,
+    screen_rows: int | None,
+    precision: str = "float64",
+) -> None:
+    """The contract of ``cpu.fit_batches``: the candidates of all jobs side by side.
+
+    Candidates with an operator registered by the user take the path of ``cpu.fit_batches``.
+    """
+    jobs = [job for job in jobs if len(job[0].lengths)]
+    if not jobs:
+        return
+    widest = max(len(inputs) for _, inputs, _, _, _ in jobs)
+    n_slots = widest if len(jobs) == 1 else SLOT_STEP * -(-widest // SLOT_STEP)
+    grounds = [Ground(_with_slots(inputs, n_slots), target, weights) for _, inputs, target, weights, _ in jobs]
+    batches = [job[0] for job in jobs]
+    codes = np.concatenate([_moved(batch.programs, len(job[1]), n_slots) for batch, job in zip(batches, jobs, strict=True)])
+    lengths, n_free, constants = (
+        np.concatenate([getattr(batch, name) for batch in batches]) for name in ("lengths", "n_constants", "constants")
+    )
+    sizes = [len(batch.lengths) for batch in batches]
+    ground = np.repeat(np.arange(len(jobs), dtype=np.int32), sizes)
+    hopeless = np.repeat([job[4] for job in jobs], sizes)
+    known = ~(codes[:, 0] >= USER_OPCODE).any(axis=1)
+    losses, result_codes, steps = np.full(len(lengths), np.inf), np.full(len(lengths), NOT_FINITE), np.zeros(len(lengths), int)
+
+    def fit_rows(chosen: np.ndarray, n_rows: int) -> None:
+        few = [Ground(g.inputs[:, :n_rows], g.target[:n_rows], g.weights[:n_rows]) for g in grounds]
+        result = fit_grounds(
+            codes[chosen], lengths[chosen], n_free[chosen], constants[chosen], ground[chosen], hopeless[chosen], few,
+            max_steps=max_steps, tolerance=tolerance, precision=precision, families=frozenset(_FAMILIES),
+        )  # fmt: skip
+        constants[chosen], losses[chosen], result_codes[chosen], steps[chosen] = result
+
+    n_rows = grounds[0].inputs.shape[1]
+    chosen = np.flatnonzero(known)
+    if screen_rows is not None and screen_rows < n_rows and len(chosen):
+        fit_rows(chosen, screen_rows)
+        lost = ~(losses[chosen] < 2.0 * hopeless[chosen])
+        result_codes[chosen[lost]] = np.where(np.isfinite(losses[chosen[lost]]), HOPELESS, NOT_FINITE)
+        chosen = chosen[~lost]
+    if len(chosen):
+        fit_rows(chosen, n_rows)
+    low = 0
+    for batch, (_, inputs, target, weights, _) in zip(batches, jobs, strict=True):
+        mine = slice(low, low + len(batch.lengths))
+        batch.constants[:], batch.losses[:] = constants[mine], losses[mine]
+        batch.codes[:], batch.steps[:] = result_codes[mine], steps[mine]
+        low = mine.stop
+        fit_user_operators(batch, inputs, target, weights, max_steps, tolerance)
+
+
+def _with_slots(inputs: np.ndarray, n_slots: int) -> np.ndarray:
+    return inputs if len(inputs) == n_slots else np.pad(inputs, ((0, n_slots - len(inputs)), (0, 0)))
+
+
+def _moved(programs: np.ndarray, n_slots: int, new_slots: int) -> np.ndarray:
+    """Programs [B, 5, T] over ``n_slots`` input slots, as programs over ``new_slots``."""
+    if n_slots == new_slots:
+        return programs
+    moved = programs.copy()
+    slots = moved[:, 1:3]
+    slots[slots >= n_slots] += new_slots - n_slots
+    whole = moved[:, 0] == POWER_WHOLE  # here the right slot is an exponent
+    moved[:, 2][whole] = programs[:, 2][whole]
+    return moved
