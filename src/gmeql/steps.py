@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def take_steps(
         (batch, ground.inputs, ground.target, ground.weights, island.worst)
         for island, ground, batch in zip(islands, grounds, batches, strict=True)
     ]
-    options = dict(max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=grounds[0].screen_rows)
+    options: dict[str, Any] = dict(max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=grounds[0].screen_rows)
     if on_device:
         from gmeql.constants import device
 
