@@ -305,6 +305,27 @@ def test_hopeless_candidates_end_early_and_screened_ones_see_few_rows() -> None:
     np.testing.assert_array_equal(screened.losses[worse], few.losses[worse])
 
 
+def test_a_glance_at_rows_that_vary_more_than_all_loses_nothing() -> None:
+    """The loss to beat is that on all rows; rows ten times as large must not be held to it."""
+    _, slots = data()
+    scale = np.where(np.arange(ROWS) < ROWS // 4, 10.0, 1.0)
+    slots[0] = scale * (slots[0] - slots[0].mean())
+    target = slots[0] + 0.5 * scale * np.cos(40 * slots[1])
+    program = from_expression(scaled(1.0, x), 3)
+    arrays = [np.repeat(a, 2, axis=0) for a in stack([program])]
+    whole = fit_arrays(*(a.copy() for a in arrays), slots, target, np.ones(ROWS), max_steps=5, tolerance=1e-9)
+    goal = 1.2 * whole.losses[0]
+    glance = fit_arrays(
+        *arrays, slots, target, np.ones(ROWS), max_steps=5, tolerance=1e-9, hopeless=goal, screen_rows=ROWS // 4
+    )
+    few = fit_arrays(
+        *(a.copy() for a in stack([program])), np.ascontiguousarray(slots[:, : ROWS // 4]), target[: ROWS // 4],
+        np.ones(ROWS // 4), max_steps=5, tolerance=1e-9,
+    )  # fmt: skip
+    assert few.losses[0] > 2 * goal  # by its loss alone it would have been given up
+    np.testing.assert_allclose(glance.losses, whole.losses, rtol=1e-6)
+
+
 @every_engine
 def test_user_operators_take_the_slower_path(engine: str) -> None:
     register_operator("softsign", lambda xp, u: u / (1 + abs(u)), derivative=lambda xp, u: 1 / (1 + abs(u)) ** 2)

@@ -636,7 +636,7 @@ def fit_batches(
     known = ~(codes[:, 0] >= USER_OPCODE).any(axis=1)
     losses, result_codes, steps = np.full(len(lengths), np.inf), np.full(len(lengths), NOT_FINITE), np.zeros(len(lengths), int)
 
-    def fit_rows(chosen: np.ndarray, n_rows: int) -> None:
+    def fit_rows(chosen: np.ndarray, n_rows: int, hopeless: np.ndarray) -> None:
         few = [Ground(g.inputs[:, :n_rows], g.target[:n_rows], g.weights[:n_rows]) for g in grounds]
         result = fit_grounds(
             codes[chosen], lengths[chosen], n_free[chosen], constants[chosen], ground[chosen], hopeless[chosen], few,
@@ -647,12 +647,14 @@ def fit_batches(
     n_rows = grounds[0].inputs.shape[1]
     chosen = np.flatnonzero(known)
     if screen_rows is not None and screen_rows < n_rows and len(chosen):
-        fit_rows(chosen, screen_rows)
-        lost = ~(losses[chosen] < 2.0 * hopeless[chosen])
+        # as in the kernel: the same relative error is another loss where the few rows vary more, or less, than all do
+        ratios = np.array([_variance(g, screen_rows) / _variance(g, n_rows) for g in grounds])
+        fit_rows(chosen, screen_rows, hopeless * ratios[ground])
+        lost = ~(losses[chosen] < 2.0 * (hopeless * ratios[ground])[chosen])
         result_codes[chosen[lost]] = np.where(np.isfinite(losses[chosen[lost]]), HOPELESS, NOT_FINITE)
         chosen = chosen[~lost]
     if len(chosen):
-        fit_rows(chosen, n_rows)
+        fit_rows(chosen, n_rows, hopeless)
     low = 0
     for batch, (_, inputs, target, weights, _) in zip(batches, jobs, strict=True):
         mine = slice(low, low + len(batch.lengths))
@@ -660,6 +662,11 @@ def fit_batches(
         batch.codes[:], batch.steps[:] = result_codes[mine], steps[mine]
         low = mine.stop
         fit_user_operators(batch, inputs, target, weights, max_steps, tolerance)
+
+
+def _variance(ground: Ground, n: int) -> float:
+    target, weights = ground.target[:n], ground.weights[:n]
+    return float(np.average((target - np.average(target, weights=weights)) ** 2, weights=weights)) + 1e-300
 
 
 def _with_slots(inputs: np.ndarray, n_slots: int) -> np.ndarray:

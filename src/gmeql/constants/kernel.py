@@ -813,6 +813,21 @@ def _sum(values, n):
     return total
 
 
+@njit(**_INLINE)
+def _variance(target, weights, n):
+    """Weighted variance of the first n values, plus a tiny number."""
+    mass = 0.0
+    first = 0.0
+    second = 0.0
+    for i in range(n):
+        mass += weights[i]
+        first += weights[i] * target[i]
+    mean = first / mass
+    for i in range(n):
+        second += weights[i] * (target[i] - mean) ** 2
+    return second / mass + 1e-300
+
+
 @njit(**_OPTIONS)
 def fit_many(
     first, last, programs, lengths, n_free, constants, losses, codes, steps, inputs, target, weights, screen_rows,
@@ -828,19 +843,22 @@ def fit_many(
     unit = n_unit == n_rows
     mass = _sum(weights, n_rows)
     screen_mass = _sum(weights, screen_rows)
+    # the same relative error is another loss where the few rows vary more, or less, than all do
+    screen_hopeless = hopeless * _variance(target, weights, screen_rows) / _variance(target, weights, n_rows)
     _load_all(inputs, target, roots, n_rows, work)
     for b in range(first, last):
         _plan(programs[b], lengths[b], n_free[b], n_slots, work[1])
         rows = screen_rows
         while True:
+            goal = hopeless if rows == n_rows else screen_hopeless
             losses[b], codes[b], steps[b] = _fit_one(
                 programs[b], lengths[b], constants[b], n_free[b], inputs, target, roots, rows,
-                screen_mass if rows < n_rows else mass, unit, max_steps, tolerance, hopeless, forced, work,
+                screen_mass if rows < n_rows else mass, unit, max_steps, tolerance, goal, forced, work,
             )
             if rows == n_rows:
                 break
             rows = n_rows
-            if not losses[b] < 2.0 * hopeless:
+            if not losses[b] < 2.0 * goal:
                 codes[b] = HOPELESS if np.isfinite(losses[b]) else NOT_FINITE
                 break
 
