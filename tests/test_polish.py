@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gmeql.expression import Constant, Expression, Node, Variable
+from gmeql.expression import Constant, Expression, Node, Variable, build
 from gmeql.polish import (
     Rows,
     Scored,
@@ -174,3 +174,14 @@ def test_constant_target() -> None:
     data = rows(lambda X: np.full(len(X), 4.0))
     (fitted,) = refit([Constant(1.0)], data, keep_recognised=False)
     assert show(fitted.root) == "4" and data.spread == 4.0
+
+
+def test_nested_fractions_become_one():
+    """What hides a ratio of two sums is written as that ratio."""
+    a, b, c = Variable(0), Variable(1), Variable(2)
+    nested = build("add", build("div", build("sub", a, b), build("add", build("div", c, b), Constant(1.0))), b)
+    X = np.random.default_rng(0).uniform(1, 3, (100, 3))
+    y = Expression(nested, ("a", "b", "c"))(X)
+    best = polish(nested, Rows.of(X, y, None, ("a", "b", "c")))[0]
+    assert str(Expression(best.root, ("a", "b", "c"))) == "(a + c)*b/(b + c)"
+    assert np.allclose(Expression(best.root, ("a", "b", "c"))(X), y)

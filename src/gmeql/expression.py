@@ -195,6 +195,18 @@ def leaves(root: Node) -> list[Constant | Variable]:
     return found
 
 
+def calls(root: Node) -> list[Call]:
+    """All function nodes, with repetition."""
+    found: list[Call] = []
+    stack: list[Node] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call):
+            found.append(node)
+            stack += node.args
+    return found
+
+
 def transform(root: Node, leaf: Callable[[Any], Node]) -> Node:
     """The tree with every leaf replaced, left to right; untouched parts are shared with the old tree."""
 

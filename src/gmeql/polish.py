@@ -32,6 +32,7 @@ from gmeql.expression import (
     tree_complexity,
 )
 from gmeql.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants
+from gmeql.ratios import as_ratio
 from gmeql.simplify import simplify
 
 ROUNDING = 1e-11
@@ -424,5 +425,11 @@ def polish(
         return []
     final = snap(met[0], rows, out_of_time)
     alive = clean(without_dead_terms(final.root, rows), rows)
-    tidy = refit([alive], rows) if alive not in (None, final.root) else []
+    others = [alive, _as_one_fraction(final.root, rows)]
+    tidy = refit([root for root in others if root not in (None, final.root)], rows)
     return [min([final, *tidy], key=lambda s: s.length), *met]
+
+
+def _as_one_fraction(root: Node, rows: Rows) -> Node | None:
+    fraction = as_ratio(root)
+    return None if fraction is None else clean(fraction, rows)

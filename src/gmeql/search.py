@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.architecture import Architecture, as_architecture
-from gmeql.expression import Constant, Expression, Node, Variable, build, leaves, transform
+from gmeql.expression import Constant, Expression, Node, Variable, build, calls, leaves, transform
 from gmeql.island import Island, IslandConfig, Tries
 from gmeql.polish import (
     Rows,
@@ -52,6 +52,9 @@ SECONDS_PER_ROW = 3e-6
 """What refitting the front on all rows takes at the end, roughly; that much of ``max_time`` is kept for it."""
 EXACT = 1e-10
 """Relative error below which a formula, its constants fitted to convergence, is cut to shape at once."""
+LEAST_GAIN = 1e-6
+"""Share of the loss that a more complex formula must save to be shown beside a simpler one."""
+MIN_WAVE_ROWS = 8
 HUBER_CUT = 1.345
 """Residuals beyond this many standard deviations count less (Huber 1964: 95 % efficiency under normal noise)."""
 
@@ -583,7 +586,7 @@ class Search:
             if self._is_dominated(scored):
                 continue
             scored = self._tidied(scored)
-            if self._is_dominated(scored):
+            if self._is_dominated(scored) or not self._is_resolved(scored.root):
                 continue
             self.members[scored.complexity] = scored
             self.members = {
@@ -602,14 +605,31 @@ class Search:
         same = self.members.get(scored.complexity)
         if same is not None and same.length <= scored.length:
             return True
-        return any(m.loss <= scored.loss for c, m in self.members.items() if c < scored.complexity)
+        enough = max(scored.loss, self._polish_rows.floor) * (1 + LEAST_GAIN)
+        return any(m.loss <= enough for c, m in self.members.items() if c < scored.complexity)
+
+    def _is_resolved(self, root: Node) -> bool:
+        """Whether the rows are dense enough for every wave of a formula: two of them to a half-turn, no less.
+
+        A faster wave goes through any points, and says nothing between them.
+        """
+        longest = math.pi / 2 * max(len(self.y), MIN_WAVE_ROWS)
+        waves = [node for node in calls(root) if node.operator in ("sin", "cos")]
+        with np.errstate(all="ignore"):
+            angles = [Expression(wave.args[0], self.names)(self._polish_rows.X) for wave in waves]
+        return all(float(np.ptp(angle)) <= longest for angle in angles)
 
     def _tidied(self, scored: Scored) -> Scored:
         """The same formula in normal form without terms that rounding swallows, where that is no longer."""
         root = clean(without_dead_terms(scored.root, self._polish_rows), self._polish_rows)
         if root is None or root == scored.root:
             return scored
-        tidy = Scored(root, scored.loss, description_length(root, scored.loss, self._polish_rows))
+        # a formula that lives on cancelling digits loses its value in normal form: take the loss anew
+        rows = self._polish_rows
+        with np.errstate(all="ignore"):
+            residual = Expression(root, self.names)(rows.X) - rows.target
+            loss = float(np.average(residual**2, weights=rows.weights))
+        tidy = Scored(root, loss, description_length(root, loss, rows))
         return tidy if tidy.complexity <= scored.complexity and tidy.length <= scored.length else scored
 
     def _best_scored(self) -> Scored:
