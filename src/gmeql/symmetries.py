@@ -360,18 +360,34 @@ def _scaled_views(reading: _Reading) -> Iterator[list[View]]:
 
 
 def _views_without_factor(reading: _Reading) -> Iterator[list[View]]:
-    """Views without one column of which the target is a power times the rest, the best supported first."""
+    """Views without one column, of which the target is a power or a plain function times the rest; best first."""
     columns, target = reading.view.columns, reading.target
-    proposals = []
+    proposals: list[tuple[float, int, Node]] = []
     for j, column in enumerate(columns):
-        field = reading.slopes[:, j] * reading.table[:, j]
-        power = round(2 * float(field @ target / (target @ target))) / 2
-        misfit = _typical(field - power * target) / max(_typical(target), _typical(field), 1e-300)
-        if misfit < 0.2 and (power == round(power) or (reading.table[:, j] > 0).all()):
-            proposals.append((misfit, j, power, column))
-    for _, j, power, column in sorted(proposals, key=lambda proposal: proposal[:2]):
-        rest = tuple(c for k, c in enumerate(columns) if k != j)
-        yield [View(rest, _monomial([(reading.view.factor, 1.0), (column, power)]))]
+        x, slope = reading.table[:, j], reading.slopes[:, j]
+        power = round(2 * float(slope * x @ target / (target @ target))) / 2
+        if power == round(power) or (x > 0).all():
+            proposals.append((_misfit(slope * x, power * target), j, _monomial([(column, power)])))
+        for name, (function, derivative, applies) in _FACTORS.items():
+            if applies(x):
+                proposals.append((_misfit(slope * function(x), target * derivative(x)), j, build(name, column)))
+    for misfit, j, factor in sorted(proposals, key=lambda proposal: proposal[:2]):
+        if misfit < 0.2:
+            rest = tuple(c for k, c in enumerate(columns) if k != j)
+            yield [View(rest, _monomial([(reading.view.factor, 1.0), (factor, 1.0)]))]
+
+
+_FACTORS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[np.ndarray], bool]]] = {
+    "cos": (np.cos, lambda x: -np.sin(x), lambda x: bool(np.ptp(x) > 0.5)),
+    "sin": (np.sin, np.cos, lambda x: bool(np.ptp(x) > 0.5)),
+    "exp": (np.exp, np.exp, lambda x: bool(np.abs(x).max() < 50)),
+    "log": (np.log, lambda x: 1 / x, lambda x: bool((x > 0).all())),
+}
+"""Functions g of a column that may stand before the rest, with g': then f' g = f g' on all rows."""
+
+
+def _misfit(left: np.ndarray, right: np.ndarray) -> float:
+    return _typical(left - right) / max(_typical(left), _typical(right), 1e-300)
 
 
 def _rational_rows(basis: np.ndarray) -> Iterator[np.ndarray]:

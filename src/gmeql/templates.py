@@ -84,6 +84,19 @@ def _ratios(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
     return (tuple(terms), ("sum", "sum"), tuple(top)), True
 
 
+def _complete(rng: np.random.Generator, n_variables: int, functions: FunctionSet):
+    """Every function twice with sums and products between: what a small network may lack by chance is here."""
+    inner = [name for name in functions.unary if name not in functions.powers[2:]] or functions.unary
+    products = [name for name in ("mul", "div") if name in functions.binary]
+    layers = [
+        ["id"] * min(n_variables, 2) + functions.unary + products,
+        functions.binary + ["id"],
+        inner + products,
+        functions.binary + ["id"],
+    ]
+    return tuple(tuple(layer) or ("id",) for layer in layers), True
+
+
 def _deep(n_nodes: int) -> Family:
     """Many thin layers, so that any node may read almost any node before it."""
 
@@ -115,6 +128,7 @@ FAMILIES: dict[str, Family] = {
     "sums": _sums,
     "small": _deep(6),
     "ratios": _ratios,
+    "complete": _complete,
     "middle": _deep(12),
     "large": _deep(20),
     "huge": _deep(30),
