@@ -73,6 +73,7 @@ class SearchConfig:
     device: str = "auto"
     islands: int = 4  # in flight together; on an accelerator all are
     device_candidates: int = 1024  # candidates of an island's step on an accelerator
+    first_generation: int = 14  # islands of the first generation, which skips the first rung
     islands_per_generation: int = 32
     rungs: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
     rewarded_per_rung: int = 3  # islands whose family and reading are drawn more often from then on
@@ -368,8 +369,10 @@ class Search:
         return view.operators() <= allowed
 
     def _open_generation(self) -> None:
-        self.rung = 0
-        self.islands = [self._open_island() for _ in range(self.config.islands_per_generation)]
+        first = self.opened == 0
+        self.rung = min(1, len(self.config.rungs) - 1) if first else 0
+        n_islands = self.config.first_generation if first else self.config.islands_per_generation
+        self.islands = [self._open_island() for _ in range(n_islands)]
 
     def _grow_rows(self) -> None:
         """Nothing exact in a whole generation: let the next one see more rows."""
