@@ -328,7 +328,7 @@ def test_steps_taken_ahead_and_replayed_lead_where_the_island_went() -> None:
         np.testing.assert_array_equal(here.own.keys, walker.own.keys)
         # and the threads of the search itself do no other steps
         while island.age < here.age:
-            search._take_steps([island])[0].absorb(island)
+            search._take_steps([island], [island])[0].absorb(island)
         assert plain_state(here) == plain_state(island)
 
 

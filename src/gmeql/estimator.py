@@ -64,7 +64,8 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         How the formula is chosen from the front, see `Front.select`. "validation" keeps a quarter of the rows from the
         search to judge by.
     n_jobs : int or None, default=None
-        Threads; None and -1 use every core. The result does not depend on it.
+        Threads; None and -1 use every core. Inside `joblib.parallel_config("ray")`, "dask" or "loky", workers of that
+        backend instead. With `max_candidates` the result does not depend on it.
     device : str, default="auto"
         Where constants are fitted: "cpu", "gpu" (any accelerator that JAX sees) or "auto", which takes what was measured
         to be faster (docs/performance.md). On an accelerator islands draw more candidates at a time, so the same seed

@@ -169,7 +169,7 @@ def load_kernels() -> None:
     A smallest search calls all of them. Without it, the first fit would spend its `max_time` on the compiler.
     """
     rows = np.arange(1.0, 9.0)
-    for _ in Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1)).run():
+    for _ in Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1, n_jobs=1)).run():
         pass
 
 

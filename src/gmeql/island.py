@@ -137,7 +137,7 @@ class Tries:
     def add(self, fingerprints: np.ndarray) -> None:
         from gmeql.sampling import count_tries
 
-        count_tries(self.keys, self.counts, fingerprints)
+        count_tries(self.keys, self.counts, np.array(fingerprints, np.uint64))  # a copy: the given may be read-only
 
     def to_dict(self) -> dict[str, np.ndarray]:
         used = np.flatnonzero(self.keys)

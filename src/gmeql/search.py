@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -45,6 +46,7 @@ from gmeql.steps import Ground, Step, take_steps
 from gmeql.symmetries import View, find_views
 from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.transforms import TRANSFORMS, readings
+from gmeql.workers import Crew, find_crew
 
 DEVICES = ("auto", "cpu", "gpu")
 STATE_VERSION = 3
@@ -228,6 +230,7 @@ class Search:
         self._front: tuple[Member, ...] | None = None
         self._deadline: float | None = None
         self._closing: float | None = None
+        self._crew: Crew | None = None
         self._open_constant()
 
     # --- data ------------------------------------------------------------------------------------------------------
@@ -276,23 +279,43 @@ class Search:
     # --- the algorithm -----------------------------------------------------------------------------------------------
 
     def run(self) -> Iterator[Progress]:
-        """Rounds until the search ends; an event after each. Closing the iterator is a clean stop."""
-        started = time.perf_counter() - self.elapsed
-        max_time = self.config.max_time
-        self._deadline = None if max_time is None else started + max_time
-        # the last moments belong to polishing the front
-        self._closing = None if max_time is None else started + max_time - self._closing_seconds(max_time)
-        idle = 0  # rounds in a row that found no structure to try: a small network has only so many
-        while not self.reason:
-            before = self.candidates
-            self._round()
-            idle = idle + 1 if self.candidates == before else 0
-            self.elapsed = time.perf_counter() - started
-            self.reason = self._why_stop() or ("exhausted" if idle >= self.config.max_idle_rounds else "")
-            if self.reason:
-                self._finish()
+        """Rounds until the search ends; an event after each. Closing the iterator is a clean stop.
+
+        Where a joblib backend other than threads is active, its workers take the islands' steps (``workers.py``).
+        """
+        with self._crewed():
+            started = time.perf_counter() - self.elapsed
+            max_time = self.config.max_time
+            self._deadline = None if max_time is None else started + max_time
+            # the last moments belong to polishing the front
+            self._closing = None if max_time is None else started + max_time - self._closing_seconds(max_time)
+            idle = 0  # rounds in a row that found no structure to try: a small network has only so many
+            while not self.reason:
+                before = self.candidates
+                self._round()
+                idle = idle + 1 if self.candidates == before else 0
                 self.elapsed = time.perf_counter() - started
-            yield self.progress()
+                self.reason = self._why_stop() or ("exhausted" if idle >= self.config.max_idle_rounds else "")
+                if self.reason:
+                    self._finish()
+                    self.elapsed = time.perf_counter() - started
+                yield self.progress()
+
+    @contextmanager
+    def _crewed(self) -> Iterator[None]:
+        """With workers, where a joblib backend has some; the clock starts when the first is ready."""
+        most = self.config.islands_per_generation
+        crew = None if self._on_device else find_crew(self.config.n_jobs, self.known, most)
+        if crew is None:
+            yield
+            return
+        try:
+            crew.open()
+            self._crew = crew
+            yield
+        finally:
+            self._crew = None
+            crew.close()
 
     def _round(self) -> None:
         """One step of the islands that are furthest behind; at the end of a rung the better half goes on."""
@@ -301,7 +324,9 @@ class Search:
         goal = self.config.rungs[self.rung]
         waiting = [island for island in self.islands if island.age < goal and not island.finished]
         active = waiting if self._on_device else waiting[: self.config.islands]
-        for island, step in zip(active, self._take_steps(active), strict=True):
+        for island, step in zip(active, self._take_steps(active, waiting), strict=True):
+            if step is None:
+                continue
             self.candidates += step.drawn
             before = island.best
             step.absorb(island)
@@ -316,7 +341,9 @@ class Search:
     def _end_rung(self) -> None:
         """Close the worse half; polish what the better half has. After the last rung a new generation opens."""
         for island in self.islands:
-            island.report(self.known)
+            tried = island.report(self.known)
+            if self._crew is not None:
+                self._crew.tell(tried)
         ranked = sorted(self.islands, key=lambda island: (self._best_of(island), island.number))
         going_on = [island for island in ranked[: (len(ranked) + 1) // 2] if not island.finished]
         lowest = self._best_of(ranked[0])
@@ -409,8 +436,11 @@ class Search:
         """An island's best loss as a mean squared error of the target."""
         return island.best * self._sides[island.view].units[island.transform]
 
-    def _take_steps(self, islands: list[Island]) -> list[Step]:
-        """One step of each island."""
+    def _take_steps(self, islands: list[Island], waiting: list[Island]) -> Sequence[Step | None]:
+        """One step of each island; None where time ran out while a worker had it."""
+        if self._crew is not None:
+            self._order_ahead(self._crew, waiting)
+            return [self._crew.take(island, self._is_closing) for island in islands]
         grounds = [self._ground(island) for island in islands]
         return take_steps(
             islands, grounds, self.known, n_threads=self.config.n_threads, on_device=self._on_device
@@ -422,6 +452,20 @@ class Search:
         if not self._on_device:
             return self.config.island
         return replace(self.config.island, candidates_per_step=self.config.device_candidates)
+
+    def _order_ahead(self, crew: Crew, waiting: list[Island]) -> None:
+        """Order the rest of the rung from the workers, as far as the budget of candidates is sure to reach."""
+        goal = self.config.rungs[self.rung]
+        per_step = self.config.island.candidates_per_step
+        left = math.inf if self.config.max_candidates is None else self.config.max_candidates - self.candidates
+        for first in range(0, len(waiting), self.config.islands):
+            together = waiting[first : first + self.config.islands]
+            steps = goal if math.isinf(left) else max(math.ceil(left / (per_step * len(together))), 0)
+            for island in together:
+                n = min(goal - island.age, steps)
+                if n > 0 and not crew.has(island.number):
+                    crew.order(island, self._ground(island), n)
+                left -= per_step * n
 
     def _ground(self, island: Island) -> Ground:
         target, weights = self._sides[island.view].readings[island.transform]
