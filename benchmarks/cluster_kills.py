@@ -207,7 +207,8 @@ def one_kill(
             if killer is not None:
                 killer.end()
         if losses.pieces == before:
-            continue  # it came when the work was done
+            print(f"kill {kill + 1}: came when the work was done, {time.perf_counter() - started:.1f} s", flush=True)
+            continue
         same = found == expected[seed]
         assert killer is not None
         print(f"kill {kill + 1}: seed {seed}, process {killer.killed} after {after:,.0f} candidates, "
