@@ -75,8 +75,8 @@ def dask(workers: int) -> Iterator[Callable[[], list[int]]]:
     from distributed import Client, LocalCluster
 
     cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR)
-    with cluster, Client(cluster) as client:
-        yield lambda: list(client.run(os.getpid).values())
+    with cluster, Client(cluster):
+        yield lambda: descendants("spawn_main")
 
 
 def descendants(name: str) -> list[int]:

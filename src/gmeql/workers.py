@@ -15,6 +15,7 @@ import hashlib
 import itertools
 import logging
 import signal
+import threading
 import time
 import uuid
 from collections import deque
@@ -521,15 +522,14 @@ class DaskStaff(Staff):
         seat.futures[:] = [task]
         result: Future[Any] = Future()
 
-        def done(task: Any) -> None:
-            if result.cancelled() or result.done():
-                return
+        def fetch() -> None:
             try:
                 result.set_result(task.result())
             except (Exception, CancelledError) as error:  # noqa: BLE001  carried to whoever waits
                 result.set_exception(error)
 
-        task.add_done_callback(done)
+        # Dask has one thread for all callbacks, and fetching what a dead worker held may block it for ever
+        threading.Thread(target=fetch, name="gmeql-dask", daemon=True).start()
         return result
 
     def is_death(self, error: BaseException) -> bool:
