@@ -43,6 +43,8 @@ formulas of which the luckiest must not win."""
 DEAD = 1e-9
 """A term this much smaller than the largest of its sum, on every row, is dropped untried."""
 REFIT_STEPS = 25
+REFITTED_TOGETHER = 50
+"""Formulas refitted between two looks at the clock."""
 LOOK_AHEAD = 4
 """Formulas, the shortest and as many of the best fitting, from which a second cut or exchange is tried where no
 single one helps."""
@@ -282,14 +284,14 @@ def prune(
         if out_of_time():
             break
         exchanging = exchange and current.loss > 100 * rows.floor
-        tried = _tried([current], exchanging, rows, seen)
+        tried = _tried([current], exchanging, rows, seen, out_of_time)
         met += tried
         better = sorted((t for t in tried if t.length < current.length), key=lambda scored: scored.length)
         if not better and exchanging and not out_of_time():
             # two terms that stand in for one another's neighbours only come right together
             starts = sorted(tried, key=lambda scored: scored.length)[:LOOK_AHEAD]
             starts += [t for t in sorted(tried, key=lambda scored: scored.loss)[:LOOK_AHEAD] if t not in starts]
-            tried = _tried(starts, exchanging, rows, seen)
+            tried = _tried(starts, exchanging, rows, seen, out_of_time)
             met += tried
             better = sorted((t for t in tried if t.length < current.length), key=lambda scored: scored.length)
         if not better:
@@ -301,7 +303,9 @@ def prune(
     return [current, *(scored for scored in met if scored is not current)]
 
 
-def _tried(starts: list[Scored], exchanging: bool, rows: Rows, seen: set[Node]) -> list[Scored]:
+def _tried(
+    starts: list[Scored], exchanging: bool, rows: Rows, seen: set[Node], out_of_time: Callable[[], bool]
+) -> list[Scored]:
     """What one cut, or one exchange, makes of some formulas, refitted; none that was ``seen``."""
     others: set[Node] = set()
     for start in starts:
@@ -310,7 +314,13 @@ def _tried(starts: list[Scored], exchanging: bool, rows: Rows, seen: set[Node]) 
             others.update(exchanges(start.root))
     others = {other for other in others - seen if not isinstance(other, Constant)}
     seen |= others
-    return refit(sorted(others, key=hash_order), rows, keep_recognised=False)
+    ordered = sorted(others, key=hash_order)
+    tried: list[Scored] = []
+    for first in range(0, len(ordered), REFITTED_TOGETHER):
+        if out_of_time():
+            break
+        tried += refit(ordered[first : first + REFITTED_TOGETHER], rows, keep_recognised=False)
+    return tried
 
 
 def hash_order(node: Node) -> tuple[int, str]:
