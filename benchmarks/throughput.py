@@ -36,7 +36,7 @@ PROBLEMS: dict[str, tuple[str, tuple[str, ...], tuple[float, float], float]] = {
         "p*a*t/h*sin((w - v)*t/2)**2/((w - v)*t/2)**2", ("p", "a", "t", "h", "w", "v"), (1.0, 5.0), 0.0,
     ),
 }  # fmt: skip
-PARTS = ("_draw", "_fit", "_finish_best", "_polish_island", "_offer_classes", "_finish")
+PARTS = ("_take_steps", "_polish_island", "_offer_classes", "_end_rung", "_finish")
 
 
 def search_once(name: str, candidates: int, threads: int, seed: int, profile: bool) -> dict[str, Any]:
@@ -63,7 +63,8 @@ def search_once(name: str, candidates: int, threads: int, seed: int, profile: bo
     for part in PARTS if profile else ("_finish",):
         _time_method(Search, part, seconds)
     if profile:
-        _time_method(Island, "absorb", seconds)
+        for part in ("draw", "absorb"):
+            _time_method(Island, part, seconds)
     wall, processor = time.perf_counter(), time.process_time()
     done = search(candidates)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor

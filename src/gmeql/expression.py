@@ -90,12 +90,14 @@ class Call:
     size: int = field(init=False)
     depth: int = field(init=False)
     _hash: int = field(init=False)
+    _complexity: int | None = field(init=False)  # remembered by ``tree_complexity``
+    _text: str | None = field(init=False)  # remembered by ``repr``
 
     def __post_init__(self) -> None:
         operator = get_operator(self.operator)
         args = tuple(self.args)
         for arg in args:
-            if not isinstance(arg, Constant | Variable | Call):
+            if not isinstance(arg, _NODES):
                 raise ValueError(f"arguments of {operator.name!r} must be nodes, got {_short(arg)}")
         if operator.is_dense:
             raise ValueError(f"{operator.name!r} is a network node; in a formula it is written with add, mul and pow")
@@ -117,6 +119,8 @@ class Call:
             ("size", size),
             ("depth", depth),
             ("_hash", hash((operator.name, args, bool(self.protected)))),
+            ("_complexity", None),
+            ("_text", None),
         ):
             object.__setattr__(self, name, value)
 
@@ -144,11 +148,32 @@ class Call:
         return Call, (self.operator, self.args, self.protected)  # the cached hash differs between processes
 
     def __repr__(self) -> str:
-        return fold(self, repr, lambda call, args: f"Call({call.operator!r}, ({', '.join(args)},)"
-                    + (", protected=True)" if call.protected else ")"))
+        def text(call: Call) -> str:
+            end = ", protected=True)" if call.protected else ")"
+            return f"Call({call.operator!r}, ({', '.join(map(repr, call.args))},){end}"
+
+        return self._text or _remembered(self, "_text", text)
 
 
 Node = Constant | Variable | Call
+_NODES = (Constant, Variable, Call)
+
+
+def _remembered(root: Call, name: str, compute: Callable[[Call], T]) -> T:
+    """``compute`` of a call, and of each below it that does not remember its own yet, arguments first.
+
+    Formulas that differ by one cut share most of their parts, so little is left to do for the next.
+    """
+    waiting = [root]
+    while waiting:
+        missing = [arg for arg in waiting[-1].args if isinstance(arg, Call) and getattr(arg, name) is None]
+        if missing:
+            waiting += missing
+        else:
+            done = waiting.pop()
+            object.__setattr__(done, name, compute(done))
+    result: T = getattr(root, name)
+    return result
 
 
 def _short(value: object) -> str:
@@ -266,9 +291,10 @@ def tree_complexity(root: Node) -> int:
     """
     sign, inverse = get_operator("neg").complexity, get_operator("inv").complexity
 
-    def call(node: Call, weights: list[int]) -> int:
+    def complexity(node: Call) -> int:
         total = get_operator(node.operator).complexity * max(1, len(node.args) - 1 if node.operator in N_ARY else 1)
-        for arg, weight in zip(node.args, weights, strict=True):
+        for arg in node.args:
+            weight = arg._complexity or 0 if isinstance(arg, Call) else 1
             if node.operator == "add" and _is_negated(arg):
                 weight -= sign
             elif node.operator == "mul" and isinstance(arg, Constant) and arg.value == -1.0:
@@ -280,7 +306,9 @@ def tree_complexity(root: Node) -> int:
             total += weight
         return total
 
-    return fold(root, lambda leaf: 1, call)
+    if not isinstance(root, Call):
+        return 1
+    return root._complexity or _remembered(root, "_complexity", complexity)
 
 
 def _is_negated(node: Node) -> bool:

@@ -140,13 +140,11 @@ def from_expression(root: Node, n_variables: int, fixed: Collection[int] = ()) -
         writer.emit(0, (slot, constant))
     order = sorted(range(len(writer.leaves)), key=lambda p: writer.leaves[p] in fixed)
     rank = {p: i for i, p in enumerate(order)} | {-1: -1}
-    code = np.array(writer.nodes, np.int64).T
-    code[3] = [rank[int(c)] for c in code[3]]
-    code[4] = [rank[int(c)] for c in code[4]]
+    code = np.array([(op, left, right, rank[c], rank[d]) for op, left, right, c, d in writer.nodes], np.int16).T
     leaves = tuple(writer.leaves[p] for p in order)
     start = np.array([writer.constants[p] for p in order])
     n_free = sum(leaf not in fixed for leaf in leaves)
-    return Program(code.astype(np.int16), start, n_free, leaves)
+    return Program(code, start, n_free, leaves)
 
 
 def replace_constants(expression: Expression, program: Program, fitted: np.ndarray) -> Expression:
