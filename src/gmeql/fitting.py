@@ -6,12 +6,15 @@ A run never loses what it found: an interrupt ends it early, a full disk costs i
 from __future__ import annotations
 
 import math
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.constants.cpu import default_threads, is_compiled
 from gmeql.front import Front
 from gmeql.preparation import PreparedData
 from gmeql.search import Member, Progress, Search, SearchConfig
@@ -164,12 +168,21 @@ def run_search(
 
 @lru_cache(maxsize=1)
 def load_kernels() -> None:
-    """Load the compiled parts of the search, or compile them where this machine never did (about half a minute, once).
+    """Load the compiled parts of the search, or compile them where this machine never did (some twenty seconds, once).
 
-    A smallest search calls all of them. Without it, the first fit would spend its `max_time` on the compiler.
+    A smallest search calls all of them. Without it, the first fit would spend its `max_time` on the compiler. Numba
+    compiles one function at a time, so the two large ones are compiled in two processes; both write to the cache.
     """
     rows = np.arange(1.0, 9.0)
-    for _ in Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1, n_jobs=1)).run():
+    search = Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1, n_jobs=1))
+    if not is_compiled() and default_threads() > 1:
+        with suppress(OSError), subprocess.Popen(
+            [sys.executable, "-c", "from gmeql.constants.cpu import compile_kernel; compile_kernel()"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ):  # fmt: skip
+            search.draw_once()
+    for _ in search.run():
         pass
 
 

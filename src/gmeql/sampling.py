@@ -73,7 +73,8 @@ def _search_cumulative(cumulative, n, u):
     return low
 
 
-@njit(**_OPTIONS)
+# One type for all callers: left to itself the compiler makes a version for each mix of literal and computed numbers.
+@njit("void(i2[:, ::1], i8, i8, i8, i8, i8, i8)", **_OPTIONS)
 def _emit(program, k, op, left, right, left_constant, right_constant):
     program[0, k] = op
     program[1, k] = left
@@ -571,7 +572,7 @@ def draw_candidates(
                         for c in range(first_connection[node], first_connection[node + 1]):
                             mine[c] = elite_choices[other, c]
             _mark_active(mine, node_op, first_connection, source_low, dense_low, dense_high, n_inputs, active)
-            n_active = 0
+            n_active = np.int64(0)
             for node in range(n_inputs, n_nodes):
                 if active[node]:
                     n_active += first_connection[node + 1] - first_connection[node]

@@ -395,6 +395,10 @@ class Search:
             allowed |= {"add", "sub"}
         return view.operators() <= allowed
 
+    def draw_once(self) -> None:
+        """Draw candidates for an island and forget them: the compiled sampler is loaded then."""
+        self._open_island().draw(self.known, self.config.max_complexity, 0)
+
     def _open_generation(self) -> None:
         first = self.opened == 0
         self.rung = min(1, len(self.config.rungs) - 1) if first else 0

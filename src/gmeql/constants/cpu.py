@@ -11,13 +11,15 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gmeql.constants.result import FitResult
+from gmeql.expression import Variable, build
 from gmeql.operators import USER_OPCODE
-from gmeql.programs import MAX_CONSTANTS, Program, stack
+from gmeql.programs import MAX_CONSTANTS, Program, from_expression, input_slots, stack
 
 CHUNK = 16
 """Candidates handed to a thread at a time: small enough to balance, large enough to hide the hand-over."""
@@ -31,6 +33,19 @@ def thread_pool(n_threads: int) -> ThreadPoolExecutor:
 def default_threads() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_compiled() -> bool:
+    """Whether the cache on disk holds a compiled kernel (perhaps of an older version)."""
+    from gmeql.constants.kernel import fit_many
+
+    return any(Path(fit_many._cache.cache_path).glob("kernel.fit_many-*.nbc"))
+
+
+def compile_kernel() -> None:
+    """Fit one small program, so that the compiled kernel is in the cache."""
+    inputs, _ = input_slots(np.arange(1.0, 5.0)[:, None])
+    fit([from_expression(build("sin", Variable(0)), 1)], None, inputs, np.ones(4))
 
 
 def fit_arrays(
