@@ -7,8 +7,7 @@ Each problem is searched with a fixed number of candidates, by the old tree and 
 time in a process of its own whose compiled code is warm. Problems are chosen so that no search ends before its
 candidates are spent; what a search does once at its end (polishing the front) is left out. Wall time tells what a user
 sees; on a machine that does other things only the ratio of neighbouring runs counts, and processor time (of all
-threads) is steadier than wall time. ``--profile`` says where the wall time of this tree goes; ``--count`` runs both
-trees under Valgrind's callgrind and reports instructions.
+threads) is steadier than wall time. ``--profile`` says where the wall time of this tree goes.
 """
 
 from __future__ import annotations
@@ -93,25 +92,17 @@ def _time_method(owner: type, name: str, seconds: dict[str, float]) -> None:
     setattr(owner, name, timed)
 
 
-def run(tree: Path, name: str, arguments: argparse.Namespace, count: bool = False) -> dict[str, Any]:
+def run(tree: Path, name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """One search in a process of its own, with the sources of ``tree``."""
     options = ["--one", name, "--candidates", str(arguments.candidates), "--threads", str(arguments.threads)]
     options += ["--profile"] if arguments.profile else []
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "PYTHONHASHSEED": "0"}
     command = [sys.executable, str(HERE), *options]
-    if count:
-        # Valgrind knows no 512-bit instructions; both trees are compiled for the same older processor
-        environment |= {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""}
-        subprocess.run(command, env=environment, capture_output=True, check=True)  # compiles, outside Valgrind
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command]
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     lines = [line for line in finished.stdout.splitlines() if line.startswith("{")]
     if finished.returncode or not lines:
         raise SystemExit(f"{tree}: {name} failed\n{finished.stderr[-2000:]}")
-    record = json.loads(lines[-1])
-    if count:
-        total = next(line for line in finished.stderr.splitlines() if "Collected" in line)
-        record["instructions"] = int(total.rpartition(":")[2])
+    record: dict[str, Any] = json.loads(lines[-1])
     return record
 
 
@@ -149,7 +140,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--problems", type=lambda text: text.split(","), help=", ".join(PROBLEMS))
     parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--count", action="store_true", help="instructions, by callgrind (slow: give few candidates)")
     parser.add_argument("--json", help="write the records to this file")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -157,16 +147,14 @@ def main() -> None:
         print(json.dumps(search_once(arguments.one, arguments.candidates, arguments.threads, 1, arguments.profile)))
         return
     records: list[dict[str, Any]] = []
-    if arguments.old is not None and not arguments.count:
+    if arguments.old is not None:
         records = compare(arguments.old.resolve(), arguments.new, arguments)
-    for name in (arguments.problems or PROBLEMS) if arguments.count or arguments.old is None else ():
-        for tree in filter(None, (arguments.old and arguments.old.resolve(), arguments.new)):
-            record = run(tree, name, arguments, arguments.count)
-            records.append(record | {"tree": str(tree)})
-            print(f"{name:16} {tree}: {record['candidates'] / record['wall']:,.0f} candidates/s", end="")
-            print(f", {record['instructions']:,} instructions" if arguments.count else "", flush=True)
-            for part, seconds in sorted(record["parts"].items(), key=lambda item: -item[1]):
-                print(f"    {part:18} {seconds:8.3f} s {100 * seconds / record['whole']:5.1f} % of the whole")
+    for name in (arguments.problems or PROBLEMS) if arguments.old is None else ():
+        record = run(arguments.new, name, arguments)
+        records.append(record)
+        print(f"{name:16} {record['candidates'] / record['wall']:,.0f} candidates/s", flush=True)
+        for part, seconds in sorted(record["parts"].items(), key=lambda item: -item[1]):
+            print(f"    {part:18} {seconds:8.3f} s {100 * seconds / record['whole']:5.1f} % of the whole")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(records, indent=2), encoding="utf-8")
 
