@@ -714,9 +714,15 @@ def make_work(n_slots, n_rows):
 
 
 @njit(**_INLINE)
-def _load_all(inputs, target, roots, n_rows, work):
-    """Copy all data into the table, where its blocks stay there."""
+def _load_all(first, last, programs, lengths, inputs, target, roots, n_rows, work):
+    """Copy what candidates first..last-1 read into the table, where its blocks stay there."""
     table = work[0]
+    is_read = np.zeros(inputs.shape[0], np.bool_)
+    for b in range(first, last):
+        for k in range(lengths[b]):
+            for side in range(1, 3 if _is_binary(programs[b, 0, k]) else 2):
+                if programs[b, side, k] < inputs.shape[0]:
+                    is_read[programs[b, side, k]] = True
     height = _rows_of(inputs.shape[0])[5]
     if n_rows > KEPT * BLOCK:
         return
@@ -724,7 +730,7 @@ def _load_all(inputs, target, roots, n_rows, work):
         n = min(BLOCK, n_rows - low)
         base = (low // BLOCK) * height
         _load_block(target, roots, low, n, table, base)
-        for slot in range(inputs.shape[0]):
+        for slot in np.flatnonzero(is_read):
             for i in range(n):
                 table[base + _SLOTS + slot, i] = inputs[slot, low + i]
 
@@ -845,7 +851,7 @@ def fit_many(
     screen_mass = _sum(weights, screen_rows)
     # the same relative error is another loss where the few rows vary more, or less, than all do
     screen_hopeless = hopeless * _variance(target, weights, screen_rows) / _variance(target, weights, n_rows)
-    _load_all(inputs, target, roots, n_rows, work)
+    _load_all(first, last, programs, lengths, inputs, target, roots, n_rows, work)
     for b in range(first, last):
         _plan(programs[b], lengths[b], n_free[b], n_slots, work[1])
         rows = screen_rows
