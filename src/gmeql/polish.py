@@ -215,6 +215,14 @@ def reductions(node: Node) -> Iterator[Node]:
         yield Constant(1.0)
     elif name in ("sin", "cos") and isinstance(node.args[0], Call) and node.args[0].operator == "add":
         yield from _without_phase(node)
+    elif name in ("asin", "acos") and isinstance(node.args[0], Call) and node.args[0].operator in ("sin", "cos"):
+        inner = node.args[0].args[0]  # on one half-turn these undo each other, up to a quarter turn and the sign
+        if name[1:] == node.args[0].operator:
+            yield inner
+        else:
+            yield build("sub", Constant(math.pi / 2), inner)
+        yield build("neg", inner)
+        yield build("add", Constant(math.pi / 2), inner)
 
 
 _EXPONENTS = {"square": 2.0, "cube": 3.0, "pow4": 4.0, "pow5": 5.0, "pow6": 6.0, "sqrt": 0.5}

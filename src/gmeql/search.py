@@ -56,6 +56,10 @@ EXACT = 1e-10
 """Relative error below which a formula, its constants fitted to convergence, is cut to shape at once."""
 LEAST_GAIN = 1e-6
 """Share of the loss that a more complex formula must save to be shown beside a simpler one."""
+LARGE = 20.0
+"""Columns that a view made are scaled when their size, or its inverse, is beyond this."""
+LARGEST_TIDIED = 60
+"""Nodes up to which a formula is put in normal form while the search goes on."""
 MIN_WAVE_ROWS = 8
 HUBER_CUT = 1.345
 """Residuals beyond this many standard deviations count less (Huber 1964: 95 % efficiency under normal noise)."""
@@ -146,7 +150,7 @@ class _Side:
     """One view of the data as islands read it: input slots, and per reading of the target its values and weights.
 
     ``units`` turns an island's loss into a mean squared error of the target itself. Columns that a view made are
-    divided by ``sizes``, so that constants near 1 are good starts.
+    divided by ``sizes`` where they are large or small, so that constants near 1 are good starts.
     """
 
     inputs: np.ndarray
@@ -262,7 +266,10 @@ class Search:
             found = {"identity": found["identity"]}
         units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
         table = view.table(X)
-        sizes = np.ones(table.shape[1]) if view.is_raw else np.sqrt(np.mean(table**2, axis=0))
+        sizes = np.sqrt(np.mean(table**2, axis=0))
+        if view.is_raw:
+            sizes[:] = 1.0
+        sizes[(sizes > 1 / LARGE) & (sizes < LARGE)] = 1.0  # frequencies of combined columns are often 1
         return _Side(input_slots(table / sizes)[0], sizes, found, units, scale, 1.0 if target.mean() >= 0 else -1.0)
 
     def _make_arms(self) -> list[_Arm]:
@@ -672,6 +679,8 @@ class Search:
 
     def _tidied(self, scored: Scored) -> Scored:
         """The same formula in normal form without terms that rounding swallows, where that is no longer."""
+        if scored.root.size > LARGEST_TIDIED:
+            return scored
         root = clean(without_dead_terms(scored.root, self._polish_rows), self._polish_rows)
         if root is None or root == scored.root:
             return scored
