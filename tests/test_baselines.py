@@ -1,7 +1,9 @@
 """The opponents: their parts against slow, obvious versions, and each on an easy published case it must solve."""
 
 import contextlib
+import importlib.util
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -348,3 +350,27 @@ def test_gp_program_becomes_the_expression_it_is():
     program = [table["add"], table["sqrt"], 0, table["mul"], 1.5, table["div"], 1, table["sub"], 0, 0]
     expected = np.sqrt(np.abs(X[:, 0])) + 1.5 * 1.0  # x1 / (x0 - x0): gplearn's guard gives 1
     np.testing.assert_allclose(gp.expression_of(program, X, ("a", "b"))(X), expected)
+
+
+# --- the published cases ---------------------------------------------------------------------------------------------
+
+
+def test_published_cases_count_only_formulas_that_hold_elsewhere():
+    """benchmarks/paper_claims.py: a good fit on the training rows is not enough."""
+    path = Path(__file__).parent.parent / "benchmarks" / "paper_claims.py"
+    spec = importlib.util.spec_from_file_location("paper_claims", path)
+    claims = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(claims)
+    x = Variable(0)
+
+    def line(what, name, root):
+        return {"what": what, "name": name, "seed": 0, "expression": Expression(root, ("x",)).to_dict()}
+
+    square = Call("mul", (x, x))
+    cubic = Call("add", (Call("mul", (x, square)), Call("add", (square, x))))
+    assert claims.is_found(line("dsr", "Nguyen-1", cubic)) and not claims.is_found(line("dsr", "Nguyen-1", square))
+    assert claims.is_found(line("eql", "x^2", Call("mul", (Constant(0.97), square)))), "constants are refitted"
+    assert not claims.is_found(line("eql", "x^2", Call("sin", (square,)))), "x^2 only near zero"
+    X, y = claims.rows("eql", "x y/2 + z/2", 3)
+    np.testing.assert_allclose(y, X[:, 0] * X[:, 1] / 2 + X[:, 2] / 2)
+    assert np.abs(claims.rows("eql", "x", 0, fresh=True)[0]).max() > 1.9, "judged where it was not trained"

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from gmeql import experiments
+from gmeql import cli, experiments
 from gmeql.experiments import figures, plan, records, report
 from gmeql.experiments.cells import Cell, Outcome, batches, outcome_of, table, train
 from gmeql.expression import Call, Constant, Expression, Variable
@@ -331,6 +331,16 @@ def test_without_training_the_page_is_drawn_from_what_is_there(tmp_path, monkeyp
     page = experiments.run("smoke", ["fig2a"], tmp_path, workers=0, train=False, say=lines.append)
     assert "4 are there, 4 left out" in lines[0]
     assert "GMEQL against EQL: not measured yet." in page.read_text()
+
+
+def test_figures_only_draws_and_trains_nothing(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(experiments, "_train_and_judge", lambda cells: pytest.fail("trained"))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["paper", "--figures-only", "--only", "table1,fig2k", "--workers", "0", "--out", str(tmp_path)])
+    assert ended.value.code == 0
+    assert "not measured yet" in (tmp_path / "index.html").read_text()
+    assert {path.stem for path in (tmp_path / "figures").iterdir()} == {"table1", "fig2k"}
 
 
 def test_killed_half_way_and_started_again_gives_the_same_tables(tmp_path, monkeypatch):
