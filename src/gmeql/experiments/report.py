@@ -51,7 +51,7 @@ h3 { margin: 0.3rem 0; font-size: 1rem; } ul { padding-left: 1.1rem; margin: 0.3
 .verdict { font-weight: 600; } .agrees { color: #2e7d32; } .differs { color: #c0392b; }
 .partly, .undecided { color: #b07d00; }
 .note { background: #b07d0022; padding: 0.6rem 0.9rem; border-radius: 6px; }
-table { border-collapse: collapse; }
+table { border-collapse: collapse; } details { overflow-x: auto; font-size: 0.85rem; }
 td, th { padding: 0.2rem 0.7rem; text-align: left; border-bottom: 1px solid #8883; }
 </style></head><body>
 <h1>GMEQL: the paper and what was measured</h1>
