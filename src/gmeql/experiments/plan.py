@@ -48,10 +48,10 @@ class BudgetPlan:
 
 BUDGETS = {
     "smoke": BudgetPlan(
-        name="smoke", seeds=2, gp_seeds=2, gmeql_rounds=1, gmeql_stage1=200, gmeql_stage2=800, eql_steps=1100,
-        dsr_samples=3_000, gp_population=200, gp_generations=10, fitted_candidates=2_000, fitted_seconds=120.0,
+        name="smoke", seeds=2, gp_seeds=2, gmeql_rounds=1, gmeql_stage1=100, gmeql_stage2=400, eql_steps=550,
+        dsr_samples=2_000, gp_population=200, gp_generations=10, fitted_candidates=1_000, fitted_seconds=120.0,
         noise_problems=("b2",), noise_methods=("gmeql", "fitted"),
-        note="smoke budget: 2 seeds and about one percent of the paper's steps; it shows that everything runs, "
+        note="smoke budget: 2 seeds and about a hundredth of the paper's steps; it shows that everything runs, "
              "not who is better",
     ),
     "quick": BudgetPlan(
