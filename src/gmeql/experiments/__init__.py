@@ -93,13 +93,17 @@ def take_over(lines: str | Path, out: str | Path, where: str | None = None) -> i
     from gmeql.experiments.cells import outcome_of
 
     folder, added = Path(out), 0
-    done = {key: record["candidates"] for key, record in records.load(folder).items() if record["status"] == "done"}
+    done = {key: max(record["curve"]["candidates"], default=0) for key, record in records.load(folder).items()
+            if record["status"] == "done"}  # how far the curve goes: a run that found the truth counts fewer candidates
     for line in Path(lines).read_text(encoding="utf-8").splitlines():
         data = json.loads(line)
         outcome = outcome_of(data)
-        if outcome is not None and outcome.total > done.get(outcome.cell.key, -1):
+        if outcome is None:
+            continue
+        length = max(outcome.candidates, default=0)
+        if length > done.get(outcome.cell.key, -1):
             records.append(folder, [records.record_of(outcome, where=where or data.get("device"))])
-            done[outcome.cell.key] = outcome.total
+            done[outcome.cell.key] = length
             added += 1
     return added
 
