@@ -34,6 +34,9 @@ BOX = [[1.0, 3.0], [1.0, 3.0]]
         ("exp(log(x1) + log(x2))", "x1*x2", True),
         ("sqrt(abs(x1))*x2**0.49999999", "sqrt(x1*x2)", True),
         ("sin(x1)**2 + cos(x1)**2 + x2", "x2 + 1", True),  # left to SymPy
+        # what single precision leaves behind
+        ("(0.29127755*x1 + 0.00000004)*(3.43315148*x2 - 0.00000002*x1) + sin(0.0000019*x2)", "x1*x2", True),
+        ("cos((0.29127755*x1 + 0.00000004)*(3.43315148*x2 - 0.00000002*x1))", "cos(x1*x2)", True),
         ("0.0795774715*x1/x2", "x1/(4*pi*x2)", True),
         ("0.08*x1/x2", "x1/(4*pi*x2)", True),  # a ratio of 1.005 is a constant too
         ("0.08*x1/x2 + x1", "x1/(4*pi*x2) + x1", False),

@@ -86,16 +86,31 @@ def symbolic_solution(formula: str, truth: str, ranges: Sequence[Sequence[float]
     found, true = (active_part(parse_formula(text, names), columns) for text in (formula, truth))
     if not _numbers_agree(found, true, columns):
         return False, "the numbers differ"
-    for a, b in ((found, true), (rounded(found), rounded(true))):
+    clean = without_small(found)
+    if not _numbers_agree(clean, true, columns):
+        clean = found
+    for a, b in ((found, true), (clean, true), (rounded(clean), rounded(true))):
         if _canonical_constant(a, b):
             return True, "canonical forms"
     import sympy
 
-    clean = rounded(sympy.simplify(found, ratio=1))
+    clean = rounded(sympy.simplify(clean, ratio=1))
     for combined in (rounded(true) - clean, clean / rounded(true)):
         if not rounded(combined).free_symbols or not rounded(sympy.simplify(combined, ratio=1)).free_symbols:
             return True, "SymPy"
     return False, "another formula"
+
+
+def without_small(expression: Any) -> Any:
+    """The expression with constants below 1e-4 set to 0, exponents aside: the rest of single-precision searches."""
+    import sympy
+
+    if not expression.args:
+        return sympy.Integer(0) if expression.is_Float and abs(expression) < NEGLIGIBLE else expression
+    if expression.is_Pow:
+        base = without_small(expression.base)
+        return expression if base == 0 else base**expression.exp
+    return expression.func(*(without_small(a) for a in expression.args))
 
 
 def size(formula: str, columns: int, simplify: bool = True) -> int:

@@ -23,8 +23,8 @@ PUBLISHED = {
     # Symbolic solution rate in % on SRBench's Feynman problems at noise 0 / 0.01 / 0.1.
     "AI Feynman 2": ("55.8", "13.1", "0.7", "SRBench, hours a problem"),
     "DSR (of DSO)": ("19.7", "19.0", "16.8", "SRBench, hours a problem"),
-    "uDSR": ("69.8", "28.6", "11.7", "its authors, Feynman and Strogatz together"),
-    "PhySO": ("58.4", "57.9", "53.4", "its authors, given the units"),
+    "uDSR": ("69.8", "28.6", "11.7", "as published, Feynman and Strogatz together"),
+    "PhySO": ("58.4", "57.9", "53.4", "as published, given the units"),
     "Operon": ("16.6", "2.1", "0.1", "SRBench, hours a problem"),
     "gplearn": ("16.3", "16.9", "16.6", "SRBench, hours a problem"),
 }
@@ -238,6 +238,8 @@ def accuracy_against_size(records: Sequence[dict[str, Any]]) -> Any:
                 color=COLOURS.get(system), label=SYSTEMS[system].label,
             )  # fmt: skip
         panel.set(xscale="log", xlabel="size (nodes)", title=title)
+        panel.set_xticks([5, 10, 20, 50, 100], labels=["5", "10", "20", "50", "100"])
+        panel.minorticks_off()
         panel.grid(alpha=0.25)
         panel.legend(fontsize=8, loc="best")
     panels[0][0].set_ylabel("test R² (below 0 as 0)")

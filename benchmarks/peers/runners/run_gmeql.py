@@ -1,4 +1,4 @@
-"""gmeql, with its defaults. A small fit first loads the compiled kernels, as an import would."""
+"""gmeql, with its defaults. A small fit first loads what a fit loads when it is needed: compiled kernels, SymPy."""
 
 import warnings
 
@@ -12,7 +12,7 @@ def ready(settings):
     warnings.simplefilter("ignore")
     X = np.random.default_rng(0).uniform(1, 2, (20, 1))
     common = dict(n_jobs=settings["threads"], device="cpu")
-    GMEQLRegressor(max_time=60, max_candidates=256, random_state=0, **common).fit(X, X[:, 0] ** 2)
+    str(GMEQLRegressor(max_time=60, max_candidates=256, random_state=0, **common).fit(X, X[:, 0] ** 2).sympy())
     model = GMEQLRegressor(max_time=settings["max_time"], random_state=settings["seed"], **common)
 
     def fit(X, y):
