@@ -42,8 +42,6 @@ KEPT_ARRAYS = 64
 """Arrays a worker keeps; the oldest leave first."""
 KEPT_NEWS = 16
 """Rungs that a worker may miss before it is sent the table of tried structures whole."""
-RESTING_SECONDS = 300
-"""Local processes without work wait that long for the next fit."""
 
 
 _log = logging.getLogger(__name__)
@@ -412,16 +410,11 @@ class LokyStaff(Staff):
     """Processes of this machine, each an executor of its own: a pool of them would break as a whole."""
 
     name = "loky"
-    _resting: list[Any] = []  # noqa: RUF012  processes outlive a fit, as joblib's own do
 
     def hire(self) -> Any:
         from joblib.externals.loky import ProcessPoolExecutor
 
-        while self._resting:
-            seat = self._resting.pop()
-            if self.submit(seat, leave, "").exception() is None:
-                return seat
-        return ProcessPoolExecutor(max_workers=1, timeout=RESTING_SECONDS, initializer=_ignore_interrupts)
+        return ProcessPoolExecutor(max_workers=1, initializer=_ignore_interrupts)
 
     def submit(self, seat: Any, function: Callable[..., Any], *args: Any) -> Future[Any]:
         try:
@@ -434,12 +427,12 @@ class LokyStaff(Staff):
     def is_death(self, error: BaseException) -> bool:
         return isinstance(error, BrokenExecutor)
 
+    def is_gone(self, seat: Any) -> bool:
+        processes = list((getattr(seat, "_processes", None) or {}).values())
+        return bool(processes) and not any(process.is_alive() for process in processes)
+
     def dismiss(self, seat: Any, site: str, *, busy: bool) -> None:
-        if busy:
-            seat.shutdown(wait=False, kill_workers=True)
-        else:
-            self.submit(seat, leave, site)
-            self._resting.append(seat)
+        seat.shutdown(wait=False, kill_workers=True)
 
 
 def _ignore_interrupts() -> None:
