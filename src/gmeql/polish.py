@@ -45,6 +45,8 @@ DEAD = 1e-9
 REFIT_STEPS = 25
 REFITTED_TOGETHER = 50
 """Formulas refitted between two looks at the clock."""
+LARGEST_EXCHANGED = 35
+"""Complexity up to which exchanges are tried: a long formula has thousands."""
 LOOK_AHEAD = 4
 """Formulas, the shortest and as many of the best fitting, from which a second cut or exchange is tried where no
 single one helps."""
@@ -291,7 +293,7 @@ def prune(
     for _ in range(max_rounds):
         if out_of_time():
             break
-        exchanging = exchange and current.loss > 100 * rows.floor
+        exchanging = exchange and current.loss > 100 * rows.floor and current.complexity <= LARGEST_EXCHANGED
         tried = _tried([current], exchanging, rows, seen, out_of_time)
         met += tried
         better = sorted((t for t in tried if t.length < current.length), key=lambda scored: scored.length)
