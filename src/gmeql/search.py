@@ -266,10 +266,13 @@ class Search:
             found = {"identity": found["identity"]}
         units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
         table = view.table(X)
-        sizes = np.sqrt(np.mean(table**2, axis=0))
-        if view.is_raw:
-            sizes[:] = 1.0
-        sizes[(sizes > 1 / LARGE) & (sizes < LARGE)] = 1.0  # frequencies of combined columns are often 1
+        sizes = np.ones(table.shape[1])
+        if not view.is_raw:
+            with np.errstate(all="ignore"):
+                magnitudes = np.sqrt(np.mean(table**2, axis=0))
+            # frequencies of combined columns are often 1: scale only what is far from it
+            far = np.isfinite(magnitudes) & ((magnitudes > LARGE) | (magnitudes < 1 / LARGE)) & (magnitudes > 0)
+            sizes[far] = magnitudes[far]
         return _Side(input_slots(table / sizes)[0], sizes, found, units, scale, 1.0 if target.mean() >= 0 else -1.0)
 
     def _make_arms(self) -> list[_Arm]:
