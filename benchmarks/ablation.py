@@ -40,7 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "64 elites": {"island.capacity": 64},
     "6 fit steps": {"island.max_steps": 6, "island.tolerance": 1e-3},
     "no symmetries": {"symmetries": False},
-    "14 islands a generation": {"islands_per_generation": 14, "rungs": (8, 18, 36, 80)},
+    "few islands always": {"islands_per_generation": 14, "rungs": (8, 18, 36, 80)},
     "no Π": {"functions": ("add", "sub", "mul", "div", "sqrt", "square", "cube", "pow4", "pow5", "pow6", "sin", "cos",
                            "exp", "log", "tanh", "sum")},
     "tanh left out": {"functions": ("add", "sub", "mul", "div", "sqrt", "square", "cube", "pow4", "pow5", "pow6", "sin",

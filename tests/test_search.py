@@ -362,7 +362,7 @@ def test_all_islands_of_a_generation_advance_together_on_a_device(monkeypatch: p
     search = Search(X, 2.5 * X[:, 0] ** 2 + X[:, 1], config=config, seed=1)
     events = search.run()
     progress = next(events)
-    assert {island.age for island in search.islands} == {1} and len(search.islands) == config.first_generation
+    assert {island.age for island in search.islands} == {1} and len(search.islands) == config.few_islands
     for progress in events:
         pass
     assert progress.reason == "exact" and str(progress.best.expression) == "2.5*x1**2 + x2"

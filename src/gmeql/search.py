@@ -79,8 +79,8 @@ class SearchConfig:
     device: str = "auto"
     islands: int = 4  # in flight together; on an accelerator all are
     device_candidates: int = 1024  # candidates of an island's step on an accelerator
-    first_generation: int = 14  # islands of the first generation, which skips the first rung
-    islands_per_generation: int = 32
+    islands_per_generation: int = 32  # where smaller tables were found
+    few_islands: int = 14  # islands of a generation elsewhere, which skips the first rung
     rungs: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
     rewarded_per_rung: int = 3  # islands whose family and reading are drawn more often from then on
     polished_per_rung: int = 1  # islands whose best formula is cut to shape, once the loss has settled
@@ -410,9 +410,9 @@ class Search:
         self._open_island().draw(self.known, self.config.max_complexity, 0)
 
     def _open_generation(self) -> None:
-        first = self.opened == 0
-        self.rung = min(1, len(self.config.rungs) - 1) if first else 0
-        n_islands = self.config.first_generation if first else self.config.islands_per_generation
+        many = len(self.views) > 1  # many readings of small tables, one of them easy: a short look at each
+        self.rung = 0 if many else min(1, len(self.config.rungs) - 1)
+        n_islands = self.config.islands_per_generation if many else self.config.few_islands
         self.islands = [self._open_island() for _ in range(n_islands)]
 
     def _grow_rows(self) -> None:
