@@ -308,7 +308,7 @@ def prune(
             break
         again = clean(better[0].root, rows)
         refitted = refit([again], rows, keep_recognised=False) if again not in (None, better[0].root) else []
-        current = min([*refitted, better[0]], key=lambda scored: scored.length)
+        current = min([*refitted, better[0]], key=lambda scored: round(scored.length, 6))  # normal form wins ties
         met.append(current)
     return [current, *(scored for scored in met if scored is not current)]
 
@@ -380,16 +380,22 @@ def recognised(value: float) -> tuple[float, ...]:
     if value == 0.0 or not math.isfinite(value):
         return (0.0,)
     sign, size = math.copysign(1.0, value), abs(value)
-    found: list[float] = []
-    if size < 1e6 and abs(size - round(size)) < 0.05 * size and round(size) != 0:
-        found.append(float(round(size)))
-    digits = -math.floor(math.log10(size))
-    found += [round(size, digits + extra) for extra in range(3)]
+    found = _short_decimals(size)
     for unit in _UNITS:
         place = bisect.bisect(_FRACTIONS, size / unit)
         found += [fraction * unit for fraction in _FRACTIONS[max(place - 1, 0) : place + 1]]
     close = [f for f in found if f > 0 and abs(f - size) < 0.05 * size]
     return tuple(sign * f for f in dict.fromkeys(close))
+
+
+def _short_decimals(value: float) -> list[float]:
+    """The nearest whole number and decimals of one to three digits, within 5 %; the shortest first."""
+    if value == 0.0 or not math.isfinite(value):
+        return [0.0]
+    digits = -math.floor(math.log10(abs(value)))
+    found = [float(round(value))] if abs(value) < 1e6 else []
+    found += [round(value, digits + extra) for extra in range(3)]
+    return [f for f in dict.fromkeys(found) if f != 0.0 and abs(f - value) < 0.05 * abs(value)]
 
 
 def snap(scored: Scored, rows: Rows, out_of_time: Callable[[], bool] = _never) -> Scored:
@@ -424,10 +430,9 @@ def _closest(value: float) -> float:
 
 
 def _nearby(value: float, exact: bool) -> list[float]:
-    candidates = list(recognised(value))
     if exact:
-        return [candidate for candidate in candidates if abs(candidate - value) < 1e-6 * abs(value)][:2]
-    return candidates[:3]
+        return [candidate for candidate in recognised(value) if abs(candidate - value) < 1e-6 * abs(value)][:2]
+    return _short_decimals(value)  # noise cannot tell 22/5/pi from 1.4
 
 
 def _with(root: Node, changes: dict[int, float], rows: Rows) -> Node:
