@@ -437,7 +437,7 @@ def _negated(node: Node, positive: Positive) -> Node:
 
 
 def _make_exponential(constant: float, terms: Terms, positive: Positive) -> Node:
-    """exp(a + u + c log v) is e**a * exp(u) * v**c."""
+    """exp(a + u + c log v + w log z) is e**a * exp(u) * v**c * z**w."""
     rest: Terms = {}
     powers: Powers = {}
     for core, coefficient in terms.items():
@@ -446,6 +446,10 @@ def _make_exponential(constant: float, terms: Terms, positive: Positive) -> Node
             if factor == 1.0:
                 _merge_powers(powers, more)
                 continue
+        power = _as_power(core, coefficient, positive)
+        if power is not None:
+            _merge_powers(powers, {power: 1.0})
+            continue
         rest[core] = coefficient
     try:
         coefficient = math.exp(constant)
@@ -456,6 +460,16 @@ def _make_exponential(constant: float, terms: Terms, positive: Positive) -> Node
             return build("exp", _make_sum(constant, rest, positive))
         _merge_powers(powers, {build("exp", _make_sum(0.0, rest, positive)): 1.0})
     return _write_product(coefficient, powers, positive)
+
+
+def _as_power(core: Node, coefficient: float, positive: Positive) -> Node | None:
+    """exp(c u log(v)) as v ** (c u), where ``core`` is u log(v)."""
+    _, factors = _as_product(core)
+    logarithms = [b for b, e in factors.items() if isinstance(b, Call) and b.operator == "log" and e == 1.0]
+    if len(logarithms) != 1 or len(factors) < 2:
+        return None
+    rest = {base: exponent for base, exponent in factors.items() if base is not logarithms[0]}
+    return build("pow", logarithms[0].args[0], _write_product(coefficient, rest, positive))
 
 
 def _make_logarithm(node: Node, positive: Positive) -> Node:
