@@ -24,19 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import joblib
-import numpy as np
+from kill_resume import table
 
-ROWS = 120
 SEEDS = 2
 TRIES = 6
 """Fits in which one kill may miss."""
-
-
-def table() -> tuple[np.ndarray, np.ndarray]:
-    """A law with noise, so that a search never ends before its budget."""
-    rng = np.random.default_rng(7)
-    X = rng.uniform(1, 3, (ROWS, 3))
-    return X, np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2] / X[:, 0] + 0.05 * rng.standard_normal(ROWS)
 
 
 def fit(seed: int, candidates: int, n_jobs: int, callback: Callable[[Any], Any] | None = None) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.architecture import Architecture, as_architecture
-from gmeql.expression import Constant, Expression, Node, Variable, build, calls, leaves, transform
+from gmeql.expression import Constant, Expression, Node, Variable, calls, leaves
 from gmeql.island import Island, IslandConfig, Tries
 from gmeql.polish import (
     Rows,
@@ -40,12 +40,12 @@ from gmeql.polish import (
     refit,
     without_dead_terms,
 )
-from gmeql.programs import input_slots, to_node
+from gmeql.programs import to_node
 from gmeql.repository import size
+from gmeql.sides import Side, relevance
 from gmeql.steps import Ground, Step, take_steps
 from gmeql.symmetries import View, find_views
 from gmeql.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
-from gmeql.transforms import TRANSFORMS, readings
 from gmeql.workers import Crew, find_crew
 
 DEVICES = ("auto", "cpu", "gpu")
@@ -56,8 +56,6 @@ EXACT = 1e-10
 """Relative error below which a formula, its constants fitted to convergence, is cut to shape at once."""
 LEAST_GAIN = 1e-6
 """Share of the loss that a more complex formula must save to be shown beside a simpler one."""
-LARGE = 20.0
-"""Columns that a view made are scaled when their size, or its inverse, is beyond this."""
 LARGEST_TIDIED = 60
 """Nodes up to which a formula is put in normal form while the search goes on."""
 MIN_WAVE_ROWS = 8
@@ -145,22 +143,6 @@ class Progress:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One view of the data as islands read it: input slots, and per reading of the target its values and weights.
-
-    ``units`` turns an island's loss into a mean squared error of the target itself. Columns that a view made are
-    divided by ``sizes`` where they are large or small, so that constants near 1 are good starts.
-    """
-
-    inputs: np.ndarray
-    sizes: np.ndarray
-    readings: dict[str, tuple[np.ndarray, np.ndarray]]
-    units: dict[str, float]
-    scale: float
-    sign: float
-
-
 @dataclass
 class _Arm:
     """A family of architectures with a view of the data and a reading of the target, and what its islands gave."""
@@ -215,7 +197,7 @@ class Search:
             None if self.config.architecture is None else as_architecture(self.config.architecture, n_variables)
         )
         self._order = np.random.default_rng(self.seed + 1).permutation(len(self.y))
-        self._relevance = _relevance(self.X, self.y, self.weights)
+        self._relevance = relevance(self.X, self.y, self.weights)
         self.candidates = 0
         self.elapsed = 0.0
         self.opened = 0
@@ -249,31 +231,10 @@ class Search:
         self._light_rows = Rows.of(self.X[light], self.y[light], self.weights[light], self.names, threads)
         self._large = len(self.y) > self.config.polish_rows
 
-    def _side(self, view: View) -> _Side:
+    def _side(self, view: View) -> Side:
         few = self._order[: self.search_rows]
-        X = self.X[few]
-        factors = view.factors(X)
-        target, weights = self.y[few] / factors, self.weights[few] * factors**2
-        scale = math.sqrt(float(np.mean(target**2))) or 1.0
-        found = readings(target / scale, weights)
-        # asin and acos are not free of scale: their readings take the target as it is
-        natural = readings(target, weights / scale**2)
-        for name in ("sin", "cos"):
-            found.pop(name, None)
-            if name in natural:
-                found[name] = natural[name]
-        if not self.config.transforms or self.fixed_architecture is not None:
-            found = {"identity": found["identity"]}
-        units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
-        table = view.table(X)
-        sizes = np.ones(table.shape[1])
-        if not view.is_raw:
-            with np.errstate(all="ignore"):
-                magnitudes = np.sqrt(np.mean(table**2, axis=0))
-            # frequencies of combined columns are often 1: scale only what is far from it
-            far = np.isfinite(magnitudes) & ((magnitudes > LARGE) | (magnitudes < 1 / LARGE)) & (magnitudes > 0)
-            sizes[far] = magnitudes[far]
-        return _Side(input_slots(table / sizes)[0], sizes, found, units, scale, 1.0 if target.mean() >= 0 else -1.0)
+        transforms = self.config.transforms and self.fixed_architecture is None
+        return Side.of(view, self.X[few], self.y[few], self.weights[few], transforms=transforms)
 
     def _make_arms(self) -> list[_Arm]:
         arms = []
@@ -343,7 +304,7 @@ class Search:
             if island.age == 1 and len(self.members) == 1 and not self._is_closing():
                 self._offer_classes(island)  # something to show within the first moments
             if island.best < 0.5 * before and self._is_exact(island) and not self._is_closing():
-                self._polish_island(island, 1)
+                self._polish_island(island)
         if len(waiting) <= len(active) and not self._is_closing():
             if all(island.age >= goal or island.finished for island in self.islands):
                 self._end_rung()
@@ -361,7 +322,7 @@ class Search:
         self._lowest = lowest
         for rank, island in enumerate(ranked):
             if rank < self.config.polished_per_rung and settled:
-                self._polish_island(island, 1)
+                self._polish_island(island)
             self._offer_classes(island)
             self.arms[island.arm].gained += 1.0 / (1 + rank) if rank < self.config.rewarded_per_rung else 0.0
         self.rung += 1
@@ -379,31 +340,21 @@ class Search:
         rows = self._order[: self.config.polish_rows]
         found = find_views(self.X[rows], self.y[rows], lambda: limit is not None and time.perf_counter() > limit)
         for view in found:
-            if not self._may_use(view):
+            if not self.functions.allows(view.operators()):
                 continue
+            side = self._side(view)
             if not any(isinstance(leaf, Variable) for column in view.columns for leaf in leaves(column)):
                 # nothing is left to explain: the target is a multiple of the factor
-                self._offer(self._polished(view.restore(Constant(self._side(view).scale)), thorough=True))
-            elif "identity" in self._side(view).readings:
+                self._offer(self._polished(view.restore(Constant(side.scale)), thorough=True))
+            elif "identity" in side.readings:
                 self.views.append(view)
+                self._sides.append(side)
         if len(self.views) > 1:
-            self._sides = [self._side(view) for view in self.views]
             earned = self.arms
             self.arms = self._make_arms()
             for old, new in zip(earned, self.arms, strict=False):
                 new.tried, new.gained = old.tried, old.gained
             self.islands = []
-
-    def _may_use(self, view: View) -> bool:
-        """Whether a view is made of functions that the user allows."""
-        allowed = {*self.functions.binary, *self.functions.unary, *self.functions.dense, "neg"}
-        if "prod" in allowed:
-            allowed |= {"mul", "div", "inv", "pow", "square", "cube", "pow4", "pow5", "pow6", "sqrt"}
-        if "div" in allowed:
-            allowed.add("inv")
-        if "sum" in allowed:
-            allowed |= {"add", "sub"}
-        return view.operators() <= allowed
 
     def draw_once(self) -> None:
         """Draw candidates for an island and forget them: the compiled sampler is loaded then."""
@@ -433,10 +384,7 @@ class Search:
         self.weights = self.weights / self.weights.mean()
         self._prepare_rows()
         roots = [m.root for m in self.members.values() if not isinstance(m.root, Constant)]
-        self.members = {}
-        self._open_constant()
-        self._front = None
-        self._offer(sorted(refit(roots, self._polish_rows), key=lambda s: s.complexity))
+        self._rank_anew(refit(roots, self._polish_rows))
 
     def _is_exact(self, island: Island) -> bool:
         """Whether an island's best formula is exact. Near misses reach 1e-8 too; taken to convergence they show."""
@@ -483,7 +431,7 @@ class Search:
 
     def _ground(self, island: Island) -> Ground:
         target, weights = self._sides[island.view].readings[island.transform]
-        salt = island.number * 2 if island.transform == "given" else _salt(island.transform, island.view)
+        salt = _salt(island.transform, island.view)
         return Ground(island.inputs, target, weights, salt, self.config.max_complexity, self.config.screen_rows)
 
     # --- islands -------------------------------------------------------------------------------------------------------
@@ -551,27 +499,21 @@ class Search:
         rest = np.setdiff1d(np.arange(n), leading)
         return np.sort(np.concatenate([leading, self.rng.choice(rest, self.config.max_columns - half, replace=False)]))
 
-    def _polish_island(self, island: Island, n: int) -> float:
-        """Offer an island's promising formulas to the front. Returns 1 when the best of all improved, else 0."""
-        gained = 0.0
-        taken: list[float] = []
+    def _polish_island(self, island: Island) -> None:
+        """Polish an island's first elite that is promising, and offer what comes of it to the front."""
         for e in range(int(size(island.repository))):
             loss = float(island.repository.losses[e]) * self._sides[island.view].units[island.transform]
-            complexity = int(island.repository.items["complexity"][e])
-            if any(abs(loss - other) <= 1e-4 * other for other in taken) or not self._is_promising(loss, complexity):
+            if not self._is_promising(loss, int(island.repository.items["complexity"][e])):
                 continue
-            taken.append(loss)
             root = self._formula(island, e)
-            if root is not None:
-                try:
-                    gained = max(gained, self._offer(self._polished(root, thorough=self._is_exact(island))))
-                except (ArithmeticError, ValueError):  # a constant left the range of floating point on the way
-                    continue
-            if len(taken) >= n:
-                break
-        return gained
+            try:
+                if root is not None:
+                    self._offer(self._polished(root, thorough=self._is_exact(island)))
+                return
+            except (ArithmeticError, ValueError):  # a constant left the range of floating point on the way
+                continue
 
-    def _offer_classes(self, island: Island) -> float:
+    def _offer_classes(self, island: Island) -> None:
         """Offer the best elite of each class of complexity: what noise hides among long formulas is short ones."""
         n = int(size(island.repository))
         losses = island.repository.losses[:n] * self._sides[island.view].units[island.transform]
@@ -585,7 +527,7 @@ class Search:
                 root = self._raw_formula(island, e)
                 if root is not None:
                     roots.append(root)
-        return self._offer(refit(roots, self._polish_rows, keep_recognised=False))
+        self._offer(refit(roots, self._polish_rows, keep_recognised=False))
 
     def _polished(self, root: Node, thorough: bool) -> list[Scored]:
         """Formulas near ``root``: all the way for an exact one, else a few cuts judged on few rows."""
@@ -616,19 +558,7 @@ class Search:
         if not np.isfinite(constants).all():
             return None
         root = to_node(program, length, constants, len(island.columns))
-        side = self._sides[island.view]
-
-        def column(leaf: Node) -> Node:
-            if not isinstance(leaf, Variable):
-                return leaf
-            index = int(island.columns[leaf.index])
-            return build("mul", Constant(1 / side.sizes[index]), Variable(index))
-
-        root = transform(root, column)
-        root = TRANSFORMS[island.transform].invert(root, side.sign)
-        if island.transform not in ("sin", "cos"):
-            root = build("mul", Constant(side.scale), root)
-        return self.views[island.view].restore(root)
+        return self._sides[island.view].formula(root, island.columns, island.transform)
 
     # --- the front -------------------------------------------------------------------------------------------------------
 
@@ -638,8 +568,8 @@ class Search:
         loss = float(np.average((self.y - mean) ** 2, weights=self.weights))
         self.members[1] = Scored(Constant(mean), loss, description_length(Constant(mean), loss, self._polish_rows))
 
-    def _offer(self, found: list[Scored]) -> float:
-        """Put formulas into the front. Returns 1.0 when the best description length fell, else 0.0."""
+    def _offer(self, found: list[Scored]) -> None:
+        """Put formulas into the front, and note when the best description length fell."""
         before = self._best_scored().length
         for scored in found:
             if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:
@@ -655,11 +585,15 @@ class Search:
                 if m is scored or c < scored.complexity or m.loss < scored.loss
             }
             self._front = None
-        after = self._best_scored().length
-        if after < before - 0.5:
+        if self._best_scored().length < before - 0.5:
             self.last_gain = self.candidates
-            return 1.0
-        return 0.0
+
+    def _rank_anew(self, found: list[Scored]) -> None:
+        """A front of these formulas alone, whose losses were taken on other rows or with other weights."""
+        self.members = {}
+        self._open_constant()
+        self._front = None
+        self._offer(sorted(found, key=lambda s: s.complexity))
 
     def _is_dominated(self, scored: Scored) -> bool:
         """Whether a simpler member fits as well; among equally complex ones the description length decides."""
@@ -750,16 +684,13 @@ class Search:
             self._polish_leading(1)
             for island in sorted(self.islands, key=self._best_of)[:2]:
                 if island.best < math.inf and not self._late():
-                    self._polish_island(island, 1)
+                    self._polish_island(island)
             self._polish_leading(self.config.polished_at_end)
         if not self._large:
             return
         rows = Rows.of(self.X, self.y, self.weights, self.names, self.config.n_threads)
         found = refit([m.root for m in self.members.values() if m.complexity > 1], rows, max_steps=3)
-        self.members = {}
-        self._open_constant()
-        self._front = None
-        self._offer(sorted(found, key=lambda s: s.complexity))
+        self._rank_anew(found)
 
     def _polish_leading(self, n: int) -> None:
         """Polish the n members of least description length, the best first."""
@@ -855,27 +786,6 @@ def _uses_device(device: str) -> bool:
             "or use device='auto' or 'cpu'"
         )
     return True
-
-
-def _relevance(X: np.ndarray, y: np.ndarray, weights: np.ndarray, bins: int = 12) -> np.ndarray:
-    """How much of the target's variance the bins of each column explain, corrected for chance; between 0 and 1."""
-    rows = np.arange(len(y)) if len(y) <= 20_000 else np.linspace(0, len(y) - 1, 20_000).astype(int)
-    target, mass = y[rows], weights[rows]
-    centred = target - np.average(target, weights=mass)
-    total = float(np.sum(mass * centred**2))
-    result = np.zeros(X.shape[1])
-    if not total > 0 or not math.isfinite(total):
-        return result
-    for j in range(X.shape[1]):
-        column = X[rows, j]
-        edges = np.unique(np.quantile(column, np.linspace(0, 1, bins + 1)[1:-1]))
-        group = np.searchsorted(edges, column)
-        sums = np.bincount(group, mass * centred, bins + 1)
-        masses = np.bincount(group, mass, bins + 1)
-        between = float(np.sum(np.divide(sums**2, masses, out=np.zeros_like(sums), where=masses > 0)))
-        chance = len(edges) / max(len(rows) - 1, 1)
-        result[j] = max(0.0, (between / total - chance) / max(1 - chance, 1e-9))
-    return result
 
 
 def _config_to_dict(config: SearchConfig) -> dict[str, Any]:

@@ -58,13 +58,10 @@ class View:
 
     def table(self, X: np.ndarray) -> np.ndarray:
         """The view's columns [N, V] of raw rows."""
-        names = tuple(f"x{i}" for i in range(X.shape[1]))
-        with np.errstate(all="ignore"):
-            return np.column_stack([Expression(column, names)(X) for column in self.columns])
+        return np.column_stack([_values(column, X) for column in self.columns])
 
     def factors(self, X: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return Expression(self.factor, tuple(f"x{i}" for i in range(X.shape[1])))(X)
+        return _values(self.factor, X)
 
     def restore(self, root: Node) -> Node:
         """A formula over the view's columns for target/factor, as one over the raw columns for the target."""
@@ -97,6 +94,11 @@ class View:
     def from_dict(cls, data: dict[str, Any]) -> View:
         columns = tuple(Expression.from_dict(column).root for column in data["columns"])
         return cls(columns, Expression.from_dict(data["factor"]).root)
+
+
+def _values(node: Node, X: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return Expression(node, tuple(f"x{i}" for i in range(X.shape[1])))(X)
 
 
 def _largest_index(node: Node) -> int:

@@ -37,6 +37,17 @@ class FunctionSet:
             raise ValueError(f"functions must hold at least one function, got {list(functions)!r}")
         self.additive = [name for name in ("add", "sub") if name in names]
 
+    def allows(self, operators: set[str]) -> bool:
+        """Whether formulas of these operators can be made: Π holds products and powers, Σ sums."""
+        allowed = {*self.binary, *self.unary, *self.dense, "neg"}
+        if "prod" in allowed:
+            allowed |= {"mul", "div", "pow", *_POWERS}
+        if "div" in allowed:
+            allowed.add("inv")
+        if "sum" in allowed:
+            allowed |= {"add", "sub"}
+        return operators <= allowed
+
     def some(self, rng: np.random.Generator, pool: Sequence[str], low: int, high: int) -> list[str]:
         """Between low and high names of the pool, with repetition."""
         if not pool:
