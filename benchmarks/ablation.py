@@ -49,9 +49,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def run_cell(suite: str, problem_name: str, variant: str, seed: int, candidates: int, rows: int, noise: float) -> dict:
-    from gmeql.island import IslandConfig
-    from gmeql.problems import judge, load_suite
-    from gmeql.search import Search, SearchConfig
+    from gmeql.evaluation.problems import judge, load_suite
+    from gmeql.search.island import IslandConfig
+    from gmeql.search.search import Search, SearchConfig
 
     changes = VARIANTS[variant]
     island = IslandConfig(**{k.removeprefix("island."): v for k, v in changes.items() if k.startswith("island.")})
@@ -75,7 +75,7 @@ def run_cell(suite: str, problem_name: str, variant: str, seed: int, candidates:
 
 
 def run(args: argparse.Namespace) -> None:
-    from gmeql.problems import load_suite
+    from gmeql.evaluation.problems import load_suite
 
     out = Path(args.out)
     done = {(r["problem"], r["variant"], r["seed"]) for r in read(out)}

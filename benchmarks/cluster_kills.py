@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+
 from kill_resume import table
 
 SEEDS = 2
@@ -155,7 +156,7 @@ def main() -> int:
     args = parser.parse_args()
     random.seed(0)
     losses = Losses()
-    log = logging.getLogger("gmeql.workers")
+    log = logging.getLogger("gmeql.search.workers")
     log.addHandler(losses)
     log.propagate = False
 

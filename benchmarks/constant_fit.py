@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.constants.reference import evaluate
-from gmeql.expression import Call, Constant, Node, Variable
-from gmeql.programs import Program, from_expression, input_slots, stack
+from gmeql.fitters.programs import Program, from_expression, input_slots, stack
+from gmeql.fitters.reference import evaluate
+from gmeql.formula.expression import Call, Constant, Node, Variable
 
 ROWS = 300
 STEPS = 5
@@ -84,7 +84,7 @@ def arrays(program: Program, starts: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def measure_cpu(n: int, threads: int, repeats: int) -> dict[str, Any]:
-    from gmeql.constants.cpu import fit_arrays
+    from gmeql.fitters.cpu import fit_arrays
 
     program, slots, target, starts = problem(n)
     codes, lengths, n_free, constants = arrays(program, starts)
@@ -127,7 +127,7 @@ def measure_scipy(n: int, exact: bool) -> dict[str, Any]:
 def measure_device(n: int, precision: str, repeats: int) -> dict[str, Any]:
     import jax
 
-    from gmeql.constants.device import fit_arrays
+    from gmeql.fitters.device import fit_arrays
 
     program, slots, target, starts = problem(n)
     codes, lengths, n_free, constants = arrays(program, starts)
@@ -189,7 +189,7 @@ def main() -> None:
                 print(f"the CPU engine fits {max(by_cpu) / entry['per_second']:,.0f} times as many as {entry['engine']}")
     else:
         print("scipy is not installed here: nothing to compare with")
-    from gmeql.constants.device import available
+    from gmeql.fitters.device import available
 
     if arguments.device or available():
         for precision in arguments.precisions.split(","):

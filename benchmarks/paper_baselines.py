@@ -4,8 +4,8 @@ usage: PYTHONPATH=src python benchmarks/paper_baselines.py --out FILE.jsonl [--s
 
 One JSON line per run (curve, final expression, cost). A run whose line is there already (or in a file of `--done`) is
 skipped, so a call that ends at its time limit is continued by the next; with `--longer` a noise-free DSR run that was cut
-short by its time limit before it found an exact formula is trained again. `gmeql.experiments.take_over(FILE.jsonl, OUT)` judges
-the lines and adds them to the records that `gmeql paper --budget full --out OUT` draws from.
+short by its time limit before it found an exact formula is trained again. `gmeql.evaluation.paper.take_over(FILE.jsonl, OUT)`
+judges the lines and adds them to the records that `gmeql paper --budget full --out OUT` draws from.
 
 EQL and DSR train all problems and seeds as one batch, GMEQL one batch per network shape, its ablations and noise levels
 included; they need only jax, numpy, scipy and sympy. DSR comes last and takes the time that is left: a run's line says
@@ -32,8 +32,8 @@ def log(text: str) -> None:
 
 def evolve(cell: dict) -> dict:
     """One GP or fitted run in a worker process."""
-    from gmeql.experiments.cells import Cell, train
-    from gmeql.experiments.plan import budget_plan
+    from gmeql.evaluation.paper.cells import Cell, train
+    from gmeql.evaluation.paper.plan import budget_plan
 
     return train([Cell(**cell)], budget_plan(cell["budget"]))[0].to_dict() | {"device": "one CPU core"}
 
@@ -53,10 +53,10 @@ def main() -> int:
     parser.add_argument("--skip-standard", action="store_true", help="only ablations and noise, except for GP")
     options = parser.parse_args()
 
-    from gmeql.experiments.cells import Cell, batches, train
-    from gmeql.experiments.figures import FIGURES
-    from gmeql.experiments.plan import budget_plan
-    from gmeql.experiments.records import device
+    from gmeql.evaluation.paper.cells import Cell, batches, train
+    from gmeql.evaluation.paper.figures import FIGURES
+    from gmeql.evaluation.paper.plan import budget_plan
+    from gmeql.evaluation.paper.records import device
 
     plan = budget_plan(options.budget)
     options.out.parent.mkdir(parents=True, exist_ok=True)

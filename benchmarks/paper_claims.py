@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.baselines import Budget, Task, dsr, eql, fit, mean_absolute_error, refit
-from gmeql.expression import Expression
+from gmeql.evaluation.baselines import Budget, Task, dsr, eql, fit, mean_absolute_error, refit
+from gmeql.formula.expression import Expression
 
 START = time.perf_counter()
 TAU = 2 * np.pi
@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> None:
         log(f"{what}: {len(results)} runs, {results[0].seconds * len(results):.1f} s")
 
     def train_setting(what: str, setting: str, seeds: range) -> None:
-        from gmeql.experiments.cells import Cell, table
+        from gmeql.evaluation.paper.cells import Cell, table
 
         cells = [Cell(f"b{i}", "eql", seed=s, budget="full") for i in range(1, 9) for s in seeds]
         names = [(c.problem, c.seed) for c in cells]
@@ -186,8 +186,8 @@ def report(options: argparse.Namespace) -> None:
 
 def report_settings(what: str, lines: list[dict[str, Any]]) -> None:
     """Solved runs and median test MAE of EQL's settings on b1-b8."""
-    from gmeql.experiments.cells import Cell, table, test_table
-    from gmeql.experiments.records import judge_expression
+    from gmeql.evaluation.paper.cells import Cell, table, test_table
+    from gmeql.evaluation.paper.records import judge_expression
 
     problems = [f"b{i}" for i in range(1, 9)]
     print(f"\n| EQL, {what} | " + " | ".join(problems) + " | solved |\n" + "| --- " * 10 + "|")

@@ -21,9 +21,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gmeql import network, repository, two_stage
-from gmeql.architecture import Architecture, architecture_preset
-from gmeql.problems import paper_problem
+from gmeql.evaluation.problems import paper_problem
+from gmeql.network import repository
+from gmeql.network.architecture import Architecture, architecture_preset
+from gmeql.paper import relaxed, two_stage
 
 PART_REPEATS = 300
 
@@ -60,10 +61,10 @@ def parts(architecture: Architecture, X: np.ndarray, y: np.ndarray, seeds: int) 
     knobs = two_stage._stack_knobs([config] * seeds, "float32")
     state = progress.state.arrays
     columns, targets = jnp.asarray(X.T, jnp.float32), jnp.asarray(y[None], jnp.float32)
-    loss_of = partial(network.mean_absolute_error, architecture)
+    loss_of = partial(relaxed.mean_absolute_error, architecture)
     noise = jax.vmap(lambda s: two_stage._noise(program, s.seed, s.step))(state)
     logs = jax.vmap(partial(two_stage._sample, program))(knobs, state, noise)[0]
-    marks = architecture.fingerprints(network.choices_of(architecture, logs), jnp)
+    marks = architecture.fingerprints(relaxed.choices_of(architecture, logs), jnp)
     losses = jax.random.uniform(jax.random.key(0), logs.shape[:2])
 
     def gradient(logs: Any, weights: Any) -> Any:
@@ -78,7 +79,7 @@ def parts(architecture: Architecture, X: np.ndarray, y: np.ndarray, seeds: int) 
         "noise": (lambda s: two_stage._noise(program, s.seed, s.step), (state,)),
         "sample": (partial(two_stage._sample, program), (knobs, state, noise)),
         "loss and gradient": (gradient, (logs, state.weights)),
-        "fingerprints": (lambda l: architecture.fingerprints(network.choices_of(architecture, l), jnp), (logs,)),
+        "fingerprints": (lambda l: architecture.fingerprints(relaxed.choices_of(architecture, l), jnp), (logs,)),
         "insert": (lambda e, l, m, i: repository.insert(e, l, m, i, jnp), (state.elites, losses, marks, logs)),
         "draw and take": (take, (state.elites, noise.offline)),
         "whole step": (lambda k, s: step(k, columns, targets, jnp.bool_(True), s), (knobs, state)),

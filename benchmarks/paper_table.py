@@ -9,8 +9,8 @@ never knowingly overrun: a piece that would not fit is left for the next call.
 
 What a record says of a run, for T*, the best instance Algorithm 1 kept:
 - ``loss``: its relaxed MAE on the 300 training rows; ``hard_loss``: MAE of its hard structure with the same weights.
-- ``solved``: the rule of the whole evaluation (``gmeql.experiments.records.SOLVED_RULE``, which ends in
-  ``gmeql.problems.judge``). ``report`` judges every record anew, whatever the record itself says.
+- ``solved``: the rule of the whole evaluation (``gmeql.evaluation.paper.records.SOLVED_RULE``, which ends in
+  ``gmeql.evaluation.problems.judge``). ``report`` judges every record anew, whatever the record itself says.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from gmeql import programs, two_stage
-from gmeql.architecture import Architecture, architecture_preset
-from gmeql.experiments.cells import Cell, table
-from gmeql.experiments.records import judge_expression
-from gmeql.problems import paper_problem
-from gmeql.two_stage import TwoStageConfig
+from gmeql.evaluation.paper.cells import Cell, table
+from gmeql.evaluation.paper.records import judge_expression
+from gmeql.evaluation.problems import paper_problem
+from gmeql.fitters import programs
+from gmeql.network.architecture import Architecture, architecture_preset
+from gmeql.paper import two_stage
+from gmeql.paper.two_stage import TwoStageConfig
 
 CLOSE_MAE = 0.01
 SWEEP_SEED = 1000

@@ -42,9 +42,9 @@ def search_once(name: str, candidates: int, threads: int, seed: int, profile: bo
     """One search in this process; the first, tiny one is not timed: it loads the compiled code."""
     import numpy as np
 
-    from gmeql.island import Island
-    from gmeql.problems import Column, Problem
-    from gmeql.search import Search, SearchConfig
+    from gmeql.evaluation.problems import Column, Problem
+    from gmeql.search.island import Island
+    from gmeql.search.search import Search, SearchConfig
 
     formula, names, (low, high), noise = PROBLEMS[name]
     problem = Problem(name, tuple(Column(n, low, high) for n in names), formula, 1000, 1000)

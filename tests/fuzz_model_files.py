@@ -20,9 +20,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from gmeql.expression import Call, Constant, Expression, Variable
-from gmeql.front import Front, FrontMember
-from gmeql.storage import StorageError, StoredModel, _checksum, load_model, save_model
+from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.model.front import Front, FrontMember
+from gmeql.model.storage import StorageError, StoredModel, _checksum, load_model, save_model
 
 FORBIDDEN = (
     "exec",

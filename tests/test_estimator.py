@@ -19,9 +19,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gmeql import GMEQLRegressor, fit_formula, storage
-from gmeql.fitting import InterruptedWarning
-from gmeql.storage import CheckpointWarning, StorageError, checkpoint_files
+from gmeql import GMEQLRegressor, fit_formula
+from gmeql.model import storage
+from gmeql.model.fitting import InterruptedWarning
+from gmeql.model.storage import CheckpointWarning, StorageError, checkpoint_files
 
 
 def quick(**changes) -> GMEQLRegressor:

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from gmeql import GMEQLRegressor
-from gmeql.preparation import prepare
+from gmeql.model.preparation import prepare
 
 NAMES = [
     "__import__('os').system('touch pwned')",

@@ -1,4 +1,4 @@
-"""Files import only downward, and `import gmeql` stays light."""
+"""Rooms and files import only downward, no two know each other, and `import gmeql` stays light."""
 
 from __future__ import annotations
 
@@ -6,45 +6,54 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "gmeql"
-
 PAGE = PACKAGE.parents[1] / "docs" / "architecture.md"
+ENTRY_POINTS = {"gmeql", "gmeql.__main__"}  # they stand outside the rooms: lazy names, and `python -m gmeql`
 
 
-def layers(page: str) -> list[list[str]]:
-    """The rows of the page's table of files, bottom to top; a name is a file or a folder of the package."""
-    rows = re.findall(r"^\| ((?:`[\w]+(?:\.py|/)`(?:, )?)+) \|", page, flags=re.MULTILINE)
-    return [re.findall(r"`(\w+)(?:\.py|/)`", row) for row in rows]
+def floors(page: str) -> dict[str, list[str]]:
+    """The rooms of the page, bottom to top, each with its rows of files, bottom to top."""
+    found: dict[str, list[str]] = {}
+    for heading, body in re.findall(r"^### `([\w/]+?)(?:\.py|/)`\n(.*?)(?=^##|\Z)", page, flags=re.MULTILINE | re.DOTALL):
+        rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|", body, flags=re.MULTILINE)
+        found[heading] = rows
+    return found
 
 
-LAYERS = layers(PAGE.read_text(encoding="utf-8"))
-RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-ENTRY_POINTS = {"__init__", "__main__"}  # they stand outside the layers: lazy names, and `python -m gmeql`
+ROOMS = floors(PAGE.read_text(encoding="utf-8"))
+ROOM_RANK = {room: rank for rank, room in enumerate(ROOMS)}
 
 
-def component(path: Path) -> str:
-    """The file or folder directly under the package that holds `path`."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def module_of(path: Path) -> str:
+    """The dotted name of a file of the package."""
+    parts = ["gmeql", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported_components(source: str, package: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Line and component of every import of gmeql's own in `source`, those inside functions included.
+FILES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
-    `package` is the dotted package of the file, which relative imports start from.
+
+def imported_modules(source: str, package: tuple[str, ...], modules: set[str]) -> list[tuple[int, str]]:
+    """Line and module of every import of gmeql's own in `source`, those inside functions included.
+
+    `package` is the dotted package of the file, which relative imports start from. `from a import b` is the module
+    `a.b` where there is one, else `a`.
     """
     found = []
     for node in ast.walk(ast.parse(source)):
-        modules: list[str] = []
+        names: list[str] = []
         if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = list(package[: len(package) - node.level + 1]) if node.level else []
             stem = ".".join([*base, *([node.module] if node.module else [])])
-            modules = [f"{stem}.{alias.name}" for alias in node.names] if stem == "gmeql" else [stem]
+            inner = [f"{stem}.{alias.name}" for alias in node.names]
+            names = [name if name in modules else stem for name in inner]
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute | ast.Name)
@@ -54,44 +63,80 @@ def imported_components(source: str, package: tuple[str, ...]) -> list[tuple[int
             and isinstance(node.args[0], ast.Constant)
             and isinstance(node.args[0].value, str)
         ):
-            modules = [node.args[0].value]
-        for module in modules:
-            parts = module.split(".")
-            if parts[0] == "gmeql" and len(parts) > 1:
-                found.append((node.lineno, parts[1]))
-    return sorted(found)
+            names = [node.args[0].value]
+        found += [(node.lineno, name) for name in names if name.split(".")[0] == "gmeql"]
+    return sorted(set(found))
 
 
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if component(path) not in ENTRY_POINTS)
+def imports_of(module: str) -> list[tuple[int, str]]:
+    path = FILES[module]
+    package = tuple(module.split(".")) if path.name == "__init__.py" else tuple(module.split(".")[:-1])
+    return [
+        (line, other)
+        for line, other in imported_modules(path.read_text(encoding="utf-8"), package, set(FILES))
+        if other not in (module, "gmeql")
+    ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES])
-def test_imports_only_downward(path: Path) -> None:
-    own = component(path)
-    assert own in RANK, f"{own} has no row in docs/architecture.md, whose table is the order of the layers"
-    package = ("gmeql", *path.relative_to(PACKAGE).parts[:-1])
-    for line, other in imported_components(path.read_text(encoding="utf-8"), package):
-        if other == own or other == "__version__":
-            continue
-        assert other in RANK, f"{path.name}:{line} imports gmeql.{other}, which is in no layer"
-        assert RANK[other] <= RANK[own], f"{path.name}:{line} imports gmeql.{other}, which is not below gmeql.{own}"
+def place(module: str) -> tuple[str, str]:
+    """Room and row of a module; a room's own `__init__` is the row of that name."""
+    parts = module.split(".")[1:]
+    if len(parts) == 1:
+        return parts[0], "__init__" if FILES[module].name == "__init__.py" else parts[0]
+    return parts[0], parts[1]
+
+
+CHECKED = [module for module in FILES if module not in ENTRY_POINTS]
+
+
+@pytest.mark.parametrize("module", CHECKED)
+def test_imports_only_downward(module: str) -> None:
+    room, row = place(module)
+    assert room in ROOMS, f"{room} has no heading in docs/architecture.md, whose order is that of the rooms"
+    rows = ROOMS[room]
+    face = row == "__init__" and row not in rows  # a face that hands names on may know every file of its room
+    assert face or row in rows, f"{module} has no row under {room} in docs/architecture.md"
+    for line, other in imports_of(module):
+        other_room, other_row = place(other)
+        assert other_room in ROOMS, f"{module}:{line} imports {other}, which is in no room"
+        if other_room != room:
+            assert ROOM_RANK[other_room] < ROOM_RANK[room], f"{module}:{line} imports {other}, which is not below {room}"
+        elif not face and other_row != row and other_row in rows:
+            assert rows.index(other_row) < rows.index(row), f"{module}:{line} imports {other}, which is not below it"
+
+
+def test_no_two_files_know_each_other() -> None:
+    graph = {module: {other for _, other in imports_of(module)} for module in CHECKED}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+
+
+def test_every_row_of_the_page_is_a_file() -> None:
+    for room, rows in ROOMS.items():
+        for row in rows:
+            where = PACKAGE if row == room else PACKAGE / room
+            assert (where / f"{row}.py").exists() or (where / row).is_dir(), f"{room}: {row} is no file"
+        assert len(rows) == len(set(rows)), f"a file stands in two rows of {room}"
 
 
 def test_the_reader_of_imports_sees_every_form() -> None:
     source = (
-        "import gmeql.cli\nfrom gmeql.search import Search\nfrom gmeql import estimator\nfrom . import front\n"
+        "import gmeql.cli\nfrom gmeql.search import search\nfrom gmeql import estimator\nfrom . import cpu\n"
         "from .cpu import fit\nfrom ..network import f\ndef g():\n    import gmeql.web.app as app\n"
         "import importlib\nimportlib.import_module('gmeql.report')\nimport numpy\n"
     )
-    assert imported_components(source, ("gmeql", "constants")) == [
-        (1, "cli"),
-        (2, "search"),
-        (3, "estimator"),
-        (4, "constants"),
-        (5, "constants"),
-        (6, "network"),
-        (8, "web"),
-        (10, "report"),
+    modules = {"gmeql.search.search", "gmeql.estimator", "gmeql.fitters.cpu"}
+    assert imported_modules(source, ("gmeql", "fitters"), modules) == [
+        (1, "gmeql.cli"),
+        (2, "gmeql.search.search"),
+        (3, "gmeql.estimator"),
+        (4, "gmeql.fitters.cpu"),
+        (5, "gmeql.fitters.cpu"),
+        (6, "gmeql.network"),
+        (8, "gmeql.web.app"),
+        (10, "gmeql.report"),
     ]
 
 
@@ -102,11 +147,11 @@ def test_import_gmeql_loads_nothing_heavy() -> None:
     assert answer.stdout.strip() == "[]"
 
 
-def test_the_table_of_layers_is_read_whole() -> None:
-    page = "| file | what |\n| --- | --- |\n| `a.py` | x |\n| `b.py`, `c/` | y `d.py` |\n"
-    assert layers(page) == [["a"], ["b", "c"]]
-    assert RANK["operators"] < RANK["search"] < RANK["estimator"] < RANK["problems"] < RANK["bench"] < RANK["cli"]
-    assert len(RANK) == sum(len(names) for names in LAYERS), "a file stands in two rows"
+def test_the_page_is_read_whole() -> None:
+    page = "### `a/`\n\n| file | what |\n| --- | --- |\n| `x.py` | x |\n| `y/` | y `d.py` |\n\n### `b.py`\n\n| `b.py` | z |\n"
+    assert floors(page) == {"a": ["x", "y"], "b": ["b"]}
+    order = ["tables", "formula", "network", "fitters", "search", "paper", "model", "estimator", "runs", "cli"]
+    assert sorted(order, key=ROOM_RANK.__getitem__) == order
 
 
 def test_unknown_public_name() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formulas import parse_formula
-from gmeql.problems import Problem, load_suite, problem_from_case
+from gmeql.evaluation.problems import Problem, load_suite, problem_from_case
+from gmeql.formula.parsing import parse_formula
 
 TRAIN_SHARE = 0.75
 MAX_TEST_ROWS = 10_000

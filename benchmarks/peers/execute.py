@@ -27,7 +27,7 @@ import numpy as np
 from cells import Cell
 from systems import Interpreter
 
-from gmeql.problems import Problem
+from gmeql.evaluation.problems import Problem
 
 START = 60.0
 """Seconds a system may take to start, on top of its time and half of that again, before it is ended."""

@@ -7,7 +7,7 @@
   numbers must agree as well (after the best offset or factor, within 1 % of std(y)), so that rounding alone solves nothing;
 - size: nodes of the SymPy tree after `simplify`, or before it where that is smaller or takes too long.
 
-Text is read by `gmeql.formulas`, never run. SymPy works in a child process that is ended at a limit.
+Text is read by `gmeql.formula.parsing`, never run. SymPy works in a child process that is ended at a limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formulas import Undecided, active_part, canonical, evaluate, parse_formula
+from gmeql.formula.parsing import Undecided, active_part, canonical, evaluate, parse_formula
 
 ACCURATE = 0.999
 WORTH_ASKING = 0.5

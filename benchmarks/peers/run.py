@@ -23,8 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 import cells
 import execute
-import report
 from systems import SYSTEMS, install, interpreter
+
+import report
 
 
 def main(arguments: list[str] | None = None) -> None:

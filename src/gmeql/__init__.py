@@ -10,40 +10,36 @@ Public names are imported on first use: `import gmeql` alone loads neither JAX n
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from gmeql.architecture import Architecture, architecture_preset
-    from gmeql.estimator import GMEQLRegressor, fit_formula
-    from gmeql.expression import Expression
-    from gmeql.front import Front
-    from gmeql.operators import Operator, get_operator, register_operator
-    from gmeql.problems import Problem, judge, load_suite
-    from gmeql.search import Member, Progress, Search, SearchConfig
+from gmeql._version import __version__
 
-try:
-    __version__ = version("gmeql")
-except PackageNotFoundError:  # the source tree on sys.path without an installation
-    __version__ = "0.0.0"
+if TYPE_CHECKING:
+    from gmeql.estimator import GMEQLRegressor, fit_formula
+    from gmeql.evaluation.problems import Problem, judge, load_suite
+    from gmeql.formula.expression import Expression
+    from gmeql.formula.operators import Operator, get_operator, register_operator
+    from gmeql.model.front import Front
+    from gmeql.network.architecture import Architecture, architecture_preset
+    from gmeql.search.search import Member, Progress, Search, SearchConfig
 
 _HOME = {
-    "Architecture": "architecture",
-    "architecture_preset": "architecture",
+    "Architecture": "network.architecture",
+    "architecture_preset": "network.architecture",
     "GMEQLRegressor": "estimator",
     "fit_formula": "estimator",
-    "Expression": "expression",
-    "Front": "front",
-    "Operator": "operators",
-    "get_operator": "operators",
-    "register_operator": "operators",
-    "Problem": "problems",
-    "judge": "problems",
-    "load_suite": "problems",
-    "Member": "search",
-    "Progress": "search",
-    "Search": "search",
-    "SearchConfig": "search",
+    "Expression": "formula.expression",
+    "Front": "model.front",
+    "Operator": "formula.operators",
+    "get_operator": "formula.operators",
+    "register_operator": "formula.operators",
+    "Problem": "evaluation.problems",
+    "judge": "evaluation.problems",
+    "load_suite": "evaluation.problems",
+    "Member": "search.search",
+    "Progress": "search.search",
+    "Search": "search.search",
+    "SearchConfig": "search.search",
 }
 
 __all__ = [

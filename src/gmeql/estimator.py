@@ -23,16 +23,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._repr_html.estimator import estimator_html_repr
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
-from gmeql.expression import Expression
-from gmeql.front import Front, FrontMember
-from gmeql.intervals import ConstantInterval, constant_intervals
-from gmeql.parameters import check_parameters, from_plain, to_plain
-from gmeql.preparation import prepare
-from gmeql.storage import StorageError, StoredModel, data_hash, load_model, save_model
+from gmeql.formula.expression import Expression
+from gmeql.model.front import Front, FrontMember
+from gmeql.model.intervals import ConstantInterval, constant_intervals
+from gmeql.model.parameters import check_parameters, from_plain, to_plain
+from gmeql.model.preparation import prepare
+from gmeql.model.storage import StorageError, StoredModel, data_hash, load_model, save_model
 
 if TYPE_CHECKING:
-    from gmeql.fitting import RunResult
-    from gmeql.search import Progress, SearchConfig
+    from gmeql.model.fitting import RunResult
+    from gmeql.search.search import Progress, SearchConfig
 
 VALIDATION_SHARE = 0.25
 """Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""
@@ -181,7 +181,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _search_targets(
         self, X: NDArray, targets: NDArray, weight: NDArray | None, names: tuple[str, ...]
     ) -> list[RunResult]:
-        from gmeql.fitting import InterruptedWarning, run_search, share_budget
+        from gmeql.model.fitting import InterruptedWarning, run_search, share_budget
 
         config = self._config()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -262,7 +262,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._warm if self._warm_data == data_hash(X, targets, weight, names) else None
 
     def _config(self) -> SearchConfig:
-        from gmeql.search import SearchConfig
+        from gmeql.search.search import SearchConfig
 
         return SearchConfig(
             functions=None if self.functions is None else tuple(self.functions),
@@ -289,7 +289,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _display(self, stack: ExitStack, target: int, count: int) -> list[Callable[[Progress], Any]]:
         if not self.verbose:
             return []
-        from gmeql.progress import ProgressDisplay
+        from gmeql.model.progress import ProgressDisplay
 
         title = f"target {target + 1} of {count}" if count > 1 else ""
         budget = f"of {self.max_time:g} s" if self.max_time is not None else ""
@@ -399,7 +399,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def plot_front(self) -> Any:
         """Loss against complexity of the front, the chosen formula marked. A plotly figure, as all plots here."""
-        from gmeql.plots import front_figure
+        from gmeql.model.plots import front_figure
 
         selected = self.selected_index_ if isinstance(self._fronts(), list) else 0
         picks = selected if isinstance(selected, list) else [selected]
@@ -407,19 +407,19 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def plot_parity(self, X: Any, y: Any) -> Any:
         """Predicted against observed values."""
-        from gmeql.plots import parity_figure
+        from gmeql.model.plots import parity_figure
 
         return self._per_target([parity_figure(*pair) for pair in self._observed_and_predicted(X, y)])
 
     def plot_residuals(self, X: Any, y: Any) -> Any:
         """Residuals against predicted values."""
-        from gmeql.plots import residuals_figure
+        from gmeql.model.plots import residuals_figure
 
         return self._per_target([residuals_figure(*pair) for pair in self._observed_and_predicted(X, y)])
 
     def plot_history(self) -> Any:
         """The best loss during the search."""
-        from gmeql.plots import history_figure
+        from gmeql.model.plots import history_figure
 
         check_is_fitted(self)
         if not hasattr(self, "history_"):
@@ -429,7 +429,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def plot_expression(self, index: int | Sequence[int] | None = None) -> Any:
         """The formula as a graph of its operators."""
-        from gmeql.plots import expression_figure
+        from gmeql.model.plots import expression_figure
 
         return self._per_target([expression_figure(e) for e in self._expressions(index)])
 

@@ -18,8 +18,8 @@ from gmeql.report.content import Content, assemble, safe_json
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from gmeql.front import Front
-    from gmeql.tables import Training
+    from gmeql.model.front import Front
+    from gmeql.tables.read import Training
 
 __all__ = ["build"]
 

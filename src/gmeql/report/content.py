@@ -14,9 +14,9 @@ from gmeql.report.judgement import figures, judge
 from gmeql.report.network import draw as draw_network
 
 if TYPE_CHECKING:
-    from gmeql.expression import Expression
-    from gmeql.front import Front
-    from gmeql.tables import Training
+    from gmeql.formula.expression import Expression
+    from gmeql.model.front import Front
+    from gmeql.tables.read import Training
 
 MAX_POINTS = 1200  # rows drawn in a plot; more are sampled evenly, which the page says
 MAX_RESPONSES = 8  # response curves of one formula
@@ -208,14 +208,14 @@ def exports(expression: Expression) -> dict[str, str]:
 
 def draw(expression: Expression) -> str:
     """The formula's operators and wiring as SVG."""
-    from gmeql.drawing import draw_expression
+    from gmeql.network.drawing import draw_expression
 
     return draw_expression(expression)
 
 
 def equation(target: str, expression: Expression) -> str:
     """target = formula, typeset as one piece so that both stand on one line."""
-    from gmeql.expression import Expression, Variable
+    from gmeql.formula.expression import Expression, Variable
 
     name, formula = (e.export("mathml") for e in (Expression(Variable(0), (target,)), expression))
     start, end = name.index("<mrow>"), name.rindex("</math>")
@@ -225,7 +225,7 @@ def equation(target: str, expression: Expression) -> str:
 
 def constant_rows(expression: Expression, training: Training) -> tuple[list[dict[str, str]], str]:
     """The free constants with their intervals, or the reason why there are none."""
-    from gmeql.intervals import constant_intervals
+    from gmeql.model.intervals import constant_intervals
 
     try:
         intervals = constant_intervals(expression, training.X, training.y, sample_weight=training.weights)

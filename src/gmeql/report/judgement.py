@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from gmeql.front import Front, FrontMember
-    from gmeql.tables import Training
+    from gmeql.model.front import Front, FrontMember
+    from gmeql.tables.read import Training
 
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7
 SURE_NATS = math.log(1000.0)  # a thousand to one
@@ -124,7 +124,7 @@ def _differs(one: np.ndarray, other: np.ndarray, loss: float) -> bool:
 
 
 def _cautions(front: Front, index: int, training: Training, predicted: np.ndarray, exact: bool) -> list[str]:
-    from gmeql.front import free_constants
+    from gmeql.model.front import free_constants
 
     sentences = []
     constants = int(free_constants(front[index].expression).sum())

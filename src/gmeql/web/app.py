@@ -18,14 +18,14 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from gmeql.config import ConfigError, FitSettings, resolve
-from gmeql.executing import standard_functions
+from gmeql.model.storage import StorageError
 from gmeql.report import asset
 from gmeql.report.network import SIGNS
-from gmeql.runs import Run
-from gmeql.steering import Steering, check_functions
-from gmeql.storage import StorageError
-from gmeql.tables import Table, TableError, Training, read
+from gmeql.runs.execute import standard_functions
+from gmeql.runs.folder import Run
+from gmeql.runs.settings import ConfigError, FitSettings, resolve
+from gmeql.runs.steering import Steering, check_functions
+from gmeql.tables.read import Table, TableError, Training, read
 from gmeql.web.guard import MAX_BODY_BYTES, Guard
 from gmeql.web.jobs import Jobs, Uploads
 

@@ -11,14 +11,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gmeql.config import FitSettings
-from gmeql.executing import Stop, execute
-from gmeql.runs import Run, default_folder, progress_record
-from gmeql.storage import StorageError
+from gmeql.model.storage import StorageError
+from gmeql.runs.execute import Stop, execute
+from gmeql.runs.folder import Run, default_folder, progress_record
+from gmeql.runs.settings import FitSettings
 
 if TYPE_CHECKING:
-    from gmeql.expression import Expression
-    from gmeql.tables import Training
+    from gmeql.formula.expression import Expression
+    from gmeql.tables.read import Training
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 MAX_QUEUED = 100
@@ -202,7 +202,7 @@ class Uploads:
         self.folder = folder / "uploads"
 
     def add(self, data: bytes, name: str) -> str:
-        from gmeql.storage import write_atomic
+        from gmeql.model.storage import write_atomic
 
         self.folder.mkdir(parents=True, exist_ok=True)
         key = secrets.token_hex(8)

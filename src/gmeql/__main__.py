@@ -1,0 +1,5 @@
+"""`python -m gmeql`."""
+
+from gmeql.cli import main
+
+main()

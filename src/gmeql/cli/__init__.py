@@ -1,0 +1,5 @@
+"""The command line: `gmeql`."""
+
+from gmeql.cli.commands import main
+
+__all__ = ["main"]

@@ -1,0 +1,1 @@
+"""Benchmark problems, the definition of "solved", the paper's opponents and its evaluation."""

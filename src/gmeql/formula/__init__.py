@@ -1,0 +1,1 @@
+"""Formulas: the table of elementary functions, trees of them, algebra, text in and out."""

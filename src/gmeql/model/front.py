@@ -1,0 +1,381 @@
+"""The Pareto front of loss against complexity, and what is chosen from it.
+
+A search ends with many formulas. Those that nothing simpler beats make the front; `Front.select` names the one to use.
+Everything here is pure: no formula is changed.
+
+Legend: `N` rows, `V` columns, `K` free constants of one expression.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gmeql.formula.expression import Call, Constant, Expression, Node, is_plain_exponent
+from gmeql.search.polish import NODE_COST
+
+if TYPE_CHECKING:
+    from gmeql.search.search import Member
+
+RULES = ("best", "accurate", "simple", "validation")
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class SelectionConfig:
+    """Numbers of the selection rule, with where each comes from."""
+
+    symbol_nats: float = NODE_COST
+    """Cost of one unit of complexity, the same as in polishing."""
+    exact_relative: float = 1e-10
+    """A loss below this share of the target's spread is rounding: true formulas reach 1e-12, near misses 1e-7."""
+    exact_ulps: float = 64.0
+    """... or below this many units in the last place of the largest target: the target itself holds no more."""
+    comparable: float = 1e3
+    """At rounding level, losses within this factor of the smallest count as equal: formulas round differently."""
+    standard_errors: float = 1.0
+    """Validation rule: the simplest member within this many standard errors of the best (Breiman et al., 1984)."""
+
+
+SELECTION = SelectionConfig()
+
+
+def free_constants(expression: Expression) -> NDArray[np.bool_]:
+    """Mask over `expression.constants`: what the data determine. Plain exponents and factors of ±1 are structure.
+
+    >>> from gmeql.formula.expression import Call, Constant, Expression, Variable
+    >>> free_constants(Expression(Call("mul", (Constant(3.2), Call("pow", (Variable(0), Constant(-2.0))))))).tolist()
+    [True, False]
+    """
+    mask: list[bool] = []
+    waiting: list[tuple[Node, bool]] = [(expression.root, True)]
+    while waiting:
+        node, free = waiting.pop()
+        if isinstance(node, Constant):
+            mask.append(free and abs(node.value) != 1.0)
+        elif isinstance(node, Call):
+            exponents = {1} if node.operator == "pow" and is_plain_exponent(node.args[1]) else set()
+            waiting.extend((arg, i not in exponents) for i, arg in reversed(list(enumerate(node.args))))
+    return np.array(mask, dtype=bool)
+
+
+@dataclass(frozen=True)
+class FrontMember:
+    """One formula of a front with its figures. Calling it evaluates it; `str()` is the readable formula."""
+
+    expression: Expression
+    loss: float
+    """Root mean squared error on the training rows, in the target's units."""
+    complexity: int
+    score: float
+    """Drop of log(loss) per unit of complexity against the next simpler member; 0 for the simplest."""
+    index: int
+    """Position on the front; what `predict(X, index=...)` takes. -1 for a formula beyond the front."""
+
+    def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
+        return self.expression(np.asarray(X, dtype=float))
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+    def sympy(self) -> Any:
+        """The formula as a SymPy object."""
+        return self.expression.sympy()
+
+    def latex(self) -> str:
+        """The formula as LaTeX."""
+        return self.expression.latex()
+
+    def export(self, format: str) -> Any:
+        """The formula in one of the export formats of `Expression.export`."""
+        return self.expression.export(format)
+
+
+@dataclass(frozen=True, repr=False)
+class Front(Sequence[FrontMember]):
+    """Immutable Pareto front, simplest member first; each further one is more complex and has a smaller loss.
+
+    Build one with `Front.from_members`. `rows`, `target_spread` and `target_largest` describe the data the losses
+    were measured on (number of rows, standard deviation and largest size of the target); the selection rule needs them.
+    """
+
+    members: tuple[FrontMember, ...]
+    rows: float
+    target_spread: float
+    target_largest: float
+    others: tuple[FrontMember, ...] = ()
+    """Formulas beyond the front: kept for a while, then beaten; smallest loss first."""
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise ValueError("a front needs at least one member with a finite loss; got none")
+
+    @classmethod
+    def from_members(
+        cls,
+        members: Iterable[Member | FrontMember],
+        *,
+        rows: float,
+        target_spread: float,
+        target_largest: float,
+        beaten: Iterable[Member | FrontMember] = (),
+    ) -> Front:
+        """Sort `members` (anything with `expression`, `loss`, `complexity`) into a front and the others beyond it.
+
+        Members with a loss that is not finite are left out. Of equal complexity only the best stays, and a more complex
+        one only with a smaller loss. `beaten` are further formulas that only ever go to the others.
+        """
+        finite = [m for m in members if math.isfinite(m.loss)]
+        finite.sort(key=lambda m: (m.complexity, m.loss))
+        chosen: list[FrontMember] = []
+        others = [_outside(m) for m in beaten if math.isfinite(m.loss)]
+        floor = rounding_level(target_spread, target_largest)
+        for m in finite:
+            if chosen and m.loss >= chosen[-1].loss:
+                others.append(_outside(m))
+                continue
+            score = _score(chosen[-1], m, floor) if chosen else 0.0
+            chosen.append(FrontMember(m.expression, float(m.loss), int(m.complexity), score, len(chosen)))
+        others.sort(key=lambda m: (m.loss, m.complexity))
+        return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others))
+
+    @overload
+    def __getitem__(self, index: int) -> FrontMember: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[FrontMember, ...]: ...
+    def __getitem__(self, index: int | slice) -> FrontMember | tuple[FrontMember, ...]:
+        try:
+            return self.members[index]
+        except IndexError:
+            raise IndexError(
+                f"index={index!r} is not on the front, which has {len(self)} members; use 0 to {len(self) - 1}"
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[FrontMember]:
+        return iter(self.members)
+
+    def __repr__(self) -> str:
+        head = f"Front of {len(self)} formulas\n{'complexity':>10}  {'loss':>10}  {'score':>7}  formula"
+        lines = [f"{m.complexity:>10d}  {m.loss:>10.4g}  {m.score:>7.3g}  {m}" for m in self]
+        return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_html(self, selected: int | None = None) -> str:
+        """The front as an HTML table, every text escaped; row `selected` is marked."""
+        from html import escape
+
+        rows = []
+        for m in self:
+            mark = ' style="font-weight:bold"' if m.index == selected else ""
+            cells = f"<td>{m.index}</td><td>{m.complexity}</td><td>{m.loss:.4g}</td><td>{m.score:.3g}</td>"
+            rows.append(f'<tr{mark}>{cells}<td style="text-align:left"><code>{escape(str(m))}</code></td></tr>')
+        head = "<tr><th>index</th><th>complexity</th><th>loss</th><th>score</th><th>formula</th></tr>"
+        return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+    def to_frame(self, *, others: bool = False) -> Any:
+        """The front as a data frame (pandas if it is installed, else polars): complexity, loss, score, formula.
+
+        With `others=True`, the formulas beyond the front follow, with index -1.
+        """
+        members = [*self, *(self.others if others else ())]
+        columns = {
+            "index": [m.index for m in members],
+            "complexity": [m.complexity for m in members],
+            "loss": [m.loss for m in members],
+            "score": [m.score for m in members],
+            "formula": [str(m) for m in members],
+        }
+        try:
+            import pandas
+
+            return pandas.DataFrame(columns).set_index("index")
+        except ImportError:
+            pass
+        try:
+            import polars
+
+            return polars.DataFrame(columns)
+        except ImportError:
+            raise ImportError("to_frame needs pandas or polars; install one, or iterate over the front") from None
+
+    def select(
+        self,
+        rule: str | Callable[[Front], int | FrontMember] = "best",
+        *,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FrontMember:
+        """Choose one member.
+
+        - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
+          `N/2 log(mse) + K/2 log(N) + 2 c`, with `K` fitted constants, complexity `c`, and `mse` the residual sum
+          of squares over `N - K` (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
+          Ferreira 2022). Where members reach rounding level there is no noise to weigh against, and the simplest of
+          those wins.
+        - `"accurate"`: smallest loss.
+        - `"simple"`: the largest score, the drop of log(loss) per unit of complexity (the knee of the front).
+        - `"validation"`: needs `X`, `y` that were not trained on: the simplest member within one standard error of the
+          best there.
+        - a callable: gets this front and returns a member or its index.
+        """
+        if callable(rule):
+            return self._selected_by(rule)
+        if rule == "best":
+            return self._best()
+        if rule == "accurate":
+            return self.members[-1]
+        if rule == "simple":
+            return max(self.members, key=lambda m: (m.score, -m.complexity))
+        if rule == "validation":
+            if X is None or y is None:
+                raise ValueError('rule "validation" needs X and y with rows that were not trained on; pass both')
+            return self._validated(np.asarray(X, float), np.asarray(y, float), sample_weight)
+        raise ValueError(f"rule={rule!r} is not a selection rule; use one of {list(RULES)} or a callable")
+
+    def description_length(self, member: FrontMember) -> float:
+        """Nats that `member` and its residuals take, up to a constant of the data; `inf` without degrees of freedom."""
+        fitted = int(free_constants(member.expression).sum())
+        freedom = self.rows - fitted
+        if freedom < 1:
+            return math.inf
+        floor = rounding_level(self.target_spread, self.target_largest)
+        log_mse = 2.0 * math.log(max(member.loss, floor)) + math.log(self.rows / freedom)
+        constants = 0.5 * fitted * math.log(max(self.rows, 2.0))
+        return 0.5 * self.rows * log_mse + constants + member.complexity * SELECTION.symbol_nats
+
+    def _best(self) -> FrontMember:
+        exact = self._exact_members()
+        if exact:
+            return exact[0]
+        return min(self.members, key=lambda m: (self.description_length(m), m.complexity))
+
+    def _exact_members(self) -> list[FrontMember]:
+        """Members whose loss is rounding and nothing else, simplest first."""
+        level = max(
+            SELECTION.exact_relative * self.target_spread, rounding_level(self.target_spread, self.target_largest)
+        )
+        free = [m for m in self.members if m.loss <= level and free_constants(m.expression).sum() < self.rows]
+        if not free:
+            return []
+        smallest = max(min(m.loss for m in free), _EPS * self.target_largest)
+        return [m for m in free if m.loss <= SELECTION.comparable * smallest]
+
+    def _selected_by(self, rule: Callable[[Front], int | FrontMember]) -> FrontMember:
+        answer = rule(self)
+        if isinstance(answer, FrontMember):
+            if answer in self.members:
+                return answer
+        elif isinstance(answer, (int, np.integer)) and not isinstance(answer, bool):
+            return self[int(answer)]
+        raise ValueError(
+            f"the selection callable returned {answer!r}; it must return a member of the front "
+            f"or its index, 0 to {len(self) - 1}"
+        )
+
+    def _validated(
+        self, X: NDArray[np.float64], y: NDArray[np.float64], sample_weight: ArrayLike | None
+    ) -> FrontMember:
+        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
+        w = w / w.sum()
+        scale = max(float(np.max(np.abs(y), initial=0.0)), np.finfo(float).tiny)
+        means, errors = [], []
+        for m in self.members:
+            with np.errstate(all="ignore"):
+                squares = ((m.expression(X) - y) / scale) ** 2
+                mean = float(np.sum(w * squares))
+                error = float(np.sqrt(np.sum(w**2 * (squares - mean) ** 2)))
+            means.append(mean if math.isfinite(mean) else math.inf)
+            errors.append(error if math.isfinite(error) else 0.0)
+        best = int(np.argmin(means))
+        if not math.isfinite(means[best]):
+            raise ValueError(
+                "no member of the front is finite on the validation rows; take rows of the training domain"
+            )
+        floor = (rounding_level(self.target_spread, self.target_largest) / scale) ** 2
+        allowed = max(means[best] + SELECTION.standard_errors * errors[best], floor)
+        return next(m for m, mean in zip(self.members, means, strict=True) if mean <= allowed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready description; `Front.from_dict` reads it back."""
+        return {
+            "rows": self.rows,
+            "target_spread": self.target_spread,
+            "target_largest": self.target_largest,
+            "members": [
+                {"expression": m.expression.to_dict(), "loss": m.loss, "complexity": m.complexity} for m in self.members
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Front:
+        """Read `to_dict`'s output, trusting nothing: every field checked, `ValueError` for the first that is wrong."""
+        fields = _fields(data, "front", {"rows", "target_spread", "target_largest", "members"})
+        figures = [
+            _number(fields[name], f"front.{name}", low=0.0) for name in ("rows", "target_spread", "target_largest")
+        ]
+        entries = fields["members"]
+        if not isinstance(entries, list) or not 1 <= len(entries) <= MAX_MEMBERS:
+            raise ValueError(f"front.members must be a list of 1 to {MAX_MEMBERS} members")
+        members = []
+        for position, entry in enumerate(entries):
+            where = f"front.members[{position}]"
+            entry = _fields(entry, where, {"expression", "loss", "complexity"})
+            expression = Expression.from_dict(entry["expression"])
+            loss = _number(entry["loss"], f"{where}.loss", low=0.0)
+            complexity = entry["complexity"]
+            if type(complexity) is not int or complexity != expression.complexity:
+                raise ValueError(
+                    f"{where}.complexity is {complexity!r}, but its expression has {expression.complexity}"
+                )
+            members.append(FrontMember(expression, loss, complexity, 0.0, position))
+        rows, spread, largest = figures
+        front = cls.from_members(members, rows=rows, target_spread=spread, target_largest=largest)
+        if len(front) != len(members) or any(
+            a.expression is not b.expression for a, b in zip(front, members, strict=True)
+        ):
+            raise ValueError(
+                "front.members is not a Pareto front: from each to the next complexity rises and loss falls"
+            )
+        return front
+
+
+MAX_MEMBERS = 10_000
+
+
+def _fields(data: Any, where: str, names: set[str]) -> dict[str, Any]:
+    if not isinstance(data, dict) or set(data) != names:
+        raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
+    return data
+
+
+def _number(value: Any, where: str, *, low: float) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value) or value < low:
+        raise ValueError(f"{where} must be a finite number of at least {low:g}")
+    return float(value)
+
+
+def rounding_level(target_spread: float, target_largest: float) -> float:
+    """Loss below which two formulas cannot be told apart: what rounding of the target and of a few terms leaves."""
+    return max(SELECTION.exact_ulps * _EPS * target_largest, _EPS * target_spread, float(np.finfo(np.float64).tiny))
+
+
+def _outside(member: Any) -> FrontMember:
+    return FrontMember(member.expression, float(member.loss), int(member.complexity), 0.0, -1)
+
+
+def _score(simpler: FrontMember, member: Any, floor: float) -> float:
+    """`-Δ log(loss) / Δ complexity`, with losses below rounding level counted as rounding level."""
+    drop = math.log(max(simpler.loss, floor)) - math.log(max(member.loss, floor))
+    return drop / max(member.complexity - simpler.complexity, 1)

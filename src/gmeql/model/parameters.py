@@ -1,0 +1,104 @@
+"""The estimator's parameters: checked before any work, and as plain data in model files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from gmeql.model.front import RULES
+from gmeql.network.architecture import Architecture
+
+METHODS = ("fitted", "paper", "released")
+LOSSES = ("squared", "huber")
+DEVICES = ("auto", "cpu", "gpu")
+_CODE = ("callbacks", "random_state", "model_selection")
+"""Parameters that may hold objects no file can; those come back as their defaults."""
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Every parameter's type and range; a ValueError names the first that is wrong. The search judges the rest."""
+    get = parameters.__getitem__
+    _check(get("method") in METHODS, "method", get("method"), f"one of {list(METHODS)}")
+    functions = get("functions")
+    names = isinstance(functions, Sequence) and not isinstance(functions, str) and len(functions) > 0
+    allowed = 'None or a list of operator names such as ["+", "*", "sin"]'
+    _check(functions is None or names, "functions", functions, allowed)
+    _check(get("max_time") is None or _is_positive(get("max_time")), "max_time", get("max_time"), "None or seconds > 0")
+    interval = get("checkpoint_interval")
+    _check(_is_positive(interval), "checkpoint_interval", interval, "a number of seconds > 0")
+    for name in ("max_candidates", "max_complexity"):
+        value = get(name)
+        _check(value is None or (_is_whole(value) and value > 0), name, value, "None or a whole number > 0")
+    if get("max_time") is None and get("max_candidates") is None and get("method") == "fitted":
+        raise ValueError("max_time=None and max_candidates=None give the search no end; set one of them")
+    rule = get("model_selection")
+    _check(callable(rule) or rule in RULES, "model_selection", rule, f"one of {list(RULES)} or a callable")
+    jobs = get("n_jobs")
+    _check(jobs is None or (_is_whole(jobs) and jobs != 0), "n_jobs", jobs, "None, -1 (every core) or a number of threads")
+    _check(get("loss") in LOSSES, "loss", get("loss"), f"one of {list(LOSSES)}")
+    _check(get("device") in DEVICES, "device", get("device"), f"one of {list(DEVICES)}")
+    verbose = get("verbose")
+    _check(_is_whole(verbose) or isinstance(verbose, bool), "verbose", verbose, "0, 1 or 2")
+    _check(isinstance(get("warm_start"), bool | np.bool_), "warm_start", get("warm_start"), "True or False")
+    folder = get("checkpoint")
+    paths = folder is None or isinstance(folder, str | os.PathLike)
+    _check(paths, "checkpoint", folder, "None or the path of a folder")
+    callbacks = get("callbacks")
+    several = isinstance(callbacks, Sequence) and all(map(callable, callbacks))
+    allowed = "None, a callable or a list of callables"
+    _check(callbacks is None or callable(callbacks) or several, "callbacks", callbacks, allowed)
+
+
+def _check(holds: bool, name: str, value: Any, allowed: str) -> None:
+    if not holds:
+        raise ValueError(f"{name}={value!r} is not allowed; it must be {allowed}")
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value) and float(value) > 0
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON data. Callables and random generators are left out; an Architecture becomes an object."""
+    return {name: _plain(value) for name, value in parameters.items() if name not in _CODE or _is_data(value)}
+
+
+def _is_data(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str | np.generic)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None  # an infinite budget is no budget
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, Architecture):
+        return {"architecture": value.to_dict()}
+    if isinstance(value, Sequence | np.ndarray):
+        return [_plain(item) for item in value]
+    raise ValueError(f"a parameter of type {type(value).__name__} cannot be stored; use numbers, texts and lists")
+
+
+def from_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `to_plain` for the parameters that were kept; a ValueError when they are not what it writes."""
+    restored = dict(parameters)
+    for name, value in restored.items():
+        if isinstance(value, dict):
+            if name != "architecture" or set(value) != {"architecture"}:
+                raise ValueError(f"parameter {name!r} cannot be an object")
+            restored[name] = Architecture.from_dict(value["architecture"])
+    return restored

@@ -1,0 +1,228 @@
+"""Running a fit in a run folder: the one way the command line and the web page both take.
+
+`execute` searches from the newest checkpoint, logs, can be stopped, and writes model, front and report.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.runs.folder import ProgressLog, Run, front_csv, reason_text, reproduce_command
+from gmeql.runs.steering import Steering, merge
+from gmeql.model.storage import StorageError
+from gmeql.tables.read import Training
+
+if TYPE_CHECKING:
+    from gmeql.estimator import GMEQLRegressor
+    from gmeql.model.front import Front
+    from gmeql.search.search import Progress
+
+CHECKPOINT_SECONDS = 5.0  # a killed process loses at most this much of its search
+
+
+class Stop(threading.Event):
+    """A wish to end a run after its step. With `for_later` set, the run stays queued and its report is not written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.for_later = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: a fitted model or None, how it ended, and where the report lies."""
+
+    model: GMEQLRegressor | None
+    state: str
+    reason: str
+    report: Path | None = None
+
+
+def execute(
+    run: Run,
+    *,
+    training: Training | None = None,
+    settings: FitSettings | None = None,
+    on_progress: Callable[[Progress], Any] | None = None,
+    stop: Stop | None = None,
+) -> Outcome:
+    """Fit the run's data, from its newest checkpoint if there is one, and write model, front and report.
+
+    `stop` ends the search after the step it is in; what was found is kept. `settings` may change the budget of a
+    resumed run. Raises `StorageError` when the folder cannot be read or written; any other error of the fit is noted in
+    run.json and raised again.
+    """
+    training = training if training is not None else run.training()
+    settings = settings if settings is not None else run.settings()
+    stop = stop if stop is not None else Stop()
+    steering = Steering.of(settings, training.names)
+    searched = steering.extend(training)
+    run.update(state="running", reason="", settings=settings.to_dict(), pid=os.getpid())
+    last: list[Progress] = []
+    with ProgressLog(run) as log:
+
+        def watch(progress: Progress) -> bool:
+            progress = _written_out(progress, steering, training)
+            last[:] = [progress]
+            log.add(progress)
+            if on_progress is not None:
+                on_progress(progress)
+            return stop.is_set()
+
+        try:
+            model = _fit(run, searched, settings, steering, watch)
+        except Exception as error:
+            run.update(state="failed", reason=f"{type(error).__name__}: {error}"[:500])
+            if isinstance(error, ValueError) and last and not any(np.isfinite(m.loss) for m in last[0].front):
+                return Outcome(None, "failed", "no formula was found")
+            raise
+    if steering.active or run.description().get("continues"):
+        model = _steered_model(run, model, training, settings, steering)
+    save_results(run, model)
+    if stop.is_set() and stop.for_later:
+        run.update(state="queued", reason="")
+        return Outcome(model, "queued", "")
+    state = "stopped" if stop.is_set() else "done"
+    reason = "stopped" if stop.is_set() else reason_text(last[0].reason if last else "")
+    run.update(state=state, reason=reason)
+    return Outcome(model, state, reason, write_report(run, model, training))
+
+
+def _fit(
+    run: Run, searched: Training, settings: FitSettings, steering: Steering, watch: Callable[[Progress], bool]
+) -> GMEQLRegressor:
+    from gmeql.estimator import GMEQLRegressor
+
+    options = settings.estimator_options()
+    functions = steering.functions(settings.functions, standard_functions())
+    options["functions"] = None if functions is None else list(functions)
+    model = GMEQLRegressor(
+        **options,
+        verbose=0,
+        checkpoint=str(run.checkpoints),
+        checkpoint_interval=CHECKPOINT_SECONDS,
+        callbacks=[watch],
+    )
+    return model.fit(frame_of(searched), searched.y, sample_weight=searched.weights)
+
+
+def standard_functions() -> tuple[str, ...]:
+    """Names of the functions that a search uses when none are given."""
+    from gmeql.search.search import DEFAULT_FUNCTIONS
+
+    return tuple(DEFAULT_FUNCTIONS)
+
+
+def _written_out(progress: Progress, steering: Steering, training: Training) -> Progress:
+    if not steering.active:
+        return progress
+    front = tuple(merge(progress.front, steering, training.names))
+    return replace(progress, front=front, best=front[-1] if front else progress.best)
+
+
+def _steered_model(
+    run: Run, model: GMEQLRegressor, training: Training, settings: FitSettings, steering: Steering
+) -> GMEQLRegressor:
+    """The model over the real columns, with what an earlier run on the same data already knew."""
+    from gmeql.estimator import GMEQLRegressor
+
+    members = merge(model.front_, steering, training.names)
+    earlier = run.description().get("continues")
+    if earlier:
+        members += merge(_known_members(run.folder.parent / str(earlier), training), steering, training.names)
+    if not members:
+        raise ConfigError("--forbid: every formula that was found holds something forbidden; give it more time")
+    _save_front(run, training, settings, members, model.candidates_, model.seconds_)
+    return GMEQLRegressor.load(run.model_path)
+
+
+def _known_members(folder: Path, training: Training) -> list[Any]:
+    """The front of an earlier run, if it was fitted to the same rows."""
+    from gmeql.estimator import GMEQLRegressor
+
+    try:
+        earlier = Run.open(folder)
+        if earlier.description()["data"].get("fingerprint") != training.fingerprint:
+            return []
+        return list(GMEQLRegressor.load(earlier.model_path).front_)
+    except StorageError:
+        return []
+
+
+def _save_front(
+    run: Run, training: Training, settings: FitSettings, members: list[Any], candidates: int, seconds: float
+) -> Front:
+    from gmeql.model.front import Front
+    from gmeql.model.storage import StoredModel, save_model
+
+    front = Front.from_members(
+        members,
+        rows=len(training.y),
+        target_spread=float(training.y.std()),
+        target_largest=float(np.abs(training.y).max()),
+    )
+    rule = settings.selection if settings.selection != "validation" else "best"
+    save_model(
+        run.model_path,
+        StoredModel(
+            parameters=settings.estimator_options(),
+            feature_names=training.names,
+            n_features=len(training.names),
+            fronts=(front,),
+            selected=(front.select(rule).index,),
+            target_columns=None,
+            candidates=int(candidates),
+            seconds=float(seconds),
+        ),
+    )
+    return front
+
+
+def save_emergency(run: Run, training: Training, settings: FitSettings, progress: Progress) -> bool:
+    """Write model and front from one progress event alone, for a process that must end now."""
+    members = [member for member in progress.front if np.isfinite(member.loss)]
+    if not members:
+        return False
+    front = _save_front(run, training, settings, members, progress.candidates, progress.elapsed)
+    run.write("front.csv", front_csv(front).encode())
+    run.update(state="stopped", reason="stopped")
+    return True
+
+
+def frame_of(training: Training) -> Any:
+    """The training columns as a data frame with their names."""
+    import polars as pl
+
+    return pl.DataFrame(training.X, schema=[(name, pl.Float64) for name in training.names], orient="row")
+
+
+def save_results(run: Run, model: GMEQLRegressor) -> None:
+    """Write model.json and front.csv."""
+    model.save(run.model_path)
+    run.write("front.csv", front_csv(model.front_).encode())
+
+
+def write_report(run: Run, model: GMEQLRegressor, training: Training) -> Path:
+    """Build report.html from the model and the folder."""
+    from gmeql import report
+
+    description = run.description()
+    page = report.build(
+        front=model.front_,
+        selected=model.selected_index_,
+        training=training,
+        history=list(run.history()),
+        settings=description["settings"],
+        versions=description["versions"],
+        created=description["created"],
+        command=reproduce_command(description),
+    )
+    return run.write("report.html", page.encode())

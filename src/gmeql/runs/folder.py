@@ -1,0 +1,376 @@
+"""A run folder: all of a fit on disk, readable by people and enough to resume, predict and reproduce.
+
+    run.json          settings, versions, seed, fingerprint of the data, state of the run
+    data.parquet      the training rows as they were used
+    progress.jsonl    one line per change of the front, or a few per second
+    checkpoints/      states of the search, to resume from
+    model.json        the model (`GMEQLRegressor.load`)
+    front.csv         the front as a table
+    report.html       the page to look at
+
+Every file but the growing log is written beside its place and moved there, so a kill leaves the last good one.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import platform
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gmeql.runs.settings import DEFAULT_SECONDS, ConfigError, FitSettings
+from gmeql.model.storage import StorageError, write_atomic
+from gmeql.tables.read import Note, Training
+
+if TYPE_CHECKING:
+    from gmeql.search.search import Progress
+
+FORMAT = "gmeql-run"
+VERSION = 1
+LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front changed
+MAX_LOG_LINES = 200_000
+TAIL_BYTES = 2**18
+STATES = ("queued", "running", "done", "stopped", "failed")
+REPORTED_PACKAGES = ("numpy", "scipy", "numba", "jax", "scikit-learn", "sympy", "polars")
+
+
+def versions() -> dict[str, str]:
+    """Versions of gmeql, Python and the packages that a result depends on."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from gmeql._version import __version__
+
+    found = {"gmeql": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    for package in REPORTED_PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def default_folder(source: str, base: str | Path = "gmeql-runs") -> Path:
+    """A fresh name under `base`: the data's name and the time."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(source).stem if source else "data").strip("-.") or "data"
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = Path(base) / f"{stem[:60]}-{stamp}"
+    number = 2
+    while folder.exists():
+        folder = Path(base) / f"{stem[:60]}-{stamp}-{number}"
+        number += 1
+    return folder
+
+
+def reason_text(reason: str) -> str:
+    """Why a search ended, for people."""
+    known = {
+        "max_time": "time is up",
+        "max_candidates": "all candidates are tried",
+        "exact": "the formula is exact",
+        "no gain": "nothing better for a long time",
+    }
+    return known.get(reason, str(reason))
+
+
+def progress_record(progress: Progress) -> dict[str, Any]:
+    """A progress event as plain data: what the log, `--json` and the web page's stream carry."""
+    return {
+        "elapsed": round(float(progress.elapsed), 3),
+        "candidates": int(progress.candidates),
+        "rate": round(float(progress.rate), 1),
+        "islands": int(progress.islands),
+        "best": member_record(progress.best) if progress.best is not None else None,
+        "front": [member_record(member) for member in progress.front],
+        "done": bool(progress.done),
+        "reason": reason_text(progress.reason),
+    }
+
+
+def member_record(member: Any) -> dict[str, Any]:
+    """Formula, loss and complexity of a member of a front as plain data; a loss that is not finite becomes None."""
+    loss = float(member.loss)
+    return {
+        "formula": str(member.expression),
+        "loss": loss if np.isfinite(loss) else None,
+        "complexity": int(member.complexity),
+    }
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder. Reading and writing only; `execute` does the work."""
+
+    folder: Path
+
+    # ------------------------------------------------------------------ making and opening
+
+    @classmethod
+    def create(cls, folder: str | Path, training: Training, settings: FitSettings, **extra: Any) -> Run:
+        """Make the folder (which must not hold a run yet) with its data and description."""
+        folder = Path(folder)
+        run = cls(folder)
+        if (folder / "run.json").exists():
+            raise StorageError(
+                f"{folder}: holds a run already; go on with 'gmeql resume {folder}' or choose another --out"
+            )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomic(folder / "data.parquet", _pack(training))
+        except OSError as error:
+            raise StorageError(
+                f"{folder}: cannot be written ({error.strerror or error}); choose another --out"
+            ) from None
+        run.write_description(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "versions": versions(),
+                "settings": settings.to_dict(),
+                "seed": settings.seed,
+                "data": {
+                    "source": training.source,
+                    "fingerprint": training.fingerprint,
+                    "rows": len(training.y),
+                    "columns": list(training.names),
+                    "target": training.target,
+                    "weighted": training.weights is not None,
+                    "notes": [[note.code, note.message, note.count] for note in training.notes],
+                },
+                "state": "queued",
+                "reason": "",
+                **extra,
+            }
+        )
+        return run
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """An existing run folder; anything else is a `StorageError`."""
+        run = cls(Path(folder))
+        run.description()
+        return run
+
+    def description(self) -> dict[str, Any]:
+        """The content of run.json, checked for shape."""
+        path = self.folder / "run.json"
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise StorageError(f"{self.folder}: is not a run folder (no run.json); give the --out of a fit") from None
+        except (OSError, ValueError) as error:
+            raise StorageError(f"{path}: cannot be read ({error}); start a new run") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise StorageError(f"{path}: is not the description of a run; give the --out of a fit")
+        if not isinstance(content.get("version"), int) or content["version"] > VERSION:
+            raise StorageError(f"{path}: was written by a newer gmeql; update with 'pip install -U gmeql'")
+        data = content.get("data")
+        if (
+            not isinstance(data, dict)
+            or not isinstance(content.get("settings"), dict)
+            or content.get("state") not in STATES
+        ):
+            raise StorageError(f"{path}: is damaged; start a new run")
+        return content
+
+    def write_description(self, content: Mapping[str, Any]) -> None:
+        self.write("run.json", json.dumps(content, indent=1, ensure_ascii=False).encode())
+
+    def update(self, **changes: Any) -> None:
+        """Change entries of run.json."""
+        self.write_description(self.description() | changes)
+
+    def write(self, name: str, data: bytes) -> Path:
+        """Write one file of the folder atomically."""
+        path = self.folder / name
+        try:
+            write_atomic(path, data)
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be written ({error.strerror or error}); free some space") from None
+        return path
+
+    # ------------------------------------------------------------------ what it holds
+
+    def settings(self) -> FitSettings:
+        path = self.folder / "run.json"
+        try:
+            return FitSettings.from_dict(self.description()["settings"], str(path))
+        except ConfigError as error:
+            raise StorageError(str(error)) from None
+
+    def training(self) -> Training:
+        """The training rows; a `StorageError` when they are not those the run was started with."""
+        data = self.description()["data"]
+        path = self.folder / "data.parquet"
+        training = _unpack(path, data)
+        if training.fingerprint != data.get("fingerprint"):
+            raise StorageError(f"{path}: is not the data that this run was started with; start a new run")
+        return training
+
+    def with_more_time(self, settings: FitSettings, seconds: float | None) -> FitSettings:
+        """Settings whose budget ends `seconds` after what the run has spent; None: its rest, or as much again.
+
+        A search counts its time from its first start on, over all resumes.
+        """
+        if settings.max_time is None and seconds is None:
+            return settings
+        spent = float((self.last_progress() or {}).get("elapsed", 0.0))
+        if seconds is None and settings.max_time is not None and spent < 0.95 * settings.max_time:
+            return settings
+        return replace(settings, max_time=spent + (seconds if seconds is not None else DEFAULT_SECONDS))
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def model_path(self) -> Path:
+        return self.folder / "model.json"
+
+    def history(self) -> Iterator[dict[str, Any]]:
+        """Lines of progress.jsonl, oldest first."""
+        try:
+            file = open(self.folder / "progress.jsonl", encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return
+        with file:
+            yield from itertools.islice(_entries(file), MAX_LOG_LINES)
+
+    def last_progress(self) -> dict[str, Any] | None:
+        """The newest line of the log with the newest front, or None. Reads the end of the log only."""
+        try:
+            with open(self.folder / "progress.jsonl", "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            return None
+        newest: dict[str, Any] | None = None
+        for entry in _entries(reversed(lines)):
+            newest = entry if newest is None else newest
+            if "front" in entry:
+                return newest | {"front": entry["front"]}
+        return newest
+
+
+def _entries(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Log lines that are whole; one cut off by a kill is passed over."""
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and isinstance(entry.get("elapsed"), int | float):
+            yield entry
+
+
+def _pack(training: Training) -> bytes:
+    """Columns by position, since names may be anything: x0.., y, weight, row."""
+    import polars as pl
+
+    columns: dict[str, Any] = {f"x{i}": column for i, column in enumerate(training.X.T)}
+    columns["y"] = training.y
+    if training.weights is not None:
+        columns["weight"] = training.weights
+    columns["row"] = training.rows
+    buffer = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _unpack(path: Path, data: Mapping[str, Any]) -> Training:
+    import polars as pl
+
+    names = tuple(data.get("columns", ()))
+    try:
+        frame = pl.read_parquet(io.BytesIO(path.read_bytes()))
+        X = np.ascontiguousarray(frame.select([f"x{i}" for i in range(len(names))]).to_numpy(), dtype=float)
+        weights = frame["weight"].to_numpy() if data.get("weighted") else None
+        notes = tuple(Note(str(code), str(message), int(count)) for code, message, count in data.get("notes", ()))
+        return Training(
+            X,
+            frame["y"].to_numpy(),
+            names,
+            data["target"],
+            weights,
+            frame["row"].to_numpy(),
+            notes,
+            str(data["source"]),
+        )
+    except FileNotFoundError:
+        raise StorageError(f"{path}: is missing; start a new run") from None
+    except (pl.exceptions.PolarsError, OSError, ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
+
+
+class ProgressLog:
+    """Appends progress events to progress.jsonl: when the front changes, and else a few times a second."""
+
+    def __init__(self, run: Run) -> None:
+        self._file = open(run.folder / "progress.jsonl", "a", encoding="utf-8")
+        self._written_at = -np.inf
+        self._front: tuple[tuple[int, float], ...] = ()
+
+    def __enter__(self) -> ProgressLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, progress: Progress) -> None:
+        now = time.monotonic()
+        front = tuple((int(member.complexity), float(member.loss)) for member in progress.front)
+        if progress.done or front != self._front or now - self._written_at >= LOG_SECONDS:
+            record = progress_record(progress)
+            if front == self._front and not progress.done:
+                del record["front"]  # the one before still holds
+            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._file.flush()
+            self._written_at, self._front = now, front
+
+
+def front_csv(front: Any) -> str:
+    """The front as CSV: index, complexity, loss, score, formula."""
+    import csv
+
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["index", "complexity", "loss", "score", "formula"])
+    for member in front:
+        writer.writerow([member.index, member.complexity, repr(member.loss), f"{member.score:.6g}", str(member)])
+    return buffer.getvalue()
+
+
+def reproduce_command(description: Mapping[str, Any]) -> str:
+    """A command line that repeats the run; by candidates where they are the budget, which repeats exactly."""
+    import shlex
+
+    settings = replace(FitSettings.from_dict(description["settings"]), out=None)
+    words = ["gmeql", "fit", str(description["data"]["source"]), "--target", str(description["data"]["target"])]
+    default = FitSettings()
+    for key, value in settings.to_dict().items():
+        if key in ("target", "out") or value is None or getattr(settings, key) == getattr(default, key):
+            continue
+        option = "--" + key.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is False:
+            words.append("--no-" + key.replace("_", "-"))
+        elif key in ("pin", "forbid"):
+            words += [word for item in value for word in (option, item)]
+        else:
+            words += [option, ",".join(_quoted(item) for item in value) if isinstance(value, list) else str(value)]
+    return shlex.join(words + (["--seed", "0"] if settings.seed == 0 else []))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name

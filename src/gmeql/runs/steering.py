@@ -1,0 +1,234 @@
+"""Steering a search by hand: pin a sub-expression, forbid a function or a sub-expression, and go on from what is known.
+
+A pinned sub-expression joins the table as a column of its own, so that a formula gets it for the price of one; in the
+end it is written out again and the formula speaks of the real columns only. A forbidden function leaves the set of
+functions; formulas that hold a forbidden sub-expression leave the front.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, fold, transform
+from gmeql.formula.operators import get_operator
+
+if TYPE_CHECKING:
+    from gmeql.search.search import Member
+    from gmeql.tables.read import Training
+
+MAX_LENGTH = 300
+MAX_PINS = 8
+_ARITHMETIC = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
+_PLACEHOLDER = "column_in_backticks_"
+
+
+def parse(text: str, names: Sequence[str]) -> Expression:
+    """An expression over the columns from text such as "sin(a)/b" or "`flow rate`**2". Nothing is evaluated.
+
+    >>> str(parse("a*sin(b)", ["a", "b"]))
+    'a*sin(b)'
+    """
+    if len(text) > MAX_LENGTH:
+        raise ConfigError(f"expression {text[:40]!r}...: longer than {MAX_LENGTH} characters; pin a smaller part")
+    quoted: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        quoted.append(match[1])
+        return f"{_PLACEHOLDER}{len(quoted) - 1}"
+
+    source = re.sub(r"`([^`]*)`", keep, text).replace("^", "**").strip()
+    try:
+        tree = ast.parse(source, mode="eval").body
+        root = _node(tree, tuple(names), quoted, text)
+    except (SyntaxError, ValueError, IndexError, OverflowError, RecursionError, MemoryError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"expression {text!r}: is not one that can be read; write it as in sin(a)/b") from None
+    return Expression(root, tuple(names))
+
+
+def _node(tree: ast.expr, names: tuple[str, ...], quoted: list[str], text: str) -> Node:
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float) and not isinstance(tree.value, bool):
+        return Constant(float(tree.value))
+    if isinstance(tree, ast.Name):
+        name = quoted[int(tree.id.removeprefix(_PLACEHOLDER))] if tree.id.startswith(_PLACEHOLDER) else tree.id
+        if name not in names:
+            raise ConfigError(f"expression {text!r}: there is no column {name!r}; columns are {', '.join(names[:12])}")
+        return Variable(names.index(name))
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        inner = _node(tree.operand, names, quoted, text)
+        return Constant(-inner.value) if isinstance(inner, Constant) else Call("mul", (Constant(-1.0), inner))
+    if isinstance(tree, ast.BinOp) and type(tree.op) in _ARITHMETIC:
+        left, right = (_node(side, names, quoted, text) for side in (tree.left, tree.right))
+        return Call(_ARITHMETIC[type(tree.op)], (left, right))
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and len(tree.args) == 1 and not tree.keywords:
+        try:
+            operator = get_operator(tree.func.id)
+        except ValueError:
+            raise ConfigError(f"expression {text!r}: {tree.func.id!r} is not a function that is known here") from None
+        if operator.arity != 1:
+            raise ConfigError(f"expression {text!r}: {tree.func.id!r} does not take one argument")
+        return Call(operator.name, (_node(tree.args[0], names, quoted, text),))
+    raise ConfigError(f"expression {text!r}: only numbers, columns, + - * / ** and functions may stand in it")
+
+
+# ------------------------------------------------------------------------------------------------- looking inside
+
+
+def operators_in(expression: Expression) -> frozenset[str]:
+    """Names of all operators of a formula."""
+    return fold(expression.root, lambda leaf: frozenset(), lambda call, args: frozenset({call.operator}).union(*args))
+
+
+def contains(expression: Expression, part: Expression) -> bool:
+    """Whether `part` occurs in the formula; order of sums and products does not count, constants to 6 digits.
+
+    >>> contains(parse("2*b*a + 1", ["a", "b"]), parse("a*b", ["a", "b"]))
+    True
+    """
+    wanted = _key(part.root)
+    found = [False]
+
+    def leaf(node: Constant | Variable) -> Any:
+        key = _key(node)
+        found[0] |= key == wanted
+        return key
+
+    def call(node: Call, args: list[Any]) -> Any:
+        key = _call_key(node.operator, args)
+        same_kind = isinstance(wanted, tuple) and key[0] == wanted[0] and key[0] in ("add", "mul")
+        found[0] |= key == wanted or (same_kind and not Counter(wanted[1]) - Counter(key[1]))
+        return key
+
+    fold(expression.root, leaf, call)
+    return found[0]
+
+
+def _key(node: Node) -> Any:
+    return fold(node, _leaf_key, lambda call, args: _call_key(call.operator, args))
+
+
+def _leaf_key(leaf: Constant | Variable) -> Any:
+    return ("constant", f"{leaf.value:.6g}") if isinstance(leaf, Constant) else ("variable", str(leaf.index))
+
+
+_POWERS = {"square": "2", "cube": "3", "pow4": "4", "pow5": "5", "pow6": "6", "inv": "-1", "sqrt": "0.5"}
+
+
+def _call_key(operator: str, args: Sequence[Any]) -> Any:
+    """One key for all spellings: powers by name or exponent, differences as sums, quotients as products."""
+    if operator in _POWERS:
+        return ("pow", (args[0], ("constant", _POWERS[operator])))
+    if operator == "neg":
+        return ("mul", tuple(sorted([("constant", "-1"), args[0]], key=repr)))
+    if operator == "sub":
+        return _call_key("add", [args[0], _call_key("neg", [args[1]])])
+    if operator == "div":
+        return _call_key("mul", [args[0], _call_key("inv", [args[1]])])
+    if operator in ("add", "mul"):
+        flat: list[Any] = []
+        for arg in args:
+            flat.extend(arg[1] if arg[0] == operator else [arg])
+        return (operator, tuple(sorted(flat, key=repr)))
+    return (operator, tuple(args))
+
+
+# ------------------------------------------------------------------------------------------------- steering a fit
+
+
+def check_functions(settings: FitSettings) -> None:
+    """Refuse a name that is no function."""
+    for name in settings.functions or ():
+        try:
+            get_operator(name)
+        except ValueError as error:
+            raise ConfigError(f"--functions: {error}") from None
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What was pinned and forbidden, understood."""
+
+    pins: tuple[Expression, ...]
+    forbidden_functions: frozenset[str]
+    forbidden_parts: tuple[Expression, ...]
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is pinned or forbidden."""
+        return bool(self.pins or self.forbidden_functions or self.forbidden_parts)
+
+    @classmethod
+    def of(cls, settings: FitSettings, names: Sequence[str]) -> Steering:
+        """Read the settings' pins and forbids for a table with these columns; a `ConfigError` says what is wrong."""
+        if len(settings.pin) > MAX_PINS:
+            raise ConfigError(f"--pin: {len(settings.pin)} expressions; at most {MAX_PINS} can be pinned at once")
+        functions, parts = set(), []
+        for text in settings.forbid:
+            try:
+                functions.add(get_operator(text).name)
+            except ValueError:
+                parts.append(parse(text, names))
+        return cls(tuple(parse(text, names) for text in settings.pin), frozenset(functions), tuple(parts))
+
+    def functions(self, given: Sequence[str] | None, standard: Sequence[str]) -> tuple[str, ...] | None:
+        """The functions a steered search may use; None leaves the standard set as it is."""
+        if not self.forbidden_functions:
+            return None if given is None else tuple(given)
+        left = tuple(n for n in (given or standard) if get_operator(n).name not in self.forbidden_functions)
+        if not left:
+            raise ConfigError("--forbid: no function is left; allow at least one")
+        return left
+
+    def extend(self, training: Training) -> Training:
+        """The table with a column for each pinned sub-expression."""
+        if not self.pins:
+            return training
+        columns, names = [training.X], list(training.names)
+        for pin in self.pins:
+            values = pin(training.X)
+            if not np.isfinite(values).all():
+                row = int(training.rows[np.flatnonzero(~np.isfinite(values))[0]])
+                where = f"row {row} of {training.source}"
+                raise ConfigError(f"--pin {pin}: has no finite value in {where}; pin another part")
+            columns.append(values[:, None])
+            names.append(_fresh_name(f"({pin})", names))
+        return replace(training, X=np.hstack(columns), names=tuple(names))
+
+    def allows(self, expression: Expression) -> bool:
+        """Whether the formula holds nothing forbidden."""
+        return not (operators_in(expression) & self.forbidden_functions) and not any(
+            contains(expression, part) for part in self.forbidden_parts
+        )
+
+    def write_out(self, expression: Expression, names: Sequence[str]) -> Expression:
+        """The formula over the real columns, pinned parts in place of their columns."""
+        count = len(names)
+
+        def leaf(node: Any) -> Node:
+            pinned = isinstance(node, Variable) and node.index >= count
+            return self.pins[node.index - count].root if pinned else node
+
+        return Expression(transform(expression.root, leaf), tuple(names))
+
+
+def _fresh_name(name: str, taken: Iterable[str]) -> str:
+    while name in taken:
+        name = f"({name})"
+    return name
+
+
+def merge(members: Iterable[Member | Any], steering: Steering, names: Sequence[str]) -> list[Any]:
+    """Members over the real columns, without those that hold something forbidden."""
+    from gmeql.search.search import Member
+
+    written = (Member(steering.write_out(m.expression, names), m.loss, 0) for m in members)
+    return [replace(m, complexity=m.expression.complexity) for m in written if steering.allows(m.expression)]

@@ -1,0 +1,1 @@
+"""Method "fitted": islands of networks whose every candidate gets constants of its own."""

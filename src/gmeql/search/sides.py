@@ -1,0 +1,98 @@
+"""Sides of the data: a view of the columns with the target's readings, as islands of the fitted search see them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gmeql.fitters.programs import input_slots
+from gmeql.formula.expression import Constant, Node, Variable, build, transform
+from gmeql.search.symmetries import View
+from gmeql.search.transforms import TRANSFORMS, readings
+
+LARGE = 20.0
+"""Columns that a view made are scaled when their size, or its inverse, is beyond this."""
+_NATURAL = ("sin", "cos")
+"""Readings that take the target as it is: asin and acos are not free of scale."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One view of the data as islands read it: input slots, and per reading of the target its values and weights.
+
+    ``units`` turns an island's loss into a mean squared error of the target itself. Columns that a view made are
+    divided by ``sizes`` where they are large or small, so that constants near 1 are good starts.
+    """
+
+    view: View
+    inputs: np.ndarray
+    sizes: np.ndarray
+    readings: dict[str, tuple[np.ndarray, np.ndarray]]
+    units: dict[str, float]
+    scale: float
+    sign: float
+
+    @classmethod
+    def of(cls, view: View, X: np.ndarray, y: np.ndarray, weights: np.ndarray, *, transforms: bool) -> Side:
+        """The side of some raw rows; without ``transforms`` the target is read as it is only."""
+        factors = view.factors(X)
+        target, weights = y / factors, weights * factors**2
+        scale = math.sqrt(float(np.mean(target**2))) or 1.0
+        found = readings(target / scale, weights)
+        natural = readings(target, weights / scale**2)
+        for name in _NATURAL:
+            found.pop(name, None)
+            if name in natural:
+                found[name] = natural[name]
+        if not transforms:
+            found = {"identity": found["identity"]}
+        units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
+        table = view.table(X)
+        sizes = np.ones(table.shape[1]) if view.is_raw else _far_sizes(table)
+        sign = 1.0 if target.mean() >= 0 else -1.0
+        return cls(view, input_slots(table / sizes)[0], sizes, found, units, scale, sign)
+
+    def formula(self, root: Node, columns: np.ndarray, reading: str) -> Node:
+        """What an island found over some of this side's columns, as a formula of the raw ones for the target."""
+
+        def column(leaf: Node) -> Node:
+            if not isinstance(leaf, Variable):
+                return leaf
+            index = int(columns[leaf.index])
+            return build("mul", Constant(1 / self.sizes[index]), Variable(index))
+
+        root = TRANSFORMS[reading].invert(transform(root, column), self.sign)
+        if reading not in _NATURAL:
+            root = build("mul", Constant(self.scale), root)
+        return self.view.restore(root)
+
+
+def _far_sizes(table: np.ndarray) -> np.ndarray:
+    """Root mean square of columns that are far from 1, else 1: frequencies of combined columns are often 1."""
+    with np.errstate(all="ignore"):
+        sizes = np.sqrt(np.mean(table**2, axis=0))
+    far = np.isfinite(sizes) & (sizes > 0) & ((sizes > LARGE) | (sizes < 1 / LARGE))
+    return np.where(far, sizes, 1.0)
+
+
+def relevance(X: np.ndarray, y: np.ndarray, weights: np.ndarray, bins: int = 12) -> np.ndarray:
+    """How much of the target's variance the bins of each column explain, corrected for chance; between 0 and 1."""
+    rows = np.arange(len(y)) if len(y) <= 20_000 else np.linspace(0, len(y) - 1, 20_000).astype(int)
+    target, mass = y[rows], weights[rows]
+    centred = target - np.average(target, weights=mass)
+    total = float(np.sum(mass * centred**2))
+    result = np.zeros(X.shape[1])
+    if not total > 0 or not math.isfinite(total):
+        return result
+    for j in range(X.shape[1]):
+        column = X[rows, j]
+        edges = np.unique(np.quantile(column, np.linspace(0, 1, bins + 1)[1:-1]))
+        group = np.searchsorted(edges, column)
+        sums = np.bincount(group, mass * centred, bins + 1)
+        masses = np.bincount(group, mass, bins + 1)
+        between = float(np.sum(np.divide(sums**2, masses, out=np.zeros_like(sums), where=masses > 0)))
+        chance = len(edges) / max(len(rows) - 1, 1)
+        result[j] = max(0.0, (between / total - chance) / max(1 - chance, 1e-9))
+    return result

@@ -1,0 +1,76 @@
+"""Readings of the target: an island may search for y itself or for g(y), and invert g at the end.
+
+Roots, fractions and inverse functions on the outside of a formula then cost nothing: sqrt(u + v) is a plain sum for an
+island that reads y². Residuals of g(y) are divided by g'(y), so that losses keep the target's own units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gmeql.formula.expression import Node, build
+
+
+@dataclass(frozen=True)
+class Transform:
+    """``forward`` and ``slope`` act on the target; ``invert`` turns a formula of g(y) into one of y."""
+
+    name: str
+    forward: Callable[[Any], Any]
+    slope: Callable[[Any], Any]
+    invert: Callable[[Node, float], Node]
+    applies: Callable[[np.ndarray], bool]
+
+
+def _one_sign(y: np.ndarray) -> bool:
+    return bool((y > 0).all() or (y < 0).all())
+
+
+def _signed(node: Node, sign: float) -> Node:
+    return node if sign > 0 else build("neg", node)
+
+
+TRANSFORMS: dict[str, Transform] = {
+    t.name: t
+    for t in (
+        Transform("identity", lambda y: y, np.ones_like, lambda f, s: f, lambda y: True),
+        Transform("square", np.square, lambda y: 2 * y, lambda f, s: _signed(build("sqrt", f), s), _one_sign),
+        Transform("inv", lambda y: 1 / y, lambda y: -1 / y**2, lambda f, s: build("inv", f), lambda y: bool((y != 0).all())),
+        Transform("inv_square", lambda y: 1 / y**2, lambda y: -2 / y**3,
+                  lambda f, s: _signed(build("inv", build("sqrt", f)), s), _one_sign),
+        Transform("log", lambda y: np.log(np.abs(y)), lambda y: 1 / y, lambda f, s: _signed(build("exp", f), s), _one_sign),
+        Transform("sqrt", lambda y: np.sqrt(np.abs(y)), lambda y: 0.5 / np.sqrt(np.abs(y)),
+                  lambda f, s: _signed(build("square", f), s), _one_sign),
+        Transform("sin", np.sin, np.cos, lambda f, s: build("asin", f),
+                  lambda y: bool((np.abs(y) < math.pi / 2).all()) and float(np.ptp(y)) > 0.1),
+        Transform("cos", np.cos, lambda y: -np.sin(y), lambda f, s: build("acos", f),
+                  lambda y: bool(((y > 0) & (y < math.pi)).all()) and float(np.ptp(y)) > 0.1),
+    )
+}  # fmt: skip
+
+_LARGEST_RATIO = 1e8
+"""A reading whose weights differ by more than this is left out: a few rows would decide everything."""
+
+
+def readings(y: np.ndarray, weights: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Target and weights of every transform that fits this target, by name."""
+    found = {}
+    with np.errstate(all="ignore"):
+        for name, transform in TRANSFORMS.items():
+            if not transform.applies(y):
+                continue
+            target, slope = transform.forward(y), transform.slope(y)
+            if not np.isfinite(target).all() or not np.isfinite(slope).all() or not (slope != 0).all():
+                continue
+            own = weights / slope**2
+            if not np.isfinite(own).all() or own.max() > _LARGEST_RATIO * max(np.median(own), 1e-300):
+                continue
+            if name != "identity" and np.ptp(target) == 0:
+                continue
+            found[name] = (np.ascontiguousarray(target), np.ascontiguousarray(own))
+    return found

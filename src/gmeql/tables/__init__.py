@@ -1,0 +1,1 @@
+"""Users' tables: files read, cells judged, columns chosen for one target."""

@@ -1,0 +1,288 @@
+"""Reading a user's table: any delimiter, encoding and decimal mark, Parquet and Excel, into numbers.
+
+`read` gives a `Table` (every column, judged), `Table.select` the `Training` data for one target, each with notes on all
+that was done; what cannot be read is a `TableError`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import sys
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from gmeql.tables.cells import Note, TableError, clean_cell, is_missing, parse_number, show
+from gmeql.tables.table import Column, Kind, Table, Training
+from gmeql.tables.text import Grid, TextTable, name_columns, read_text, tidy_names
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["Column", "Note", "Table", "TableError", "Training", "read"]
+
+MAX_UNPACKED_BYTES = 4 * 2**30  # a compressed file may not grow beyond this
+SLOW_CELLS = 2000  # distinct odd cells that are looked at one by one before a column counts as text
+PREVIEW_ROWS = 8
+
+
+def read(
+    source: str | Path | bytes,
+    *,
+    name: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    skip_bad_rows: bool = False,
+) -> Table:
+    """Read a CSV, TSV, Parquet, Arrow or Excel table, gzipped or not, from a path, `-` (stdin) or bytes.
+
+    Args:
+        source: path, `"-"`, or the file's bytes.
+        name: what messages call the table; its path by default.
+        delimiter, decimal, header, encoding: taken if given, found out if not (text tables only).
+        sheet: name of the sheet of a workbook; the first by default.
+        skip_bad_rows: leave out rows with the wrong number of cells, counted, instead of ending with an error.
+
+    >>> table = read(b"t,y\\n0,1\\n1,3\\n2,5\\n", name="line.csv")
+    >>> table.names, table.select("y").X.ravel().tolist()
+    (('t', 'y'), [0.0, 1.0, 2.0])
+    """
+    data = source if isinstance(source, bytes) else _load(source)
+    name = name or ("table" if isinstance(source, bytes) else "standard input" if str(source) == "-" else str(source))
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\n\r"'):
+        raise TableError(name, f"the delimiter {delimiter!r} is not one character", mend="as in --delimiter ';'")
+    if decimal not in (None, ".", ","):
+        raise TableError(name, f"the decimal mark {decimal!r} is unknown", mend="--decimal takes '.' or ','")
+    if decimal is not None and decimal == delimiter:
+        raise TableError(
+            name, "delimiter and decimal mark are the same", mend="change one of --delimiter and --decimal"
+        )
+    if data.startswith(b"\x1f\x8b"):
+        data = _unzip(data, name)
+    if not data.strip(b" \t\r\n\0"):
+        raise TableError(name, "the file is empty", mend="give a table with a header and at least two rows")
+    if data.startswith(b"PAR1") or data.startswith(b"ARROW1"):
+        return _read_frame(data, name)
+    if data.startswith(b"PK\x03\x04") or data.startswith(b"\xd0\xcf\x11\xe0"):
+        return _read_workbook(data, name, sheet, decimal, header)
+    if data.startswith(
+        (b"%PDF", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF", b"\x89HDF", b"\x93NUMPY", b"BZh", b"\xfd7zXZ")
+    ):
+        raise TableError(name, "this is not a table", mend="give CSV, TSV, Parquet or Excel")
+    text = read_text(
+        data, name, delimiter=delimiter, decimal=decimal, header=header, encoding=encoding, skip_bad_rows=skip_bad_rows
+    )
+    return _judge(text, name)
+
+
+def _load(source: str | Path) -> bytes:
+    path = str(source)
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read()
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        folder = Path(path).parent
+        near = (
+            difflib.get_close_matches(Path(path).name, [p.name for p in folder.iterdir()], n=1)
+            if folder.is_dir()
+            else []
+        )
+        raise TableError(
+            path, "no such file", mend=f"did you mean {show(str(folder / near[0]), 200)}?" if near else "check the path"
+        ) from None
+    except IsADirectoryError:
+        raise TableError(path, "this is a folder", mend="give a file in it") from None
+    except PermissionError:
+        raise TableError(path, "may not be read", mend="change its permissions") from None
+    except (OSError, ValueError) as error:
+        raise TableError(path, f"cannot be read ({error})", mend="check the path") from None
+
+
+def _unzip(data: bytes, name: str) -> bytes:
+    import io
+
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            unpacked = file.read(MAX_UNPACKED_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(
+            name, f"the gzip file is damaged ({error})", mend="pack it again, or give the table itself"
+        ) from None
+    if len(unpacked) > MAX_UNPACKED_BYTES:
+        raise TableError(name, f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB", mend="give a sample of its rows")
+    return unpacked
+
+
+def _read_frame(data: bytes, name: str) -> Table:
+    import io
+
+    import polars as pl
+
+    parquet = data.startswith(b"PAR1")
+    try:
+        frame = pl.read_parquet(io.BytesIO(data)) if parquet else pl.read_ipc(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise TableError(
+            name,
+            f"the {'Parquet' if parquet else 'Arrow'} file is damaged ({type(error).__name__})",
+            mend="write it again",
+        ) from None
+    except pl.exceptions.PanicException:
+        raise TableError(name, "the file is damaged", mend="write it again") from None
+    names, duplicated, notes = tidy_names(frame.columns)
+    rows = np.arange(1, frame.height + 1)
+    columns = []
+    for label, series in zip(names, frame.get_columns(), strict=True):
+        if series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
+            columns.append(
+                _column_of_numbers(label, series.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), rows)
+            )
+        elif series.dtype in (pl.String, pl.Categorical) or isinstance(series.dtype, pl.Enum):
+            columns.append(_column(label, series.cast(pl.String), ".", rows, notes))
+        else:
+            first = next(((i, value) for i, value in enumerate(series) if value is not None), None)
+            missing = series.null_count()
+            columns.append(
+                Column(
+                    label,
+                    np.full(frame.height, np.nan),
+                    "text" if first else "empty",
+                    missing,
+                    frame.height - missing,
+                    (int(rows[first[0]]), str(first[1])) if first else None,
+                )
+            )
+    if not columns:
+        raise TableError(name, "the file has no columns", mend="give a table with at least two")
+    head = frame.head(PREVIEW_ROWS)
+    preview = tuple(tuple("" if cell is None else str(cell) for cell in row) for row in head.rows())
+    return Table(tuple(columns), rows, name, tuple(notes), duplicated, preview)
+
+
+def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | None, header: bool | None) -> Table:
+    import importlib.util
+    import io
+
+    import polars as pl
+
+    engine: Literal["calamine", "openpyxl"] = "calamine" if importlib.util.find_spec("fastexcel") else "openpyxl"
+    if engine == "openpyxl" and not importlib.util.find_spec("openpyxl"):
+        raise TableError(
+            name, "no reader for Excel files is installed", mend="pip install fastexcel, or save the sheet as CSV"
+        )
+    try:
+        frame = pl.read_excel(
+            io.BytesIO(data),
+            sheet_name=sheet,
+            engine=engine,
+            has_header=False,
+            infer_schema_length=0,
+            drop_empty_rows=False,
+            drop_empty_cols=False,
+            raise_if_empty=False,
+        )
+    except Exception as error:  # noqa: BLE001  the readers raise their own unrelated types
+        raise TableError(
+            name,
+            f"the workbook{f' or its sheet {show(sheet)}' if sheet else ''} cannot be read ({type(error).__name__})",
+            mend="check --sheet, or save the sheet as CSV",
+        ) from None
+    if not frame.width or not frame.height:
+        raise TableError(name, "the sheet is empty", mend="choose another with --sheet")
+    grid = Grid(tuple(column.cast(pl.String) for column in frame.get_columns()), np.arange(1, frame.height + 1))
+    return _judge(name_columns(grid, [], delimiter=",", decimal=decimal, header=header), name)
+
+
+def _judge(text: TextTable, source: str) -> Table:
+    notes = list(text.notes)
+    columns = [
+        _column(name, cells, text.decimal, text.rows, notes)
+        for name, cells in zip(text.names, text.columns, strict=True)
+    ]
+    # A nameless last column without a single value comes from a delimiter at the end of each row.
+    while len(columns) > 1 and columns[-1].kind == "empty" and columns[-1].name == f"column{len(columns)}":
+        columns.pop()
+        notes = [note for note in notes if note.code != "empty_names" or note.count > 1]
+    preview = tuple(
+        tuple(cell or "" for cell in row)
+        for row in zip(*(cells.head(PREVIEW_ROWS).to_list() for cells in text.columns[: len(columns)]), strict=True)
+    )
+    return Table(tuple(columns), text.rows, source, tuple(notes), text.duplicated, preview)
+
+
+def _column_of_numbers(name: str, values: np.ndarray, rows: np.ndarray) -> Column:
+    missing = int(np.isnan(values).sum())
+    return Column(name, values, "empty" if missing == len(rows) else "number", missing)
+
+
+def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, notes: list[Note]) -> Column:
+    """Judge a column of strings. Plain numbers go through Polars at once; only odd cells are looked at one by one."""
+    import polars as pl
+
+    text = cells.fill_null("").str.strip_chars()
+    plain = (
+        text
+        if decimal == "."
+        else pl.select(
+            pl.when(text.str.contains(".", literal=True))
+            .then(pl.lit("?"))
+            .otherwise(text.str.replace(",", ".", literal=True))
+        ).to_series()
+    )
+    values = plain.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=True)
+    odd = np.flatnonzero(np.isnan(values))
+    if not len(odd):
+        return Column(name, values, "number")
+    distinct = text.gather(odd).unique(maintain_order=True).to_list()
+    meaning: dict[str, float | None] = {}
+    if (
+        all(parse_number(cell, decimal) is None and not is_missing(cell) for cell in distinct[:SLOW_CELLS])
+        and len(distinct) > SLOW_CELLS
+    ):
+        distinct = []  # free text: no use in looking at every cell
+    for cell in distinct:
+        meaning[cell] = np.nan if is_missing(cell) else parse_number(cell, decimal)
+    flags = {"true": 1.0, "false": 0.0}
+    if (
+        len(odd) == len(values)
+        and any(c.lower() in flags for c in meaning)
+        and all(c.lower() in flags or is_missing(c) for c in meaning)
+    ):
+        meaning = {cell: flags.get(cell.lower(), np.nan) for cell in meaning}
+        notes.append(Note("booleans", f"{show(name)}: true and false count as 1 and 0"))
+    numbers = int(np.isfinite(values).sum()) + int(np.isinf(values).sum())
+    missing = texts = 0
+    first_text: tuple[int, str] | None = None
+    changed: set[str] = set()
+    for i, cell in zip(odd.tolist(), text.gather(odd).to_list(), strict=True):
+        value = meaning.get(cell)
+        if value is None:
+            texts += 1
+            if first_text is None:
+                first_text = (int(rows[i]), cell)
+        elif np.isnan(value):
+            missing += 1
+        else:
+            values[i] = value
+            numbers += 1
+            changed.add(cell)
+    if any(clean_cell(cell).endswith("%") for cell in changed):
+        notes.append(Note("percent", f"{show(name)}: percent signs taken off, the numbers stay (12% is 12)"))
+    group_marks = " '’" + ("," if decimal == "." else ".")
+    if any(mark in clean_cell(cell).rstrip("% ") for cell in changed for mark in group_marks):
+        notes.append(Note("thousands", f"{show(name)}: thousands marks taken off"))
+    kind: Kind = "number"
+    if not numbers:
+        kind = "text" if texts else "empty"
+    elif texts:
+        kind = "broken" if numbers >= texts else "text"
+    if kind == "text":
+        values = np.full(len(values), np.nan)
+    return Column(name, values, kind, missing, texts, first_text)

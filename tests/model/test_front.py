@@ -1,0 +1,290 @@
+"""The front, the selection rules against data of known truth, and intervals against their theory."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.model.front import Front, FrontMember, free_constants
+from gmeql.model.intervals import constant_intervals
+
+X1 = Variable(0)
+
+
+@dataclass(frozen=True)
+class Found:
+    expression: Expression
+    loss: float
+    complexity: int
+
+
+def formula(degree: int, constants: list[float] | None = None) -> Expression:
+    """A polynomial of `degree` with that many + 1 constants."""
+    constants = constants or [1.5 + k for k in range(degree + 1)]
+    terms = [Constant(constants[0])]
+    for k in range(1, degree + 1):
+        terms.append(Call("mul", (Constant(constants[k]), Call("pow", (X1, Constant(float(k)))))))
+    return Expression(terms[0] if degree == 0 else Call("add", tuple(terms)), ("x1",))
+
+
+def front_of(losses: list[float], rows: float = 100, spread: float = 1.0, largest: float = 2.0) -> Front:
+    expressions = [formula(k) for k in range(len(losses))]
+    members = [Found(e, loss, e.complexity) for e, loss in zip(expressions, losses, strict=True)]
+    return Front.from_members(members, rows=rows, target_spread=spread, target_largest=largest)
+
+
+def polynomial_front(x: np.ndarray, y: np.ndarray, degrees: int) -> Front:
+    members = []
+    for degree in range(degrees + 1):
+        coefficients = np.polynomial.polynomial.polyfit(x, y, degree)
+        expression = formula(degree, coefficients.tolist())
+        members.append(
+            Found(expression, float(np.sqrt(np.mean((expression(x[:, None]) - y) ** 2))), expression.complexity)
+        )
+    return Front.from_members(members, rows=len(y), target_spread=float(y.std()), target_largest=float(np.abs(y).max()))
+
+
+class TestShape:
+    @given(
+        st.lists(
+            st.tuples(st.integers(1, 30), st.floats(0, 1e6) | st.just(math.inf) | st.just(math.nan)),
+            min_size=1,
+            max_size=30,
+        )
+    )
+    def test_members_are_the_undominated_ones(self, figures: list[tuple[int, float]]) -> None:
+        members = [Found(formula(0), loss, complexity) for complexity, loss in figures]
+        finite = {(c, loss) for c, loss in figures if math.isfinite(loss)}
+        if not finite:
+            with pytest.raises(ValueError, match="at least one member"):
+                Front.from_members(members, rows=10, target_spread=1, target_largest=1)
+            return
+        front = Front.from_members(members, rows=10, target_spread=1, target_largest=1)
+        undominated = {
+            (c, loss)
+            for c, loss in finite
+            if not any((c2 <= c and l2 < loss) or (c2 < c and l2 <= loss) for c2, l2 in finite)
+        }
+        assert [(m.complexity, m.loss) for m in front] == sorted(undominated)
+        assert len(front) + len(front.others) == sum(math.isfinite(loss) for _, loss in figures)
+        assert [m.index for m in front] == list(range(len(front)))
+
+    def test_score_is_the_drop_of_log_loss_per_complexity(self) -> None:
+        front = front_of([1.0, 0.5, 0.1])
+        for before, member in pairwise(front):
+            expected = math.log(before.loss / member.loss) / (member.complexity - before.complexity)
+            assert member.score == pytest.approx(expected)
+        assert front[0].score == 0.0
+
+    def test_beaten_formulas_stay_beside_the_front(self) -> None:
+        members = [Found(formula(0), 1.0, 1), Found(formula(1), 0.5, 5)]
+        beaten = [Found(formula(2), 0.1, 3), Found(formula(3), 0.7, 9), Found(formula(3), math.inf, 9)]
+        front = Front.from_members(members, rows=5, target_spread=1, target_largest=1, beaten=beaten)
+        assert [m.loss for m in front] == [1.0, 0.5]
+        assert [m.loss for m in front.others] == [0.1, 0.7]
+        assert front.to_frame(others=True)["loss"].tolist() == [1.0, 0.5, 0.1, 0.7]
+
+    def test_it_is_immutable_and_survives_pickle(self) -> None:
+        front = front_of([1.0, 0.5])
+        with pytest.raises(AttributeError):
+            front.rows = 3
+        again = pickle.loads(pickle.dumps(front))  # noqa: S301 - our own bytes
+        assert list(again) == list(front)
+        assert again.rows == front.rows
+
+    def test_index_beyond_the_front_says_what_there_is(self) -> None:
+        with pytest.raises(IndexError, match="0 to 1"):
+            front_of([1.0, 0.5])[7]
+
+    def test_members_evaluate_and_print(self) -> None:
+        member = front_of([1.0, 0.5])[1]
+        assert member([[2.0]]).tolist() == [1.5 + 2.5 * 2.0]
+        assert str(member) == str(member.expression)
+        assert member.latex() == member.expression.latex()
+
+    def test_frame_holds_every_member(self) -> None:
+        frame = front_of([1.0, 0.5, 0.1]).to_frame()
+        assert list(frame.columns) == ["complexity", "loss", "score", "formula"]
+        assert frame["loss"].tolist() == [1.0, 0.5, 0.1]
+
+    def test_html_escapes_names(self) -> None:
+        expression = Expression(Variable(0), ("<script>alert(1)</script>",))
+        front = Front.from_members([Found(expression, 1.0, 1)], rows=5, target_spread=1, target_largest=1)
+        assert "<script" not in front.to_html(selected=0)
+
+
+class TestStorage:
+    def test_dict_round_trip(self) -> None:
+        front = front_of([1.0, 0.5, 1e-17])
+        again = Front.from_dict(front.to_dict())
+        assert list(again) == list(front)
+        assert (again.rows, again.target_spread, again.target_largest) == (100, 1.0, 2.0)
+
+    @pytest.mark.parametrize(
+        "harm",
+        [
+            lambda d: d.pop("rows"),
+            lambda d: d.update(rows=-1),
+            lambda d: d.update(rows=True),
+            lambda d: d.update(more=1),
+            lambda d: d.update(members=[]),
+            lambda d: d.update(members={}),
+            lambda d: d["members"].reverse(),
+            lambda d: d["members"][0].update(loss=math.nan),
+            lambda d: d["members"][0].update(loss="1"),
+            lambda d: d["members"][0].update(complexity=2),
+            lambda d: d["members"][0].update(complexity=1.0),
+            lambda d: d["members"][1].update(loss=5.0),
+            lambda d: d["members"][0].pop("expression"),
+            lambda d: d["members"].append(d["members"][0]),
+        ],
+    )
+    def test_what_is_not_a_front_is_refused(self, harm) -> None:
+        data = front_of([1.0, 0.5, 0.1]).to_dict()
+        harm(data)
+        with pytest.raises(ValueError):
+            Front.from_dict(data)
+
+
+class TestSelection:
+    def test_best_finds_the_true_degree_under_noise(self) -> None:
+        rng = np.random.default_rng(3)
+        right = 0
+        for _ in range(40):
+            x = rng.uniform(-1, 1, 200)
+            y = 1 - 2 * x + 3 * x**2 + 0.2 * rng.standard_normal(200)
+            right += len(free_constants(polynomial_front(x, y, 8).select("best").expression)) == 5  # 3 and 2 exponents
+        assert right >= 38
+
+    def test_best_takes_the_simplest_exact_member(self) -> None:
+        assert front_of([1.0, 1e-3, 3e-16, 1e-16]).select("best").index == 2
+
+    def test_best_does_not_fall_for_a_near_miss(self) -> None:
+        assert front_of([1.0, 3e-8, 1e-16]).select("best").index == 2
+        assert front_of([1.0, 5e-11, 1e-16]).select("best").index == 2
+
+    def test_best_ignores_units(self) -> None:
+        losses = np.array([1.0, 0.3, 0.29, 0.289])
+        for scale in (1e-100, 1.0, 1e100):
+            front = front_of((losses * scale).tolist(), spread=scale, largest=2 * scale)
+            assert front.select("best").index == 1
+
+    def test_best_keeps_a_degree_of_freedom(self) -> None:
+        assert front_of([1.0, 0.4, 1e-16], rows=3).select("best").index < 2
+
+    def test_accurate_simple_and_own_rules(self) -> None:
+        front = front_of([1.0, 0.01, 0.009, 0.0])
+        assert front.select("accurate").index == 3
+        assert front_of([1.0, 0.01, 0.009]).select("simple").index == 1
+        assert front.select(lambda f: 2).index == 2
+        assert front.select(lambda f: f[1]).index == 1
+
+    def test_validation_takes_the_simplest_within_one_standard_error(self) -> None:
+        rng = np.random.default_rng(0)
+        x = rng.uniform(-1, 1, 30)
+        y = 1 - 2 * x + 0.1 * rng.standard_normal(30)
+        front = polynomial_front(x, y, 12)
+        fresh = rng.uniform(-1, 1, 1000)
+        chosen = front.select("validation", X=fresh[:, None], y=1 - 2 * fresh + 0.1 * rng.standard_normal(1000))
+        assert chosen.index == 1
+
+    @pytest.mark.parametrize("rule", ["fastest", None, 3])
+    def test_unknown_rules_are_named(self, rule) -> None:
+        with pytest.raises(ValueError, match="best"):
+            front_of([1.0]).select(rule)
+
+    @pytest.mark.parametrize("answer", [None, "best", True, FrontMember(formula(0), 9.0, 1, 0.0, 0)])
+    def test_own_rules_must_name_a_member(self, answer) -> None:
+        with pytest.raises(ValueError, match="member of the front"):
+            front_of([1.0, 0.5]).select(lambda front: answer)
+
+    def test_validation_needs_rows(self) -> None:
+        with pytest.raises(ValueError, match="X and y"):
+            front_of([1.0]).select("validation")
+
+
+class TestFreeConstants:
+    def test_plain_exponents_and_signs_are_structure(self) -> None:
+        root = Call("add", (Constant(2.0), Call("mul", (Constant(-1.0), Call("pow", (X1, Constant(0.5)))))))
+        assert free_constants(Expression(root)).tolist() == [True, False, False]
+        odd = Call("pow", (X1, Constant(1.37)))
+        assert free_constants(Expression(odd)).tolist() == [True]
+
+
+class TestIntervals:
+    def line(self, rng: np.random.Generator, rows: int = 40) -> tuple[np.ndarray, np.ndarray]:
+        x = rng.uniform(0, 3, rows)
+        return x[:, None], 1.5 + 2.5 * x + 0.3 * rng.standard_normal(rows)
+
+    def fitted_line(self, X: np.ndarray, y: np.ndarray, w: np.ndarray | None = None) -> Expression:
+        coefficients = np.polynomial.polynomial.polyfit(X[:, 0], y, 1, w=None if w is None else np.sqrt(w))
+        root = Call("add", (Constant(coefficients[0]), Call("mul", (Constant(coefficients[1]), X1))))
+        return Expression(root, ("x1",))
+
+    def test_a_line_has_the_textbook_intervals(self) -> None:
+        from scipy import stats
+
+        X, y = self.line(np.random.default_rng(0))
+        expected = stats.linregress(X[:, 0], y)
+        offset, slope = constant_intervals(self.fitted_line(X, y), X, y, level=0.9)
+        assert slope.standard_error == pytest.approx(expected.stderr, rel=1e-6)
+        assert offset.standard_error == pytest.approx(expected.intercept_stderr, rel=1e-6)
+        half = stats.t.ppf(0.95, len(y) - 2) * expected.stderr
+        assert (slope.low, slope.high) == pytest.approx((expected.slope - half, expected.slope + half))
+
+    @pytest.mark.parametrize(("method", "tolerance"), [("jacobian", 0.03), ("bootstrap", 0.07)])
+    def test_intervals_cover_as_often_as_they_say(self, method: str, tolerance: float) -> None:
+        rng = np.random.default_rng(11)
+        runs = 400 if method == "jacobian" else 60
+        covered = 0
+        for _ in range(runs):
+            X, y = self.line(rng)
+            _, slope = constant_intervals(self.fitted_line(X, y), X, y, level=0.9, method=method, resamples=60)
+            covered += slope.low <= 2.5 <= slope.high
+        assert abs(covered / runs - 0.9) < tolerance + 2 * math.sqrt(0.09 / runs)
+
+    def test_weights_count_like_repeated_rows_in_the_fit(self) -> None:
+        rng = np.random.default_rng(1)
+        X, y = self.line(rng)
+        w = rng.uniform(0.5, 2.0, len(y))
+        (_, slope) = constant_intervals(self.fitted_line(X, y, w), X, y, sample_weight=w)
+        design = np.column_stack([np.ones(len(y)), X[:, 0]])
+        residual = y - design @ np.linalg.lstsq(design * np.sqrt(w)[:, None], y * np.sqrt(w), rcond=None)[0]
+        variance = np.sum(w * residual**2) / (len(y) - 2) * np.linalg.inv(design.T @ (design * w[:, None]))[1, 1]
+        assert slope.standard_error == pytest.approx(math.sqrt(variance), rel=1e-5)
+
+    @pytest.mark.parametrize("unit", [1e-100, 1e100])
+    def test_extreme_units(self, unit: float) -> None:
+        X, y = self.line(np.random.default_rng(0))
+        plain = constant_intervals(self.fitted_line(X, y), X, y)
+        scaled_line = self.fitted_line(X, y)
+        scaled_line = scaled_line.with_constants([c * unit for c in scaled_line.constants])
+        scaled = constant_intervals(scaled_line, X, y * unit)
+        for a, b in zip(plain, scaled, strict=True):
+            assert b.standard_error == pytest.approx(a.standard_error * unit, rel=1e-6)
+
+    def test_a_constant_the_data_do_not_determine_is_infinite(self) -> None:
+        root = Call("add", (Constant(1.7), Constant(2.2), Call("mul", (Constant(3.1), X1))))
+        X, y = self.line(np.random.default_rng(0))
+        a, b, slope = constant_intervals(Expression(root, ("x1",)), X, y)
+        assert math.isinf(a.standard_error) and math.isinf(b.standard_error)
+        assert math.isfinite(slope.standard_error)
+
+    def test_errors_say_what_to_do(self) -> None:
+        X, y = self.line(np.random.default_rng(0))
+        line = self.fitted_line(X, y)
+        with pytest.raises(ValueError, match="level"):
+            constant_intervals(line, X, y, level=95)
+        with pytest.raises(ValueError, match="bootstrap"):
+            constant_intervals(line, X, y, method="guess")
+        with pytest.raises(ValueError, match="more rows"):
+            constant_intervals(line, X[:2], y[:2])
+        assert constant_intervals(Expression(X1, ("x1",)), X, y) == ()

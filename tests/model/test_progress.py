@@ -1,0 +1,86 @@
+"""Progress as people see it: a live table, notebook HTML, plain lines; hostile names stay text in each."""
+
+from __future__ import annotations
+
+import io
+import sys
+import types
+
+import pytest
+
+from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.model.progress import ProgressDisplay, choose_mode, front_html, summary
+from gmeql.search.search import Member, Progress
+
+NAME = "<script>alert(1)</script>[bold]x[/]"
+
+
+def event(loss: float = 0.5, done: bool = False, candidates: int = 1000) -> Progress:
+    names = (NAME,)
+    members = (
+        Member(Expression(Constant(1.5), names), 1.0, 1),
+        Member(Expression(Call("mul", (Constant(2.0), Variable(0))), names), loss, 3),
+    )
+    return Progress(2.5, candidates, 400.0, 3, members, members[-1], done, "max_time" if done else "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_where_output_goes_decides_the_mode() -> None:
+    assert choose_mode(Terminal()) == "live"
+    assert choose_mode(io.StringIO()) == "lines"
+    with pytest.raises(ValueError, match="mode"):
+        ProgressDisplay("loud")
+
+
+def test_lines_are_plain_and_few() -> None:
+    stream = io.StringIO()
+    with ProgressDisplay("lines", stream=stream, title="target 1 of 2", budget="of 30 s") as display:
+        for _ in range(100):
+            display.update(event())
+        display.update(event(0.25, done=True))
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("target 1 of 2: 2.5 s of 30 s, 1,000 candidates (400/s), loss 0.5")
+    assert lines[-1].endswith("[max_time]")
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_the_live_table_shows_names_as_text() -> None:
+    stream = Terminal()
+    with ProgressDisplay("live", stream=stream) as display:
+        display.update(event(done=True))
+    assert "[bold]x" in stream.getvalue()
+    assert "complexity" in stream.getvalue()
+
+
+def test_notebooks_get_one_display_that_is_updated(monkeypatch) -> None:
+    shown: list[tuple[str, str]] = []
+
+    class Handle:
+        def update(self, html: str) -> None:
+            shown.append(("update", html))
+
+    def display(html: str, display_id: bool) -> Handle:
+        shown.append(("display", html))
+        return Handle()
+
+    notebook = types.ModuleType("IPython.display")
+    notebook.HTML = str
+    notebook.display = display
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    with ProgressDisplay("notebook") as progress:
+        progress.update(event())
+        progress.update(event(0.1, done=True))
+    assert [kind for kind, _ in shown] == ["display", "update"]
+    assert all("<script>" not in html and "&lt;script&gt;" in html for _, html in shown)
+
+
+def test_html_and_summary_say_the_same() -> None:
+    progress = event()
+    assert "1,000 candidates" in front_html(progress) and "1,000 candidates" in summary(progress)
+    assert "max_time" in front_html(event(done=True))

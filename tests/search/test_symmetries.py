@@ -1,0 +1,119 @@
+"""Symmetries of data and the smaller tables they allow."""
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Constant, Expression, Variable, build
+from gmeql.network.templates import FunctionSet
+from gmeql.search.search import Search, SearchConfig
+from gmeql.search.symmetries import View, find_views
+
+
+def table(*ranges, rows=500, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.uniform(low, high, rows) for low, high in ranges])
+
+
+def monomials(views, n):
+    """Columns and factors of views as exponents of the raw columns, read off numerically."""
+    points = np.exp(np.random.default_rng(1).normal(0, 0.3, (50, n)))
+    basis = np.column_stack([np.log(points), np.ones(50)])
+    found = []
+    for view in views:
+        logs = np.log(np.column_stack([view.table(points), view.factors(points)]))
+        exponents, rest, *_ = np.linalg.lstsq(basis, logs, rcond=None)
+        assert np.abs(basis @ exponents - logs).max() < 1e-9
+        found.append(np.round(exponents[:-1].T, 6).tolist())
+    return found
+
+
+def test_units_are_read_off_the_data():
+    """m·g(v/c): one variable is left, whatever the two columns that serve as units."""
+    X = table((1, 5), (1, 2), (3, 10))
+    y = X[:, 0] / np.sqrt(1 - (X[:, 1] / X[:, 2]) ** 2)
+    views = find_views(X, y)
+    assert views and all(len(view.columns) == 1 for view in views)
+    for (column, factor) in monomials(views, 3):
+        assert column in ([0, 1, -1], [0, -1, 1]) and factor == [1, 0, 0]
+
+
+def test_a_product_of_powers_leaves_nothing():
+    X = table((1, 5), (1, 5), (1, 5))
+    (view,) = find_views(X, 3 * X[:, 0] ** 2 / (X[:, 1] * np.sqrt(X[:, 2])))
+    assert view.columns == (Constant(1.0),)
+    assert monomials([View(View.raw(3).columns, view.factor)], 3)[0][-1] == [2, -1, -0.5]
+
+
+@pytest.mark.parametrize(
+    ("combine", "expected"),
+    [(lambda a, b: a - b, "x1 - x2"), (lambda a, b: a**2 + b**2, "x1**2 + x2**2"), (lambda a, b: a + b, "x1 + x2")],
+)
+def test_two_columns_become_one(combine, expected):
+    X = table((0.5, 3), (0.5, 3), (-2, 2))
+    views = find_views(X, np.sin(X[:, 2]) + np.cos(0.3 * combine(X[:, 0], X[:, 1])))
+    assert any(str(Expression(column, ("x1", "x2", "x3"))) == expected for view in views for column in view.columns)
+
+
+def test_symmetries_are_seen_through_noise():
+    rng = np.random.default_rng(0)
+    X = table((1, 5), (1, 5), (1, 5))
+    clean = X[:, 0] * np.sin(X[:, 1])
+    views = find_views(X, clean + 0.1 * clean.std() * rng.standard_normal(len(X)))
+    smallest = views[0]
+    assert len(smallest.columns) == 1 and str(Expression(smallest.factor, ("a", "b", "c"))) == "a"
+
+
+def test_nothing_is_seen_where_nothing_is():
+    X = table((0, 2), (0, 2))
+    assert find_views(X, np.exp(X[:, 0]) + np.sin(3 * X[:, 0] * X[:, 1]) + X[:, 1]) == []
+
+
+@pytest.mark.parametrize("rows", [5, 30])
+def test_few_rows_many_columns_and_constants_are_left_alone(rows):
+    X = table(*[(1, 2)] * 12, rows=rows)
+    assert find_views(X, X[:, 0]) == []
+    assert find_views(X[:, :2], np.ones(rows)) == []
+    assert find_views(X[:, :1], X[:, 0]) == []
+
+
+def test_looking_ends_when_time_is_up():
+    X = table((1, 5), (1, 2), (3, 10))
+    assert find_views(X, X[:, 0] * np.sin(X[:, 1] / X[:, 2]), out_of_time=lambda: True) == []
+
+
+def test_a_view_gives_its_formula_back_in_raw_columns():
+    x, y = Variable(0), Variable(1)
+    view = View((build("div", x, y),), build("mul", x, x))
+    root = view.restore(build("sin", Variable(0)))
+    X = table((1, 2), (1, 2), rows=20)
+    assert np.allclose(Expression(root, ("a", "b"))(X), X[:, 0] ** 2 * np.sin(X[:, 0] / X[:, 1]))
+    assert View.from_dict(view.to_dict()) == view and not view.is_raw and View.raw(3).is_raw
+
+
+def planck(X):
+    h, frequency, temperature, c = X.T
+    return h * frequency**3 / (c**2 * (np.exp(h * frequency / temperature) - 1))
+
+
+def test_the_search_uses_what_it_sees_and_resumes_with_it():
+    """A budget split in two by a stored state ends where an unbroken one does, views and all."""
+    X = table((1, 3), (1, 3), (1, 3), (1, 3), rows=300)
+    config = SearchConfig(max_candidates=40_000, n_jobs=1)
+    unbroken = Search(X, planck(X), config=config, seed=3)
+    for progress in unbroken.run():
+        pass
+    assert len(unbroken.views) > 1 or progress.reason == "exact"
+    broken = Search(X, planck(X), config=config, seed=3)
+    for event in broken.run():
+        if broken.looked and event.candidates > 16_000:
+            break
+    again = Search.from_state(broken.state(), X, planck(X))
+    for resumed in again.run():
+        pass
+    assert [str(m.expression) for m in resumed.front] == [str(m.expression) for m in progress.front]
+
+
+def test_a_view_holds_only_functions_that_are_allowed():
+    functions = FunctionSet(("add", "sin"))
+    assert not functions.allows(View((build("mul", Variable(0), Variable(1)),)).operators())
+    assert functions.allows(View((build("add", Variable(0), Variable(1)),)).operators())

@@ -1,0 +1,307 @@
+"""The report and the live page in a real browser.
+
+They need an installed Chromium. Without one they fail and say so; GMEQL_NO_BROWSER=1 says that this is meant.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gmeql import cli
+
+pytestmark = pytest.mark.browser
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+LINE = "a,b,y\n" + "".join(f"{i / 4},{i * i % 7},{2.5 * i / 4 + 3 * (i * i % 7)}\n" for i in range(1, 25))
+NOISY = "a,y\n" + "".join(f"{i / 7},{i / 3 + (i * 7919 % 101) / 50}\n" for i in range(1, 60))
+HOSTILE = '<img src=x onerror="window.hacked=1">'
+PATIENCE = 240_000  # a fresh machine compiles kernels first
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium; no Chromium is a failure, not a skip."""
+    if os.environ.get("GMEQL_NO_BROWSER") == "1":
+        pytest.skip("GMEQL_NO_BROWSER=1: the browser tests are left out on purpose")
+    path = os.environ.get("GMEQL_BROWSER") or next((found for name in NAMES if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.fail("no Chromium found: install it (Debian: apt-get install chromium), name it in GMEQL_BROWSER, "
+                    "or set GMEQL_NO_BROWSER=1 to leave these tests out", pytrace=False)  # fmt: skip
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        pytest.fail("playwright is not installed: pip install -e '.[dev]'", pytrace=False)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """A page whose script errors, refused loads and requests to other hosts fail the test."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    found = context.new_page()
+    trouble: list[str] = []
+    found.on("pageerror", lambda error: trouble.append(f"script error: {error}"))
+    found.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+    found.on("request", lambda request: trouble.append(request.url) if not is_local(request.url) else None)
+    found.trouble = trouble
+    yield found
+    context.close()
+    assert [item for item in trouble if "ERR_CONNECTION_REFUSED" not in item and "ERR_INCOMPLETE" not in item] == []
+
+
+def is_local(url: str) -> bool:
+    return url.startswith(("file:", "data:", "http://127.0.0.1:", "about:"))
+
+
+def fit(folder: Path, text: str, target: str, *arguments: str) -> Path:
+    (folder / "table.csv").write_text(text)
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["fit", str(folder / "table.csv"), "-t", target, "--out", str(folder / "run"), "-q", *arguments])
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fit(tmp_path_factory.mktemp("report"), LINE, "y", "--max-candidates", "800")
+
+
+# ------------------------------------------------------------------------------------------------- the report
+
+
+def test_a_click_on_the_front_switches_every_panel(page, run):
+    page.goto((run / "report.html").as_uri())
+    chosen = page.locator(".formula:visible").get_attribute("aria-label")
+    dots = page.locator("#front-plot .member")
+    assert dots.count() >= 2
+
+    def panels() -> dict[str, str]:
+        return {name: page.locator(name).inner_html() for name in ("#parity", "#residuals", "#codes", "#responses")} | {
+            "formula": page.locator(".formula:visible").get_attribute("aria-label"),
+            "judgement": page.locator(".judgement:visible").inner_text(),
+            "drawing": page.locator(".drawing:visible").inner_html(),
+        }
+
+    before = panels()
+    dots.nth(0).click()
+    after = panels()
+    assert {name for name in before if before[name] == after[name]} == set()
+    assert page.locator(".formula:visible").count() == 1
+    assert page.locator('tr.pick[aria-selected="true"]').get_attribute("data-pick") == "0"
+    page.locator("tr.pick").last.click()
+    assert page.locator(".formula:visible").get_attribute("aria-label") != after["formula"]
+    page.goto((run / "report.html").as_uri() + "#formula-0")
+    page.reload()
+    assert page.locator(".formula:visible").get_attribute("aria-label") == after["formula"] != chosen
+
+
+def test_the_front_can_be_walked_with_the_keyboard(page, run):
+    page.goto((run / "report.html").as_uri())
+    page.locator("#front-plot .member").nth(0).focus()
+    page.keyboard.press("Enter")
+    assert page.locator('tr.pick[aria-selected="true"]').get_attribute("data-pick") == "0"
+    page.keyboard.press("ArrowRight")
+    assert page.locator('tr.pick[aria-selected="true"]').get_attribute("data-pick") == "1"
+    assert page.evaluate("document.activeElement.getAttribute('data-k')") == "1"
+
+
+def test_copy_buttons_copy_the_shown_formula(page, run):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto((run / "report.html").as_uri())
+    page.get_by_label("Copy as LaTeX").click()
+    page.get_by_text("Copied").wait_for()
+    latex = page.evaluate("navigator.clipboard.readText()")
+    page.locator("#front-plot .member").nth(0).click()
+    page.get_by_label("Copy as LaTeX").click()
+    page.wait_for_function("async (old) => (await navigator.clipboard.readText()) !== old", arg=latex)
+    for name in ("Text", "Python", "SymPy", "C", "Spreadsheet", "MathML", "JSON"):
+        assert page.get_by_label(f"Copy as {name}", exact=True).is_visible()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark"), (1280, "light")])
+def test_the_report_fits_phone_and_desk_in_light_and_dark(chromium, run, width, scheme):
+    context = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto((run / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    contrast = page.evaluate(CONTRAST)
+    assert min(contrast.values()) >= 4.5, contrast
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("#theme").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+    context.close()
+
+
+CONTRAST = """() => {
+  const light = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = (n) => { for (; n; n = n.parentElement) { const c = getComputedStyle(n).backgroundColor; if (!c.endsWith(", 0)")) return c; } return "rgb(255, 255, 255)"; };
+  const found = {};
+  for (const name of ["h1", ".meta", ".judgement", ".chips li", "button", "summary", "th", "td", "footer", "p.soft"]) {
+    const node = document.querySelector(name); if (!node) continue;
+    const a = light(getComputedStyle(node).color), b = light(ground(node));
+    found[name] = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  }
+  return found;
+}"""  # noqa: E501
+
+
+def test_hostile_names_do_nothing_in_the_report(page, tmp_path):
+    quoted = HOSTILE.replace('"', '""')
+    text = LINE.replace("a,b,y", f'"{quoted}",b,"</script>{quoted}y"')
+    run = fit(tmp_path, text, f"</script>{HOSTILE}y", "--max-candidates", "400")
+    page.goto((run / "report.html").as_uri())
+    page.locator("#front-plot .member").nth(0).click()
+    page.locator("#front-plot .member").last.click()
+    page.locator("#parity .dot").first.hover()
+    assert page.evaluate("window.hacked") is None and page.locator("img").count() == 0
+    assert HOSTILE in page.locator("h1").inner_text()
+
+
+# ------------------------------------------------------------------------------------------------- the live page
+
+
+class Server:
+    """`gmeql ui` as a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "gmeql", "ui", "--no-open", "--runs", str(folder)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    found = Server(tmp_path_factory.mktemp("page") / "runs")
+    yield found
+    if found.process.poll() is None:
+        found.end(signal.SIGKILL)
+
+
+def upload(page: Any, address: str, text: str, name: str = "table.csv") -> None:
+    page.goto(address)
+    page.set_input_files("#file", {"name": name, "mimeType": "text/csv", "buffer": text.encode()})
+    page.locator("#form").wait_for()
+
+
+def wait_until_done(page: Any) -> None:
+    page.locator("#state.done, #state.failed").wait_for(timeout=PATIENCE)
+    assert page.locator("#state").get_attribute("class") == "state done", page.locator("#error").inner_text()
+
+
+def test_from_upload_to_formula(page, server):
+    upload(page, server.address, LINE)
+    assert "token" not in page.url
+    assert page.locator("#target").input_value() == "y"
+    page.reload()  # the table is still there
+    page.locator("#form").wait_for()
+    page.fill("#seconds", "20")
+    page.click("#start")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    formula = page.frame_locator("#report").locator(".formula:visible").first
+    formula.wait_for(timeout=PATIENCE)
+    assert re.search(r"2\.5\*a", formula.get_attribute("aria-label")) and "done" in page.locator("#state").inner_text()
+    with page.expect_download() as download:
+        page.click("#model")
+    assert "gmeql-model" in Path(download.value.path()).read_text()
+    page.goto(page.url.split("/runs/")[0] + "/")
+    page.locator("#runs a").first.wait_for()
+    assert "2.5*a" in page.locator("#runs").inner_text()
+
+
+def test_stop_reload_resume(page, server):
+    upload(page, server.address, NOISY)
+    page.fill("#seconds", "300")
+    page.click("#start")
+    page.locator("#front-plot .member").first.wait_for(timeout=PATIENCE)
+    page.locator("#front-plot .member").first.dispatch_event("click")  # pick while it is redrawn all the time
+    page.reload()
+    page.locator("#front-plot .member").first.wait_for(timeout=PATIENCE)
+    assert page.locator("#stop").is_visible()
+    page.click("#stop")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    assert "stopped" in page.locator("#state").inner_text()
+    page.reload()
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    page.fill("#seconds", "1")
+    page.click("#resume")
+    page.locator("#state.running, #state.queued").wait_for(timeout=PATIENCE)
+    wait_until_done(page)
+
+
+@pytest.mark.slow  # needs a machine of its own: a page with a run beside it can make it late
+def test_a_killed_server_goes_on_from_the_folder(page, tmp_path):
+    first = Server(tmp_path / "runs")
+    upload(page, first.address, NOISY)
+    page.fill("#seconds", "6")
+    page.click("#start")
+    page.locator("#front-plot .member").first.wait_for(timeout=PATIENCE)
+    path = page.url.split("/runs/")[1]
+    first.end(signal.SIGKILL)
+    second = Server(tmp_path / "runs")
+    try:
+        base, token = second.address.split("/?")
+        page.goto(f"{base}/runs/{path}?{token}")
+        wait_until_done(page)
+        assert page.locator("#report").is_visible()
+    finally:
+        assert second.end() == 143
+
+
+def test_steering_from_the_page(page, server):
+    upload(page, server.address, LINE)
+    page.fill("#seconds", "4")
+    page.click("#start")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    first = page.url
+    page.click("#steer summary")
+    page.locator("#forbid").get_by_label("sin", exact=True).check()
+    page.fill("#pin", "nonsense(")
+    page.click("#steer-start")
+    page.locator("#error:not([hidden])").wait_for()
+    page.fill("#pin", "a*b")
+    page.fill("#steer-seconds", "2")
+    page.click("#steer-start")
+    page.wait_for_url(lambda url: url != first and "/runs/" in url)
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    page.trouble[:] = [item for item in page.trouble if "422" not in item]  # the refused pin, as it should be
+
+
+def test_hostile_names_do_nothing_on_the_live_page(page, server):
+    quoted = HOSTILE.replace('"', '""')
+    upload(page, server.address, LINE.replace("a,b,y", f'"{quoted}",b,"{quoted}y"'), f"{HOSTILE}.csv")
+    page.select_option("#target", f"{HOSTILE}y")
+    page.fill("#seconds", "4")
+    page.click("#start")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    assert page.evaluate("window.hacked") is None and page.locator("img").count() == 0
+    page.goto(page.url.split("/runs/")[0] + "/")
+    page.locator("#runs a").first.wait_for()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_a_bad_table_is_explained(page, server):
+    page.goto(server.address)
+    page.set_input_files("#file", {"name": "bad.csv", "mimeType": "text/csv", "buffer": b"a,y\n1,2\n3\n"})
+    page.locator("#error:not([hidden])").wait_for()
+    assert "bad.csv, row 3" in page.locator("#error").inner_text()
+    page.trouble[:] = [item for item in page.trouble if "422" not in item]
