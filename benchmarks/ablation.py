@@ -55,8 +55,12 @@ def run_cell(suite: str, problem_name: str, variant: str, seed: int, candidates:
 
     changes = VARIANTS[variant]
     island = IslandConfig(**{k.removeprefix("island."): v for k, v in changes.items() if k.startswith("island.")})
-    config = SearchConfig(max_candidates=candidates, n_jobs=1, island=island,
-                          **{k: v for k, v in changes.items() if not k.startswith("island.")})
+    config = SearchConfig(
+        max_candidates=candidates,
+        n_jobs=1,
+        island=island,
+        **{k: v for k, v in changes.items() if not k.startswith("island.")},
+    )
     (problem,) = load_suite(suite, [problem_name])
     rng = problem.generator(seed, "train")
     X, y = problem.sample(rng, rows)
@@ -79,7 +83,9 @@ def run(args: argparse.Namespace) -> None:
 
     out = Path(args.out)
     done = {(r["problem"], r["variant"], r["seed"]) for r in read(out)}
-    names = args.problems.split(",") if args.problems else [p.name for p in load_suite(args.suite) if p.formula is not None]
+    names = (
+        args.problems.split(",") if args.problems else [p.name for p in load_suite(args.suite) if p.formula is not None]
+    )
     variants = args.variants.split(",") if args.variants else list(VARIANTS)
     cells = [(p, v, s) for s in range(args.seeds) for p in names for v in variants if (p, v, s) not in done]
     deadline = time.monotonic() + args.limit

@@ -36,7 +36,12 @@ def fit(seed: int, candidates: int, n_jobs: int, callback: Callable[[Any], Any] 
     from gmeql import GMEQLRegressor
 
     model = GMEQLRegressor(
-        max_candidates=candidates, max_time=None, max_complexity=20, random_state=seed, n_jobs=n_jobs, callbacks=callback
+        max_candidates=candidates,
+        max_time=None,
+        max_complexity=20,
+        random_state=seed,
+        n_jobs=n_jobs,
+        callbacks=callback,
     ).fit(*table())
     return tuple((m.expression.exact(), m.loss) for m in model.front_), model.candidates_
 
@@ -172,7 +177,9 @@ def main() -> int:
                   f"{time.perf_counter() - started:.1f} s", flush=True)  # fmt: skip
             for kill in range(args.kills):
                 survived += one_kill(args, kill, expected, losses, list_workers)
-    print(f"{survived} of {args.kills} kills survived ({args.backend}, {args.workers} workers): same front as on threads")
+    print(
+        f"{survived} of {args.kills} kills survived ({args.backend}, {args.workers} workers): same front as on threads"
+    )
     return 0 if survived == args.kills and same else 1
 
 

@@ -120,7 +120,9 @@ def measure_scipy(n: int, exact: bool) -> dict[str, Any]:
         return np.array([2 * least_squares(residual, start[order], **options).cost / ROWS for start in starts])
 
     first, seconds, losses = timed(action, 1)
-    name = "scipy least_squares, lm, exact slopes, 6 evaluations" if exact else "scipy least_squares, as called by default"
+    name = (
+        "scipy least_squares, lm, exact slopes, 6 evaluations" if exact else "scipy least_squares, as called by default"
+    )
     return record(name, n, first, seconds, losses)
 
 
@@ -186,7 +188,9 @@ def main() -> None:
         by_cpu = [r["per_second"] for r in records if r["engine"].startswith("cpu")]
         for entry in records:
             if by_cpu and entry["engine"].startswith("scipy"):
-                print(f"the CPU engine fits {max(by_cpu) / entry['per_second']:,.0f} times as many as {entry['engine']}")
+                print(
+                    f"the CPU engine fits {max(by_cpu) / entry['per_second']:,.0f} times as many as {entry['engine']}"
+                )
     else:
         print("scipy is not installed here: nothing to compare with")
     from gmeql.fitters.device import available

@@ -60,8 +60,12 @@ def main() -> int:
 
     plan = budget_plan(options.budget)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(line) for path in (options.out, *options.done) if path.exists()
-             for line in path.read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for path in (options.out, *options.done)
+        if path.exists()
+        for line in path.read_text().splitlines()
+    ]
 
     def is_short(line: dict) -> bool:
         cut = line["cell"]["method"] == "dsr" and not line["cell"]["noise"] and line["total"] < plan.dsr_samples

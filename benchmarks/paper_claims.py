@@ -111,10 +111,22 @@ def run(options: argparse.Namespace) -> None:
 
     def keep(what: str, names: list[tuple[str, int]], results: list[Any], **more: Any) -> None:
         text = "".join(
-            json.dumps({"what": what, "name": name, "seed": seed, "expression": r.expression.to_dict(),
-                        "candidates": r.candidates, "mae": r.curve.mae[-1] if np.isfinite(r.curve.mae[-1]) else None,
-                        "seconds": r.seconds, "batch": len(results), **more}) + "\n"
-            for (name, seed), r in zip(names, results, strict=True))
+            json.dumps(
+                {
+                    "what": what,
+                    "name": name,
+                    "seed": seed,
+                    "expression": r.expression.to_dict(),
+                    "candidates": r.candidates,
+                    "mae": r.curve.mae[-1] if np.isfinite(r.curve.mae[-1]) else None,
+                    "seconds": r.seconds,
+                    "batch": len(results),
+                    **more,
+                }
+            )
+            + "\n"
+            for (name, seed), r in zip(names, results, strict=True)
+        )
         file = os.open(options.out, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         os.write(file, text.encode())
         os.close(file)

@@ -112,7 +112,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="1,20", help="numbers of seeds side by side")
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--chunk", type=int, default=0, help="steps a chunk (default: a fifth of --steps, at most 1000)")
+    parser.add_argument(
+        "--chunk", type=int, default=0, help="steps a chunk (default: a fifth of --steps, at most 1000)"
+    )
     parser.add_argument("--layers", default="released")
     parser.add_argument("--refresh", action="store_true")
     parser.add_argument("--parts", action="store_true")
@@ -121,7 +123,9 @@ def main() -> None:
     problem = paper_problem("b1")
     X, y = problem.train(problem.generator(0, "train"))
     architecture = architecture_preset(args.layers, X.shape[1])
-    print(f"{jax.devices()[0]}, jax {jax.__version__}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
+    print(
+        f"{jax.devices()[0]}, jax {jax.__version__}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True
+    )
     figures: dict[str, Any] = {"device": str(jax.devices()[0]), "layers": args.layers, "measured": []}
     for seeds in map(int, args.seeds.split(",")):
         chunk = args.chunk or min(1000, max(1, args.steps // 5))

@@ -147,7 +147,9 @@ def solved(record: dict[str, Any]) -> bool:
     """Whether a run found the truth, by the one rule of the evaluation."""
     problem = paper_problem(record["problem"])
     architecture = Architecture(len(problem.names), tuple(tuple(layer) for layer in record["layers"]))
-    expression, = programs.expression_from_structure(architecture, record["choices"], record["weights"], problem.names)
+    (expression,) = programs.expression_from_structure(
+        architecture, record["choices"], record["weights"], problem.names
+    )
     cell = Cell(record["problem"], "gmeql", seed=record["seed"], budget="full")
     return judge_expression(expression, cell, *table(cell))[0].solved
 
@@ -213,8 +215,9 @@ def run_command(args: argparse.Namespace) -> None:
         left = deadline - time.perf_counter()
         log(f"{name}: {len(runs)} runs of {runs[0][-1].total_steps} steps; {left:.0f} s left")
         try:
-            new = judged([{"piece": name, "device": str(jax.devices()[0])} | r
-                          for r in train_piece(group, runs, deadline)])
+            new = judged(
+                [{"piece": name, "device": str(jax.devices()[0])} | r for r in train_piece(group, runs, deadline)]
+            )
         except TimeoutError as error:
             log(f"{name}: {error}")
             continue
@@ -254,7 +257,9 @@ def print_table(records: list[dict[str, Any]]) -> None:
             mine = [r for r in records if r["setting"] == setting and r["problem"] == problem]
             if mine:
                 c = cell(mine)
-                cells.append(f"{problem} {100 * c['solved']:3.0f}% mae {c['median_mae']:.2g} hard {c['median_hard_mae']:.2g}")
+                cells.append(
+                    f"{problem} {100 * c['solved']:3.0f}% mae {c['median_mae']:.2g} hard {c['median_hard_mae']:.2g}"
+                )
         log(f"    {setting:42s} " + " | ".join(cells))
 
 
@@ -263,16 +268,26 @@ def markdown(records: list[dict[str, Any]]) -> str:
     problems = [p for p in PAPER_SHARES if any(r["problem"] == p for r in records)]
     lines = ["| setting | runs | " + " | ".join(problems) + " | mean |", "| --- " * (len(problems) + 3) + "|"]
     shares = [PAPER_SHARES[p] for p in problems]
-    lines.append("| the paper's claim | 20 | " + " | ".join(f"{s} %" for s in shares) + f" | {np.mean(shares or [0]):.0f} % |")
+    lines.append(
+        "| the paper's claim | 20 | " + " | ".join(f"{s} %" for s in shares) + f" | {np.mean(shares or [0]):.0f} % |"
+    )
     details = ["", "Median best MAE, relaxed / hard:", "", *lines[:2]]
     for setting in dict.fromkeys(r["setting"] for r in records):
-        cells = [cell([r for r in records if r["setting"] == setting and r["problem"] == p] or [_BLANK]) for p in problems]
+        cells = [
+            cell([r for r in records if r["setting"] == setting and r["problem"] == p] or [_BLANK]) for p in problems
+        ]
         runs = int(max(c["runs"] for c in cells))
         solved = [100 * c["solved"] for c in cells]
-        lines.append(f"| {setting} | {runs} | " + " | ".join(f"{s:.0f} %" for s in solved) + f" | {np.mean(solved):.0f} % |")
+        lines.append(
+            f"| {setting} | {runs} | " + " | ".join(f"{s:.0f} %" for s in solved) + f" | {np.mean(solved):.0f} % |"
+        )
         maes = [f"{c['median_mae']:.2g} / {c['median_hard_mae']:.2g}" for c in cells]
         details.append(f"| {setting} | {runs} | " + " | ".join(maes) + " | |")
-    speeds = ["", "| piece | runs side by side | ms a step | first chunk, compilation included, s | all, s |", "| --- " * 5 + "|"]
+    speeds = [
+        "",
+        "| piece | runs side by side | ms a step | first chunk, compilation included, s | all, s |",
+        "| --- " * 5 + "|",
+    ]
     for piece in dict.fromkeys(r["piece"] for r in records):
         r = next(r for r in records if r["piece"] == piece)
         numbers = f"{r['ms_per_step']:.3f} | {r['first_chunk_seconds']:.1f} | {r['train_seconds']:.1f}"

@@ -155,7 +155,9 @@ def main() -> None:
         records += measure_device() if axis == "device" else measure_axis(axis, args.candidates, args.limit)
         if args.json:
             facts = {"machine": platform.machine(), "cores": os.cpu_count(), "candidates": args.candidates}
-            slopes = {name: exponent([r for r in records if r["axis"] == name]) for name in {r["axis"] for r in records}}
+            slopes = {
+                name: exponent([r for r in records if r["axis"] == name]) for name in {r["axis"] for r in records}
+            }
             args.json.write_text(json.dumps({**facts, "exponents": slopes, "records": records}, indent=1))
     print(table(records))
 

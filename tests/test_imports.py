@@ -19,7 +19,9 @@ ENTRY_POINTS = {"gmeql", "gmeql.__main__"}  # they stand outside the rooms: lazy
 def floors(page: str) -> dict[str, list[str]]:
     """The rooms of the page, bottom to top, each with its rows of files, bottom to top."""
     found: dict[str, list[str]] = {}
-    for heading, body in re.findall(r"^### `([\w/]+?)(?:\.py|/)`\n(.*?)(?=^##|\Z)", page, flags=re.MULTILINE | re.DOTALL):
+    for heading, body in re.findall(
+        r"^### `([\w/]+?)(?:\.py|/)`\n(.*?)(?=^##|\Z)", page, flags=re.MULTILINE | re.DOTALL
+    ):
         rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|", body, flags=re.MULTILINE)
         found[heading] = rows
     return found
@@ -100,7 +102,9 @@ def test_imports_only_downward(module: str) -> None:
         other_room, other_row = place(other)
         assert other_room in ROOMS, f"{module}:{line} imports {other}, which is in no room"
         if other_room != room:
-            assert ROOM_RANK[other_room] < ROOM_RANK[room], f"{module}:{line} imports {other}, which is not below {room}"
+            assert ROOM_RANK[other_room] < ROOM_RANK[room], (
+                f"{module}:{line} imports {other}, which is not below {room}"
+            )
         elif not face and other_row != row and other_row in rows:
             assert rows.index(other_row) < rows.index(row), f"{module}:{line} imports {other}, which is not below it"
 

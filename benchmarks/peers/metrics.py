@@ -74,7 +74,9 @@ def score(record: dict[str, Any], *, seconds: float = SECONDS) -> dict[str, Any]
         return result | {"reason": "not finite on test rows"}
     if r2 <= WORTH_ASKING:
         return result | {"reason": f"test R² {r2:.2f} is not worth a comparison"}
-    solved, reason = within(seconds, symbolic_solution, formula, truth, ranges, default=(False, "took too long to compare"))
+    solved, reason = within(
+        seconds, symbolic_solution, formula, truth, ranges, default=(False, "took too long to compare")
+    )
     return result | {"symbolic": solved, "reason": reason}
 
 

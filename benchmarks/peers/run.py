@@ -37,7 +37,9 @@ def main(arguments: list[str] | None = None) -> None:
     one.add_argument("--upgrade", action="store_true", help="make them anew")
 
     one = commands.add_parser("run", help="run the cells that --out does not hold")
-    one.add_argument("--suite", action="append", required=True, help="NAME[:SECONDS[:NOISES[:SYSTEMS[:SEEDS]]]], repeatable")
+    one.add_argument(
+        "--suite", action="append", required=True, help="NAME[:SECONDS[:NOISES[:SYSTEMS[:SEEDS]]]], repeatable"
+    )
     one.add_argument("--out", required=True, help="file of records (JSON lines)")
     one.add_argument("--systems", default=",".join(SYSTEMS))
     one.add_argument("--problems", help="only these, comma-separated")
@@ -72,7 +74,9 @@ def _chosen(text: str) -> list[str]:
 
 def _install(args: argparse.Namespace) -> None:
     for name in _chosen(args.systems):
-        print(f"{name}: {SYSTEMS[name].environment if SYSTEMS[name].packages else 'the running interpreter'}", flush=True)
+        print(
+            f"{name}: {SYSTEMS[name].environment if SYSTEMS[name].packages else 'the running interpreter'}", flush=True
+        )
         install(SYSTEMS[name], upgrade=args.upgrade)
 
 
@@ -93,7 +97,9 @@ def _run(args: argparse.Namespace) -> None:
             threads=args.threads,
             rows=args.rows,
         )
-    available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    available = (
+        sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    )
     groups = [available[i : i + args.threads] for i in range(0, len(available), args.threads)]
     groups = [group for group in groups if len(group) == args.threads][: args.workers]
     if not groups:

@@ -110,7 +110,9 @@ def test_given_rows_are_split_three_to_one():
 def test_a_truth_is_told_in_plain_names():
     case = {"name": "c", "formula": "E*gamma/2", "n_train": 5}
     columns = [{"name": name, "low": 1, "high": 2} for name in ("gamma", "E")]
-    assert metrics.symbolic_solution(cells.plain_truth(problem_from_case({**case, "variables": columns})), "x1*x2", BOX)[0]
+    assert metrics.symbolic_solution(
+        cells.plain_truth(problem_from_case({**case, "variables": columns})), "x1*x2", BOX
+    )[0]
 
 
 # ------------------------------------------------------------------------------------------------------------ execution

@@ -17,7 +17,14 @@ scaling = load("scaling")
 
 
 def point(size, seconds, error=""):
-    return {"axis": "rows", "size": size, "seconds": seconds, "search_seconds": seconds, "memory_mb": 100, "error": error}
+    return {
+        "axis": "rows",
+        "size": size,
+        "seconds": seconds,
+        "search_seconds": seconds,
+        "memory_mb": 100,
+        "error": error,
+    }
 
 
 def test_the_exponent_is_that_of_the_last_three_points():

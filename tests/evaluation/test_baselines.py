@@ -54,8 +54,14 @@ def test_refit_moves_every_constant_along_its_own_slope():
     """Columns of the finite differences in the order of the constants: a mixed-up one would not arrive here."""
     X = uniform_table(2, 2, 80, 0.5, 2)
     a, b = Variable(0), Variable(1)
-    root = Call("add", (Call("mul", (Constant(0.9), Call("square", (a,)))), Call("div", (Constant(2.2), Call("add", (
-        b, Constant(0.8))))), Call("mul", (Constant(-0.4), Call("cos", (Call("mul", (Constant(2.9), b)),))))))
+    root = Call(
+        "add",
+        (
+            Call("mul", (Constant(0.9), Call("square", (a,)))),
+            Call("div", (Constant(2.2), Call("add", (b, Constant(0.8))))),
+            Call("mul", (Constant(-0.4), Call("cos", (Call("mul", (Constant(2.9), b)),)))),
+        ),
+    )
     rough = Expression(root, ("a", "b"))
     truth = rough.with_constants((1.1, 2.0, 1.0, -0.5, 3.0))
     np.testing.assert_allclose(refit(rough, X, truth(X)).constants, truth.constants, rtol=1e-10)
@@ -113,8 +119,9 @@ def test_eql_solves_the_square_of_kim_et_al():
     tasks = [Task(X, X[:, 0] ** 2, seed=s) for s, X in enumerate(uniform_table(s, 1, 256) for s in range(2))]
     results = fit("eql", tasks, Budget(4_000), eql.EQLConfig(units=eql.KIM_UNITS))
     X = uniform_table(99, 1, 100, -2, 2)
-    errors = [mean_absolute_error(refit(r.expression, t.X, t.y), X, X[:, 0] ** 2)
-              for r, t in zip(results, tasks, strict=True)]
+    errors = [
+        mean_absolute_error(refit(r.expression, t.X, t.y), X, X[:, 0] ** 2) for r, t in zip(results, tasks, strict=True)
+    ]
     assert sum(error < 1e-9 for error in errors) >= 1
     assert results[0].curve.mae[-1] < results[0].curve.mae[0]
     assert results[0].candidates == 4_000
@@ -123,8 +130,12 @@ def test_eql_solves_the_square_of_kim_et_al():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "truth", "needed"),
-    [(1, lambda x: x[:, 0] ** 2, 14), (1, lambda x: np.sin(2 * np.pi * x[:, 0]), 10),
-     (2, lambda x: x[:, 0] * x[:, 1], 16), (3, lambda x: x[:, 0] ** 2 + x[:, 1] - 2 * x[:, 2], 12)],
+    [
+        (1, lambda x: x[:, 0] ** 2, 14),
+        (1, lambda x: np.sin(2 * np.pi * x[:, 0]), 10),
+        (2, lambda x: x[:, 0] * x[:, 1], 16),
+        (3, lambda x: x[:, 0] ** 2 + x[:, 1] - 2 * x[:, 2], 12),
+    ],
     ids=["square", "sine", "product", "square and sum"],
 )
 def test_eql_reaches_the_published_share_of_twenty_trials(columns, truth, needed):
@@ -132,15 +143,20 @@ def test_eql_reaches_the_published_share_of_twenty_trials(columns, truth, needed
     tasks = [Task(X, truth(X), seed=s) for s, X in enumerate(uniform_table(s, columns, 256) for s in range(20))]
     results = fit("eql", tasks, Budget(eql.PAPER_STEPS), eql.EQLConfig(units=eql.KIM_UNITS))
     X = uniform_table(99, columns, 1000, -2, 2)
-    errors = [mean_absolute_error(refit(r.expression, t.X, t.y), X, truth(X))
-              for r, t in zip(results, tasks, strict=True)]
+    errors = [
+        mean_absolute_error(refit(r.expression, t.X, t.y), X, truth(X)) for r, t in zip(results, tasks, strict=True)
+    ]
     assert sum(error < 1e-6 for error in errors) >= needed
 
 
 # --- DSR -------------------------------------------------------------------------------------------------------------
 
-SMALL = dsr.DSRConfig(batch_size=400, max_length=14, functions=("add", "sub", "mul", "div", "sin", "cos", "exp", "log",
-                                                               "square", "sqrt", "cube"), max_constants=2)
+SMALL = dsr.DSRConfig(
+    batch_size=400,
+    max_length=14,
+    functions=("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "square", "sqrt", "cube"),
+    max_constants=2,
+)
 
 
 @pytest.fixture(scope="module")
@@ -268,14 +284,21 @@ def test_constants_are_fitted_for_every_expression(where):
         np.testing.assert_allclose(float(rewards[0, 0]), 1 / (1 + error), rtol=1e-5)
     else:
         judge = dsr._HostJudge([Task(X, y)], config, library)
-        (reward, mae, found), = judge._fit(Task(X, y), [row])
+        ((reward, mae, found),) = judge._fit(Task(X, y), [row])
         assert reward > 1 - 1e-6 and mae < 1e-5
     np.testing.assert_allclose(found, [1.3, 1.2, 0.7], rtol=1e-3)
 
 
 def test_policy_moves_towards_the_rewarded():
-    config = dsr.DSRConfig(functions=("add", "mul"), use_constants=False, batch_size=200, min_length=1, max_length=7,
-                           learning_rate=0.02, entropy_weight=0.0)
+    config = dsr.DSRConfig(
+        functions=("add", "mul"),
+        use_constants=False,
+        batch_size=200,
+        min_length=1,
+        max_length=7,
+        learning_rate=0.02,
+        entropy_weight=0.0,
+    )
     library = dsr._library(config, 1)
     policy = {k: jnp.asarray(v) for k, v in dsr.initial_policy(config, library, 0).items()}
     zeros = jax.tree.map(jnp.zeros_like, policy)
@@ -293,8 +316,9 @@ def test_policy_moves_towards_the_rewarded():
 
 def test_dsr_solves_nguyen_1():
     """x**3 + x**2 + x on [-1, 1], 20 rows, Petersen et al.'s function set: solved there in every run."""
-    tasks = [Task(X, X[:, 0] ** 3 + X[:, 0] ** 2 + X[:, 0], seed=s)
-             for s, X in ((s, uniform_table(s, 1, 20)) for s in (1,))]
+    tasks = [
+        Task(X, X[:, 0] ** 3 + X[:, 0] ** 2 + X[:, 0], seed=s) for s, X in ((s, uniform_table(s, 1, 20)) for s in (1,))
+    ]
     config = dsr.DSRConfig(functions=dsr.NGUYEN_FUNCTIONS, use_constants=False)
     results = fit("dsr", tasks, Budget(150_000), config)
     X = uniform_table(99, 1, 50, -2, 2)
@@ -324,10 +348,10 @@ def test_gp_solves_an_easy_sum_and_prints_what_it_computes():
     X = uniform_table(0, 2, 100)
     task = Task(X, X[:, 0] * X[:, 0] + X[:, 1], seed=0)
     functions = ("add", "sub", "mul")
-    result, = fit("gp", [task], Budget(300 * 20), gp.GPConfig(population=300, functions=functions))
+    (result,) = fit("gp", [task], Budget(300 * 20), gp.GPConfig(population=300, functions=functions))
     assert mean_absolute_error(result.expression, X, task.y) < 1e-9
     assert np.all(np.diff(result.curve.mae) <= 0)
-    again, = fit("gp", [task], Budget(300 * 20), gp.GPConfig(300, functions, generations_between_checks=3))
+    (again,) = fit("gp", [task], Budget(300 * 20), gp.GPConfig(300, functions, generations_between_checks=3))
     assert again.expression == result.expression, "looking at the clock must not change the run"
 
 
@@ -336,9 +360,9 @@ def test_gp_in_a_hurry_evolves_as_gplearn_does(monkeypatch):
     X = uniform_table(3, 2, 60, 1, 5)
     task = Task(X, np.sqrt(1.3 + 1.2 * X[:, 1] / X[:, 0]), seed=5)
     config = gp.GPConfig(population=150)
-    hurried, = fit("gp", [task], Budget(150 * 8), config)
+    (hurried,) = fit("gp", [task], Budget(150 * 8), config)
     monkeypatch.setattr(gp, "_hurried", contextlib.nullcontext)
-    plain, = fit("gp", [task], Budget(150 * 8), config)
+    (plain,) = fit("gp", [task], Budget(150 * 8), config)
     assert hurried.expression == plain.expression
     np.testing.assert_allclose(hurried.curve.mae, plain.curve.mae, rtol=1e-12)
 

@@ -28,11 +28,26 @@ def fake_record(cell, *, mae=None, solved=None):
     level *= 1.0 if cell.setting == "standard" else 3.0
     mae = level * (1 + 0.01 * cell.seed) + cell.noise if mae is None else mae
     return {
-        "key": cell.key, "cell": dataclasses.asdict(cell), "status": "done", "reason": "", "relative_rmse": mae,
-        "solved": cell.method == "fitted" if solved is None else solved, "train_mae": mae, "test_mae": mae,
-        "curve": {"unit": "steps", "candidates": [10, 100, 1000], "mae": [9 * mae, None, mae]}, "candidates": 1000,
-        "seconds": 2.0, "batch": 4, "text": "x1", "judged": "x1", "expression": {}, "complexity": 1, "config": {},
-        "versions": {}, "device": "test", "written": "2026-01-01T00:00:00+00:00",
+        "key": cell.key,
+        "cell": dataclasses.asdict(cell),
+        "status": "done",
+        "reason": "",
+        "relative_rmse": mae,
+        "solved": cell.method == "fitted" if solved is None else solved,
+        "train_mae": mae,
+        "test_mae": mae,
+        "curve": {"unit": "steps", "candidates": [10, 100, 1000], "mae": [9 * mae, None, mae]},
+        "candidates": 1000,
+        "seconds": 2.0,
+        "batch": 4,
+        "text": "x1",
+        "judged": "x1",
+        "expression": {},
+        "complexity": 1,
+        "config": {},
+        "versions": {},
+        "device": "test",
+        "written": "2026-01-01T00:00:00+00:00",
     }
 
 
@@ -88,7 +103,7 @@ def test_of_two_outcomes_of_a_cell_the_longer_run_counts(tmp_path):
     for total, count in ((1000, 1), (500, 0), (2000, 1), (2000, 0)):
         lines.write_text(json.dumps(Outcome(cell, formula, (total,), (0.5,), total, 1.0, 4, {}).to_dict()) + "\n")
         assert experiments.take_over(lines, tmp_path / "run", where="test") == count
-    record, = records.load(tmp_path / "run").values()
+    (record,) = records.load(tmp_path / "run").values()
     assert record["candidates"] == 2000
 
 
@@ -112,8 +127,21 @@ def test_truth_with_rough_constants_or_ballast_is_solved():
 def test_what_only_the_cutting_found_is_not_solved():
     """Near the data, but the refit alone is not exact: pruning would find b8's truth in it."""
     ratio = Call("div", (Variable(1), Variable(0)))
-    inside = Call("add", (Constant(1.3), Call("mul", (ratio, Call("cos", (times(0.3, Call("sqrt", (
-        Call("sqrt", (Call("div", (Variable(2), Variable(1))),)),))),))))))
+    inside = Call(
+        "add",
+        (
+            Constant(1.3),
+            Call(
+                "mul",
+                (
+                    ratio,
+                    Call(
+                        "cos", (times(0.3, Call("sqrt", (Call("sqrt", (Call("div", (Variable(2), Variable(1))),)),))),)
+                    ),
+                ),
+            ),
+        ),
+    )
     assert not verdict_of(Call("sqrt", (inside,)), "b8").solved
     far = Call("add", tuple(times(3.0 * c.args[0].value, c.args[1]) for c in B1))
     assert "from the data" in verdict_of(far).reason
@@ -167,9 +195,9 @@ def test_full_plan_is_the_papers():
 def test_a_small_cell_of_each_method_becomes_a_record(method, tmp_path):
     pytest.importorskip("jax")
     tiny = dataclasses.replace(SMOKE, gmeql_stage1=10, gmeql_stage2=40, eql_steps=40, fitted_candidates=512)
-    outcome, = train([Cell("b6", method)], tiny)
+    (outcome,) = train([Cell("b6", method)], tiny)
     records.append(tmp_path, [records.record_of(outcome)])
-    record, = records.load(tmp_path).values()
+    (record,) = records.load(tmp_path).values()
     assert record["test_mae"] is None or record["test_mae"] >= 0
     assert record["curve"]["candidates"] and len(record["curve"]["mae"]) == len(record["curve"]["candidates"])
     assert record["versions"]["numpy"] == np.__version__
@@ -184,9 +212,11 @@ def group(values):
 
 
 def test_an_ablation_states_its_direction_and_three_p_values():
-    ablation, = figures.chosen(["fig2i"])
-    found = {c.key: fake_record(c, mae=1.0 + 0.01 * c.seed + (2.0 if c.setting == "no_stage1" else 0.0))
-             for c in ablation.cells(FULL)}
+    (ablation,) = figures.chosen(["fig2i"])
+    found = {
+        c.key: fake_record(c, mae=1.0 + 0.01 * c.seed + (2.0 if c.setting == "no_stage1" else 0.0))
+        for c in ablation.cells(FULL)
+    }
     finding = ablation.measure(FULL, found)
     assert finding.agreement == "agrees"
     assert "without stage 1: the training error of the best instance is larger (p = " in finding.words[0]
@@ -201,7 +231,7 @@ def test_an_ablation_states_its_direction_and_three_p_values():
 
 
 def test_times_on_different_hardware_are_not_compared():
-    time_, = figures.chosen(["time"])
+    (time_,) = figures.chosen(["time"])
     found = {c.key: fake_record(c) for c in time_.cells(SMOKE)}
     assert time_.measure(SMOKE, found).agreement == "differs"
     for key, record in found.items():
@@ -281,7 +311,7 @@ def test_twenty_seeds_decide_what_two_cannot():
 
 
 def test_noise_that_seems_to_help_is_not_what_the_paper_says():
-    noise, = figures.chosen(["noise"])
+    (noise,) = figures.chosen(["noise"])
     cells = [c for c in noise.cells(FULL) if (c.problem, c.method) == ("b2", "gmeql")]
     worse = {c.key: fake_record(c, mae=(3 if c.noise == 0.5 else 1) + 0.01 * c.seed) for c in cells}
     better = {c.key: fake_record(c, mae=(0.3 if c.noise == 0.5 else 1) + 0.01 * c.seed) for c in cells}
@@ -321,7 +351,8 @@ def test_a_dying_worker_is_replaced_and_its_cell_reported(tmp_path):
     status = {key: r["status"] for key, r in records.load(tmp_path).items()}
     assert len(status) == 6
     assert sorted(key for key, value in status.items() if value == "failed") == sorted(
-        c.key for c in cells if c.problem == "b4" or (c.problem, c.seed) == ("b3", 1))
+        c.key for c in cells if c.problem == "b4" or (c.problem, c.seed) == ("b3", 1)
+    )
     assert any("died" in line for line in lines) and any("no luck" in line for line in lines)
 
 
@@ -381,7 +412,7 @@ def test_real_cells_stopped_half_way_give_the_same_results(tmp_path, monkeypatch
     tiny = dataclasses.replace(SMOKE, gp_population=60, gp_generations=4)
     monkeypatch.setitem(plan.BUDGETS, "smoke", tiny)
     cells = plan.cells_for(tiny, ["b5", "b6"], ["gp"])
-    base, = figures.chosen(["fig2l"])
+    (base,) = figures.chosen(["fig2l"])
     figure = dataclasses.replace(base, cells=lambda plan: cells)
     monkeypatch.setattr(figures, "chosen", lambda only: [figure])
     real, left = experiments._train_and_judge, [99]

@@ -143,7 +143,9 @@ def test_parts_that_are_read_twice_and_parts_that_are_not_read() -> None:
     rng = np.random.default_rng(8)
     X, slots = data()
     n_slots = len(slots)
-    operators = [get_operator(name).opcode for name in ("add", "sub", "mul", "div", "sin", "cos", "square", "tanh", "id")]
+    operators = [
+        get_operator(name).opcode for name in ("add", "sub", "mul", "div", "sin", "cos", "square", "tanh", "id")
+    ]
     for _ in range(60):
         length = int(rng.integers(2, 12))
         code = np.full((5, length), -1)
@@ -151,7 +153,9 @@ def test_parts_that_are_read_twice_and_parts_that_are_not_read() -> None:
         for k in range(length):
             code[0, k] = rng.choice(operators)
             for side in (0, 1):
-                code[1 + side, k] = rng.integers(n_slots + k) if rng.random() < 0.4 or not k else n_slots + rng.integers(k)
+                code[1 + side, k] = (
+                    rng.integers(n_slots + k) if rng.random() < 0.4 or not k else n_slots + rng.integers(k)
+                )
                 if rng.random() < 0.5:
                     code[3 + side, k], n_constants = n_constants, n_constants + 1
             if code[0, k] > 4 or code[0, k] == 0:
@@ -514,7 +518,9 @@ def drawn_jobs() -> list[tuple[Batch, np.ndarray, np.ndarray, np.ndarray, float]
     return jobs
 
 
-def test_candidates_of_several_islands_are_fitted_side_by_side(few_families: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_candidates_of_several_islands_are_fitted_side_by_side(
+    few_families: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(device_engine, "_FAMILIES", {"whole": device_engine._FAMILIES["whole"]})
     here, there = drawn_jobs(), drawn_jobs()
     options = dict(max_steps=2, tolerance=1e-12, screen_rows=40)

@@ -489,8 +489,12 @@ def test_deep_data_is_refused() -> None:
 
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just("add")),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["names", "nodes", "call", "args", "constant", "variable"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["names", "nodes", "call", "args", "constant", "variable"]), inner, max_size=3
+        )
+    ),
     max_leaves=8,
 )
 

@@ -36,11 +36,16 @@ def arguments(operator: Operator, values: list[float], dtype: type = np.float64)
 
 def ordinary(operator: Operator) -> list[np.ndarray]:
     """Arguments well inside the natural domain, away from kinks."""
-    bounds = [(max(d.low, -2.5) + 0.06, min(d.high, 2.5) - 0.05) for d in operator._domains_for((0,) * max(operator.arity, 1))]
+    bounds = [
+        (max(d.low, -2.5) + 0.06, min(d.high, 2.5) - 0.05) for d in operator._domains_for((0,) * max(operator.arity, 1))
+    ]
     count = 1 if operator.arity == 1 else 2
     bounds = (bounds * count)[:count] if len(bounds) < count else bounds
     rng = np.random.default_rng(1)
-    return [rng.uniform(max(low, 0.06) if operator.domains[-1].kind == "magnitude" else low, high, 200) for low, high in bounds]
+    return [
+        rng.uniform(max(low, 0.06) if operator.domains[-1].kind == "magnitude" else low, high, 200)
+        for low, high in bounds
+    ]
 
 
 @every_operator
@@ -106,7 +111,9 @@ def test_sympy_form_computes_the_same_numbers(operator: Operator, protected: boo
     symbols = sympy.symbols("a b", real=True)[: len(args)]
     form = operator.protected_sympy(*symbols) if protected else operator.sympy(*symbols)
     expected = (operator.protected if protected else operator.natural)(np, *args)
-    computed = [float(form.subs(dict(zip(symbols, map(sympy.Float, row), strict=True)))) for row in zip(*args, strict=True)]
+    computed = [
+        float(form.subs(dict(zip(symbols, map(sympy.Float, row), strict=True)))) for row in zip(*args, strict=True)
+    ]
     np.testing.assert_allclose(computed, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -147,7 +154,9 @@ def cleanup():
 
 
 def test_register_with_and_without_derivative(cleanup: None) -> None:
-    given = register_operator("softplus", lambda xp, x: xp.logaddexp(0.0, x), derivative=lambda xp, x: 1 / (1 + xp.exp(-x)))
+    given = register_operator(
+        "softplus", lambda xp, x: xp.logaddexp(0.0, x), derivative=lambda xp, x: 1 / (1 + xp.exp(-x))
+    )
     derived = register_operator("bump", lambda xp, x: xp.exp(-x * x), complexity=4)
     both = register_operator("hypot2", lambda xp, a, b: a * a + b * b, arity=2)
     assert given.is_user_defined and given.opcode != derived.opcode != both.opcode

@@ -634,10 +634,17 @@ def own_operators() -> Any:
         "softplus", lambda xp, x: xp.logaddexp(0.0, x), derivative=lambda xp, x: 1 / (1 + xp.exp(-x)),
         sympy=lambda x: sympy.log(1 + sympy.exp(x)),
     )  # fmt: skip
-    register_operator("hypot2", lambda xp, a, b: xp.sqrt(a * a + b * b + 1), arity=2,
-                      derivative=lambda xp, a, b: (a / xp.sqrt(a * a + b * b + 1), b / xp.sqrt(a * a + b * b + 1)))
-    register_operator("rounded_sine", lambda xp, x: xp.sinc(x), derivative=lambda xp, x: (
-        xp.cos(xp.pi * x) / x - xp.sin(xp.pi * x) / (xp.pi * x * x)))
+    register_operator(
+        "hypot2",
+        lambda xp, a, b: xp.sqrt(a * a + b * b + 1),
+        arity=2,
+        derivative=lambda xp, a, b: (a / xp.sqrt(a * a + b * b + 1), b / xp.sqrt(a * a + b * b + 1)),
+    )
+    register_operator(
+        "rounded_sine",
+        lambda xp, x: xp.sinc(x),
+        derivative=lambda xp, x: xp.cos(xp.pi * x) / x - xp.sin(xp.pi * x) / (xp.pi * x * x),
+    )
     yield
     for name in ("softplus", "hypot2", "rounded_sine"):
         unregister_operator(name)

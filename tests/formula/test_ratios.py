@@ -34,5 +34,7 @@ def test_long_products_are_given_up():
 @given(st.floats(0.5, 2.0))
 def test_what_cancels_is_gone(value):
     x = Variable(0)
-    root = build("div", build("mul", Constant(value), x, build("add", x, Constant(1.0))), build("add", build("square", x), x))
+    root = build(
+        "div", build("mul", Constant(value), x, build("add", x, Constant(1.0))), build("add", build("square", x), x)
+    )
     assert as_ratio(root) == Constant(value)

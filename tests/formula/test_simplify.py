@@ -96,7 +96,9 @@ def test_signs_move_out_only_of_odd_and_even_functions(name: str, shift: float) 
     expected = Expression(root, random_trees.NAMES)(signed)
     finite = np.isfinite(expected)
     assert finite.any()
-    np.testing.assert_allclose(Expression(simplify(root), random_trees.NAMES)(signed)[finite], expected[finite], rtol=1e-12)
+    np.testing.assert_allclose(
+        Expression(simplify(root), random_trees.NAMES)(signed)[finite], expected[finite], rtol=1e-12
+    )
 
 
 def test_a_root_of_a_square_is_no_plain_variable() -> None:

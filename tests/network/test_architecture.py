@@ -51,7 +51,7 @@ def test_named_constants_stand_in_the_input_layer() -> None:
 def test_active_part_follows_the_outputs_down() -> None:
     network = Architecture(n_variables=2, layers=(("square", "sin", "cos"), ("add", "mul")))
     #         square sin cos  add    mul   output
-    choices = [0,    1,  1,   0, 1,  2, 2,  0]
+    choices = [0, 1, 1, 0, 1, 2, 2, 0]
     active = network.active_nodes(choices)
     assert np.flatnonzero(active).tolist() == [0, 1, 3, 4, 6, 8]
     assert network.active_connections(choices).tolist() == [True, True, False, True, True, False, False, True]

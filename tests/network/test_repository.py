@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from gmeql.network import repository
 
 CAPACITY, BATCH = 5, 4
-loss = st.one_of(st.sampled_from([0.0, 1.0, 1.0, 2.5, np.nan, np.inf, -np.inf]), st.integers(0, 80).map(lambda n: n / 8))
+loss = st.one_of(
+    st.sampled_from([0.0, 1.0, 1.0, 2.5, np.nan, np.inf, -np.inf]), st.integers(0, 80).map(lambda n: n / 8)
+)
 batch = st.lists(st.tuples(loss, st.integers(0, 6)), min_size=BATCH, max_size=BATCH)
 
 

@@ -60,7 +60,12 @@ def test_forward_gradients_and_hard_pass_equal_the_slow_version(seed):
         hard = relaxed.hard_selections(architecture, choices, "float64")
         soft_value = relaxed.forward(architecture, selections, weights, columns)
         hard_value = relaxed.forward(architecture, hard, weights, columns)
-        return soft_value, jax.value_and_grad(loss, argnums=(0, 1))(selections, weights, columns, targets), hard, hard_value
+        return (
+            soft_value,
+            jax.value_and_grad(loss, argnums=(0, 1))(selections, weights, columns, targets),
+            hard,
+            hard_value,
+        )
 
     found, (value, slopes), hard, hard_found = fast(selections, weights, X.T, y.T)
     np.testing.assert_allclose(found, reference.forward(architecture, selections, weights, X).real, **near)

@@ -204,7 +204,10 @@ def test_presets_hold_the_numbers_of_text_and_code():
         ({"architecture": [["sin", "sinus"]]}, "layer 1.*unknown operator 'sinus'"),
         ({"architecture": []}, "at least one layer"),
         ({"architecture": [["sum"]], "y": np.zeros((12, 0))}, "at least one column"),
-        ({"X": np.where(np.arange(24).reshape(12, 2) == 5, np.nan, 1.0)}, "X must be finite, got nan in row 2, column 1"),
+        (
+            {"X": np.where(np.arange(24).reshape(12, 2) == 5, np.nan, 1.0)},
+            "X must be finite, got nan in row 2, column 1",
+        ),
         ({"y": np.arange(11.0)}, "one row for each of the 12 rows"),
         ({"y": np.full(12, 3.0)}, "y is constant"),
         ({"X": np.ones((1, 2)), "y": np.ones(1)}, "at least 2 rows, got 1"),

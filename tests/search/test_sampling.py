@@ -60,9 +60,13 @@ def weights_of(network: Architecture, batch, b: int) -> tuple[np.ndarray, float,
 
 
 EXACT = {
-    "functions": Architecture(2, (("id", "square", "sin", "exp", "log"), ("mul", "div", "add", "tanh"), ("add", "mul", "id"))),
+    "functions": Architecture(
+        2, (("id", "square", "sin", "exp", "log"), ("mul", "div", "add", "tanh"), ("add", "mul", "id"))
+    ),
     "skip": Architecture(3, (("sin", "mul"), ("add", "square"), ("div", "inv"), ("mul",)), skip=True),
-    "sum of functions": Architecture(3, (("id", "id", "square", "sin", "cube", "sqrt"), ("sum", "sum"), ("id", "mul", "sin"))),
+    "sum of functions": Architecture(
+        3, (("id", "id", "square", "sin", "cube", "sqrt"), ("sum", "sum"), ("id", "mul", "sin"))
+    ),
     "product of variables": Architecture(3, (("prod", "id"), ("add", "mul"))),
     "product of functions": Architecture(2, (("id", "exp", "square"), ("prod",), ("id", "sin"))),
 }

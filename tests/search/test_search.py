@@ -87,14 +87,20 @@ def stored(value):
     def plain(item):
         if isinstance(item, np.ndarray):
             return {"array": item.tolist(), "dtype": str(item.dtype), "shape": list(item.shape)}
-        return {k: plain(v) for k, v in item.items()} if isinstance(item, dict) else (
-            [plain(v) for v in item] if isinstance(item, list | tuple) else item)
+        return (
+            {k: plain(v) for k, v in item.items()}
+            if isinstance(item, dict)
+            else ([plain(v) for v in item] if isinstance(item, list | tuple) else item)
+        )
 
     def back(item):
         if isinstance(item, dict) and "array" in item:
             return np.array(item["array"], item["dtype"]).reshape(item["shape"])
-        return {k: back(v) for k, v in item.items()} if isinstance(item, dict) else (
-            [back(v) for v in item] if isinstance(item, list) else item)
+        return (
+            {k: back(v) for k, v in item.items()}
+            if isinstance(item, dict)
+            else ([back(v) for v in item] if isinstance(item, list) else item)
+        )
 
     return back(json.loads(json.dumps(plain(value))))
 
@@ -182,7 +188,9 @@ def test_patience_ends_a_search_without_gain() -> None:
 def test_a_small_network_is_exhausted() -> None:
     X, y = waves()
     network = [["id", "square"], ["add"]]
-    final = run(Search(X, y, config=SearchConfig(architecture=network, max_candidates=100_000, max_idle_rounds=10, **SMALL)))
+    final = run(
+        Search(X, y, config=SearchConfig(architecture=network, max_candidates=100_000, max_idle_rounds=10, **SMALL))
+    )
     assert final.reason == "exhausted" and final.candidates < 2000
 
 
@@ -213,9 +221,7 @@ def test_data_on_which_most_candidates_are_not_finite(no_warnings: None) -> None
     X = rng.standard_normal((60, 3)) * [1e5, 1e3, 1e6]
     X[::4] = 0.0
     y = 2e-5 * X[:, 0] + 3.0
-    config = SearchConfig(
-        functions=("add", "div", "log", "sqrt", "exp", "asin", "inv"), max_candidates=3000, **SMALL
-    )
+    config = SearchConfig(functions=("add", "div", "log", "sqrt", "exp", "asin", "inv"), max_candidates=3000, **SMALL)
     final = run(Search(X, y, config=config))
     assert np.isfinite(final.best.expression(X)).all()
     assert final.best.loss < 0.1 * y.std()

@@ -33,7 +33,7 @@ def test_units_are_read_off_the_data():
     y = X[:, 0] / np.sqrt(1 - (X[:, 1] / X[:, 2]) ** 2)
     views = find_views(X, y)
     assert views and all(len(view.columns) == 1 for view in views)
-    for (column, factor) in monomials(views, 3):
+    for column, factor in monomials(views, 3):
         assert column in ([0, 1, -1], [0, -1, 1]) and factor == [1, 0, 0]
 
 

@@ -165,8 +165,6 @@ def fit_user_operators(
         n = int(batch.n_constants[b])
         code = batch.programs[b][:, : batch.lengths[b]]
         program = Program(code=code, start=batch.constants[b, :n], n_free=n, leaves=tuple(range(n)))
-        fitted = reference.fit(
-            [program], None, inputs, target, weights, max_steps=max_steps, tolerance=tolerance
-        )
+        fitted = reference.fit([program], None, inputs, target, weights, max_steps=max_steps, tolerance=tolerance)
         batch.constants[b, :n] = fitted.constants[0, :n]
         batch.losses[b], batch.codes[b], batch.steps[b] = fitted.losses[0], fitted.codes[0], fitted.steps[0]

@@ -234,7 +234,12 @@ def _step_node(
 
 
 def _evaluate(
-    tapes: Tapes, length: Any, factors: tuple[Any, Any], inputs: Any, ground: Any, buffers: tuple[Any, Any],
+    tapes: Tapes,
+    length: Any,
+    factors: tuple[Any, Any],
+    inputs: Any,
+    ground: Any,
+    buffers: tuple[Any, Any],
     families: frozenset[str],
 ) -> tuple[Any, Any, tuple[Any, Any]]:
     """Output [B, N], its slopes [B, P, N], and the buffers [T, B, N], [T, B, P, N] that hold all slots."""
@@ -294,8 +299,21 @@ def _solve_damped(hessian: Any, gradient: Any, damping: Any, used: Any) -> tuple
 
 
 def _fit_share(
-    codes: Any, lengths: Any, n_free: Any, is_real: Any, ground: Any, hopeless: Any, constants: Any, inputs: Any,
-    target: Any, weights: Any, max_steps: Any, tolerance: Any, *, n_free_max: int, families: frozenset[str],
+    codes: Any,
+    lengths: Any,
+    n_free: Any,
+    is_real: Any,
+    ground: Any,
+    hopeless: Any,
+    constants: Any,
+    inputs: Any,
+    target: Any,
+    weights: Any,
+    max_steps: Any,
+    tolerance: Any,
+    *,
+    n_free_max: int,
+    families: frozenset[str],
     forced: bool,
 ) -> tuple[Any, Any, Any, Any]:
     """Fit a padded batch, or one device's share of it. Returns constants, losses, codes and steps.
@@ -339,7 +357,9 @@ def _fit_share(
         else:
             (total, hessian, gradient, buffers), _ = lax.scan(block, empty, (inputs, target, weights))
         diagonal = jnp.diagonal(hessian, axis1=1, axis2=2)
-        finite = jnp.isfinite(total) & jnp.where(used, jnp.isfinite(gradient) & jnp.isfinite(diagonal), True).all(axis=1)
+        finite = jnp.isfinite(total) & jnp.where(used, jnp.isfinite(gradient) & jnp.isfinite(diagonal), True).all(
+            axis=1
+        )
         return jnp.where(finite, total / mass, jnp.inf), hessian, gradient, buffers
 
     loss, hessian, gradient, buffers = normal_equations(constants, buffers)
@@ -522,8 +542,18 @@ def fit_grounds(
 
 
 def _fit_in(
-    dtype: Any, *, codes: np.ndarray, lengths: np.ndarray, n_free: np.ndarray, constants: np.ndarray,
-    ground: np.ndarray, hopeless: np.ndarray, grounds: Sequence[Ground], max_steps: int, tolerance: float, forced: bool,
+    dtype: Any,
+    *,
+    codes: np.ndarray,
+    lengths: np.ndarray,
+    n_free: np.ndarray,
+    constants: np.ndarray,
+    ground: np.ndarray,
+    hopeless: np.ndarray,
+    grounds: Sequence[Ground],
+    max_steps: int,
+    tolerance: float,
+    forced: bool,
     families: frozenset[str] | None,
 ) -> FitResult:
     """Fit in one precision: sort by size, pad, compute, put back in order."""
@@ -595,7 +625,9 @@ def fit(
 ) -> FitResult:
     """The contract of ``cpu.fit`` on JAX's device; ``n_threads`` is the device's own affair."""
     codes, lengths, n_free, own = stack(programs)
-    constants = own if start is None else np.pad(np.asarray(start, float), ((0, 0), (0, MAX_CONSTANTS - start.shape[1])))
+    constants = (
+        own if start is None else np.pad(np.asarray(start, float), ((0, 0), (0, MAX_CONSTANTS - start.shape[1])))
+    )
     weights = np.ones(inputs.shape[1]) if weights is None else np.asarray(weights, float)
     if any((program.code[0] >= USER_OPCODE).any() for program in programs):
         from gmeql.fitters import reference
@@ -626,7 +658,9 @@ def fit_batches(
     n_slots = widest if len(jobs) == 1 else SLOT_STEP * -(-widest // SLOT_STEP)
     grounds = [Ground(_with_slots(inputs, n_slots), target, weights) for _, inputs, target, weights, _ in jobs]
     batches = [job[0] for job in jobs]
-    codes = np.concatenate([_moved(batch.programs, len(job[1]), n_slots) for batch, job in zip(batches, jobs, strict=True)])
+    codes = np.concatenate(
+        [_moved(batch.programs, len(job[1]), n_slots) for batch, job in zip(batches, jobs, strict=True)]
+    )
     lengths, n_free, constants = (
         np.concatenate([getattr(batch, name) for batch in batches]) for name in ("lengths", "n_constants", "constants")
     )
@@ -634,7 +668,11 @@ def fit_batches(
     ground = np.repeat(np.arange(len(jobs), dtype=np.int32), sizes)
     hopeless = np.repeat([job[4] for job in jobs], sizes)
     known = ~(codes[:, 0] >= USER_OPCODE).any(axis=1)
-    losses, result_codes, steps = np.full(len(lengths), np.inf), np.full(len(lengths), NOT_FINITE), np.zeros(len(lengths), int)
+    losses, result_codes, steps = (
+        np.full(len(lengths), np.inf),
+        np.full(len(lengths), NOT_FINITE),
+        np.zeros(len(lengths), int),
+    )
 
     def fit_rows(chosen: np.ndarray, n_rows: int, hopeless: np.ndarray) -> None:
         few = [Ground(g.inputs[:, :n_rows], g.target[:n_rows], g.weights[:n_rows]) for g in grounds]

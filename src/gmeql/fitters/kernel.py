@@ -93,19 +93,38 @@ def _sine_cosine(table, source, factor, sine, cosine, n):
         z = r * r
         s = r + r * z * (
             -1.66666666666666307295e-1
-            + z * (8.33333333332211858878e-3
-            + z * (-1.98412698295895385996e-4
-            + z * (2.75573136213857245213e-6
-            + z * (-2.50507477628578072866e-8
-            + z * 1.58962301576546568060e-10))))
+            + z
+            * (
+                8.33333333332211858878e-3
+                + z
+                * (
+                    -1.98412698295895385996e-4
+                    + z
+                    * (2.75573136213857245213e-6 + z * (-2.50507477628578072866e-8 + z * 1.58962301576546568060e-10))
+                )
+            )
         )
-        c = 1.0 - 0.5 * z + z * z * (
-            4.16666666666665929218e-2
-            + z * (-1.38888888888730564116e-3
-            + z * (2.48015872888517045348e-5
-            + z * (-2.75573141792967388112e-7
-            + z * (2.08757008419747316778e-9
-            + z * -1.13585365213876817300e-11))))
+        c = (
+            1.0
+            - 0.5 * z
+            + z
+            * z
+            * (
+                4.16666666666665929218e-2
+                + z
+                * (
+                    -1.38888888888730564116e-3
+                    + z
+                    * (
+                        2.48015872888517045348e-5
+                        + z
+                        * (
+                            -2.75573141792967388112e-7
+                            + z * (2.08757008419747316778e-9 + z * -1.13585365213876817300e-11)
+                        )
+                    )
+                )
+            )
         )
         odd = (quadrant & 1) != 0
         bad = 0.0 if abs(u) <= _ANGLE_LIMIT else np.nan
@@ -120,10 +139,43 @@ def _exponential(x):
     rounded = u * _LOG2_E + _ROUNDER
     k = rounded - _ROUNDER
     r = (u - k * _LN2_HIGH) - k * _LN2_LOW
-    p = 1.0 + r * (1.0 + r * (0.5 + r * (1.6666666666666666e-1 + r * (4.1666666666666664e-2
-        + r * (8.333333333333333e-3 + r * (1.388888888888889e-3 + r * (1.984126984126984e-4
-        + r * (2.48015873015873e-5 + r * (2.7557319223985893e-6 + r * (2.755731922398589e-7
-        + r * (2.505210838544172e-8 + r * 2.08767569878681e-9)))))))))))
+    p = 1.0 + r * (
+        1.0
+        + r
+        * (
+            0.5
+            + r
+            * (
+                1.6666666666666666e-1
+                + r
+                * (
+                    4.1666666666666664e-2
+                    + r
+                    * (
+                        8.333333333333333e-3
+                        + r
+                        * (
+                            1.388888888888889e-3
+                            + r
+                            * (
+                                1.984126984126984e-4
+                                + r
+                                * (
+                                    2.48015873015873e-5
+                                    + r
+                                    * (
+                                        2.7557319223985893e-6
+                                        + r
+                                        * (2.755731922398589e-7 + r * (2.505210838544172e-8 + r * 2.08767569878681e-9))
+                                    )
+                                )
+                            )
+                        )
+                    )
+                )
+            )
+        )
+    )
     power = _double((_bits(rounded) - (_ROUNDER_BITS - 1023)) << 52)
     return p * power + (0.0 if x <= _EXPONENT_LIMIT else np.nan)
 
@@ -139,9 +191,42 @@ def _logarithm(x):
     e = exponent + 1.0 if is_high else exponent
     s = (m - 1.0) / (m + 1.0)
     z = s * s
-    p = 2.0 * s * (1.0 + z * (3.333333333333333148e-1 + z * (2.0e-1 + z * (1.428571428571428492e-1
-        + z * (1.111111111111111049e-1 + z * (9.090909090909091161e-2 + z * (7.692307692307692735e-2
-        + z * (6.666666666666666657e-2 + z * (5.882352941176470507e-2 + z * 5.263157894736841814e-2)))))))))
+    p = (
+        2.0
+        * s
+        * (
+            1.0
+            + z
+            * (
+                3.333333333333333148e-1
+                + z
+                * (
+                    2.0e-1
+                    + z
+                    * (
+                        1.428571428571428492e-1
+                        + z
+                        * (
+                            1.111111111111111049e-1
+                            + z
+                            * (
+                                9.090909090909091161e-2
+                                + z
+                                * (
+                                    7.692307692307692735e-2
+                                    + z
+                                    * (
+                                        6.666666666666666657e-2
+                                        + z * (5.882352941176470507e-2 + z * 5.263157894736841814e-2)
+                                    )
+                                )
+                            )
+                        )
+                    )
+                )
+            )
+        )
+    )
     return e * _LN2_HIGH + (p + e * _LN2_LOW) + (0.0 if x > 0.0 and x < np.inf else np.nan)
 
 
@@ -341,8 +426,17 @@ def _forward(program, length, constants, n_slots, table, base, n, nodes, moving_
             exponent = float(program[2, k])
         first = base + _SLOTS
         _apply(
-            table, op, first + program[1, k], f, first + y, g, exponent, first + n_slots + k, base + slope + k,
-            base + spare + k, n,
+            table,
+            op,
+            first + program[1, k],
+            f,
+            first + y,
+            g,
+            exponent,
+            first + n_slots + k,
+            base + slope + k,
+            base + spare + k,
+            n,
         )
 
 
@@ -522,8 +616,20 @@ def _backward(
                 continue
             out = base + k + (left_out if side == 0 else right_out)
             row, factor = _slope_row(
-                table, op, side, adjoint, unit and adjoint == seed, first + program[1, k], f, first + y, g, exponent,
-                first + n_slots + k, base + slope + k, out, n,
+                table,
+                op,
+                side,
+                adjoint,
+                unit and adjoint == seed,
+                first + program[1, k],
+                f,
+                first + y,
+                g,
+                exponent,
+                first + n_slots + k,
+                base + slope + k,
+                out,
+                n,
             )
             factor *= scale
             if is_free:
@@ -584,9 +690,7 @@ def _add_products(table, base, n, n_free, columns, again, wanted, places, produc
             wanted[t] = base + _RESIDUAL
             places[t] = MAX_CONSTANTS + 1
         for t in range(0, count, 4):
-            b, c, d, e = _four_products(
-                table, columns[0, p], wanted[t], wanted[t + 1], wanted[t + 2], wanted[t + 3], n
-            )
+            b, c, d, e = _four_products(table, columns[0, p], wanted[t], wanted[t + 1], wanted[t + 2], wanted[t + 3], n)
             products[p, places[t]] += b
             products[p, places[t + 1]] += c
             products[p, places[t + 2]] += d
@@ -613,8 +717,22 @@ def _load_block(target, roots, low, n, table, base):
 
 @njit(**_OPTIONS)
 def _evaluate(
-    program, length, constants, n_free, inputs, target, roots, n_rows, mass, limit, unit, again, with_slopes, hessian,
-    gradient, work,
+    program,
+    length,
+    constants,
+    n_free,
+    inputs,
+    target,
+    roots,
+    n_rows,
+    mass,
+    limit,
+    unit,
+    again,
+    with_slopes,
+    hessian,
+    gradient,
+    work,
 ):
     """Weighted mean squared error over the first ``n_rows`` rows; inf if it is not finite or not below ``limit``.
 
@@ -645,8 +763,20 @@ def _evaluate(
                 return np.inf
         if with_slopes:
             _backward(
-                program, length, constants, n_free, n_slots, table, base, n, unit, nodes, scales, columns,
-                column_scales, again and kept,
+                program,
+                length,
+                constants,
+                n_free,
+                n_slots,
+                table,
+                base,
+                n,
+                unit,
+                nodes,
+                scales,
+                columns,
+                column_scales,
+                again and kept,
             )
             _add_products(table, base, n, n_free, columns, again, wanted, places, products)
     if with_slopes:
@@ -737,8 +867,21 @@ def _load_all(first, last, programs, lengths, inputs, target, roots, n_rows, wor
 
 @njit(**_INLINE)
 def _fit_one(
-    program, length, constants, n_free, inputs, target, roots, n_rows, mass, unit, max_steps, tolerance, hopeless,
-    forced, work,
+    program,
+    length,
+    constants,
+    n_free,
+    inputs,
+    target,
+    roots,
+    n_rows,
+    mass,
+    unit,
+    max_steps,
+    tolerance,
+    hopeless,
+    forced,
+    work,
 ):
     """Levenberg-Marquardt on one program; ``constants`` is overwritten by the fit. Returns (loss, code, steps).
 
@@ -765,8 +908,22 @@ def _fit_one(
             if with_slopes and (ends or not trial_loss < loss):
                 break
             result = _evaluate(
-                program, length, trial, n_free, inputs, target, roots, n_rows, mass, loss, unit, again, with_slopes,
-                trial_hessian, trial_gradient, work,
+                program,
+                length,
+                trial,
+                n_free,
+                inputs,
+                target,
+                roots,
+                n_rows,
+                mass,
+                loss,
+                unit,
+                again,
+                with_slopes,
+                trial_hessian,
+                trial_gradient,
+                work,
             )
             if with_slopes:
                 slopes_sum = result
@@ -836,8 +993,23 @@ def _variance(target, weights, n):
 
 @njit(**_OPTIONS)
 def fit_many(
-    first, last, programs, lengths, n_free, constants, losses, codes, steps, inputs, target, weights, screen_rows,
-    max_steps, tolerance, hopeless, forced,
+    first,
+    last,
+    programs,
+    lengths,
+    n_free,
+    constants,
+    losses,
+    codes,
+    steps,
+    inputs,
+    target,
+    weights,
+    screen_rows,
+    max_steps,
+    tolerance,
+    hopeless,
+    forced,
 ):
     """Fit candidates first..last-1. With ``screen_rows`` < N, only what stays promising there sees all rows."""
     n_slots, n_rows = inputs.shape
@@ -858,8 +1030,21 @@ def fit_many(
         while True:
             goal = hopeless if rows == n_rows else screen_hopeless
             losses[b], codes[b], steps[b] = _fit_one(
-                programs[b], lengths[b], constants[b], n_free[b], inputs, target, roots, rows,
-                screen_mass if rows < n_rows else mass, unit, max_steps, tolerance, goal, forced, work,
+                programs[b],
+                lengths[b],
+                constants[b],
+                n_free[b],
+                inputs,
+                target,
+                roots,
+                rows,
+                screen_mass if rows < n_rows else mass,
+                unit,
+                max_steps,
+                tolerance,
+                goal,
+                forced,
+                work,
             )
             if rows == n_rows:
                 break

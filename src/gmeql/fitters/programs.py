@@ -190,8 +190,11 @@ def to_node(code: np.ndarray, length: int, constants: np.ndarray, n_variables: i
             node = build("mul", *powers) if len(powers) > 1 else powers[0] if powers else Constant(1.0)
         else:
             operator = operator_of_opcode(op)
-            node = build(operator.name, u, weighted(right, right_constant)) if operator.arity == 2 else build(
-                operator.name, u)
+            node = (
+                build(operator.name, u, weighted(right, right_constant))
+                if operator.arity == 2
+                else build(operator.name, u)
+            )
         nodes.append(node)
     return nodes[first + length - 1]
 
@@ -247,8 +250,10 @@ def expression_from_structure(
             if operator.name == "sum":
                 nodes[number] = build("add", *(times(weights[w], nodes[s]) for s, w in zip(origins, ids, strict=True)))
             else:
-                nodes[number] = build("mul", *(
-                    build("pow", nodes[s], Constant(float(weights[w]))) for s, w in zip(origins, ids, strict=True)))
+                nodes[number] = build(
+                    "mul",
+                    *(build("pow", nodes[s], Constant(float(weights[w]))) for s, w in zip(origins, ids, strict=True)),
+                )
             continue
         inputs = [times(weights[c], nodes[sources[c]]) for c in architecture.connections_of(number)]
         if operator.name == "id":

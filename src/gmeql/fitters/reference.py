@@ -76,7 +76,12 @@ def fit(
 
 
 def _fit_one(
-    program: Program, start: np.ndarray, inputs: np.ndarray, target: np.ndarray, weights: np.ndarray, max_steps: int,
+    program: Program,
+    start: np.ndarray,
+    inputs: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray,
+    max_steps: int,
     tolerance: float,
 ) -> tuple[np.ndarray, float, int, int]:
     n_free = program.n_free

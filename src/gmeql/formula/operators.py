@@ -236,14 +236,17 @@ def _unary(name: str, domain: Domain, slope: Callable[..., Array], **more: Any) 
     """A function that NumPy, JAX and SymPy all know by ``name`` (NumPy spells the inverse ones arc...)."""
     array_name = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "abs": "abs"}.get(name, name)
     sympy_name = {"abs": "Abs"}.get(name, name)
-    return dict(
-        arity=1,
-        natural=lambda xp, x: getattr(xp, array_name)(x),
-        partials=lambda xp, x: (slope(xp, x),),
-        sympy=_sympy(sympy_name),
-        symbol=name,
-        domains=(domain,),
-    ) | more
+    return (
+        dict(
+            arity=1,
+            natural=lambda xp, x: getattr(xp, array_name)(x),
+            partials=lambda xp, x: (slope(xp, x),),
+            sympy=_sympy(sympy_name),
+            symbol=name,
+            domains=(domain,),
+        )
+        | more
+    )
 
 
 OPERATORS: dict[str, Operator] = {}
@@ -262,20 +265,72 @@ _SUM = _symmetric(1e37)
 _FACTOR = _symmetric(1e15)
 
 # name, opcode, complexity
-_add("id", 0, 0, arity=1, natural=lambda xp, x: x, partials=lambda xp, x: (xp.ones_like(x),), sympy=lambda x: x,
-     symbol="", domains=(EVERYWHERE,), aliases=("identity",))
-_add("add", 1, 1, arity=2, natural=_total, partials=lambda xp, *a: tuple(xp.ones_like(x) for x in a),
-     sympy=lambda *a: _sympy("Add")(*a), symbol="+", domains=(_SUM,), commutative=True, weighted_inputs=True,
-     aliases=("+",))
-_add("sub", 2, 1, arity=2, natural=lambda xp, a, b: a - b,
-     partials=lambda xp, a, b: (xp.ones_like(a), -xp.ones_like(b)), sympy=lambda a, b: a - b, symbol="-",
-     domains=(_SUM, _SUM), weighted_inputs=True, aliases=("-", "−"))
-_add("mul", 3, 1, arity=2, natural=_product, partials=_product_partials, sympy=lambda *a: _sympy("Mul")(*a),
-     symbol="*", domains=(_FACTOR,), commutative=True, aliases=("*", "×"))
-_add("div", 4, 1, arity=2, natural=lambda xp, a, b: a / b, partials=lambda xp, a, b: (1 / b, -a / b**2),
-     sympy=lambda a, b: a / b, symbol="/", domains=(_symmetric(1e30), _symmetric(1e30)),
-     protected_override=_protected_quotient, protected_sympy_override=_protected_quotient_sympy,
-     aliases=("/", "÷"))
+_add(
+    "id",
+    0,
+    0,
+    arity=1,
+    natural=lambda xp, x: x,
+    partials=lambda xp, x: (xp.ones_like(x),),
+    sympy=lambda x: x,
+    symbol="",
+    domains=(EVERYWHERE,),
+    aliases=("identity",),
+)
+_add(
+    "add",
+    1,
+    1,
+    arity=2,
+    natural=_total,
+    partials=lambda xp, *a: tuple(xp.ones_like(x) for x in a),
+    sympy=lambda *a: _sympy("Add")(*a),
+    symbol="+",
+    domains=(_SUM,),
+    commutative=True,
+    weighted_inputs=True,
+    aliases=("+",),
+)
+_add(
+    "sub",
+    2,
+    1,
+    arity=2,
+    natural=lambda xp, a, b: a - b,
+    partials=lambda xp, a, b: (xp.ones_like(a), -xp.ones_like(b)),
+    sympy=lambda a, b: a - b,
+    symbol="-",
+    domains=(_SUM, _SUM),
+    weighted_inputs=True,
+    aliases=("-", "−"),
+)
+_add(
+    "mul",
+    3,
+    1,
+    arity=2,
+    natural=_product,
+    partials=_product_partials,
+    sympy=lambda *a: _sympy("Mul")(*a),
+    symbol="*",
+    domains=(_FACTOR,),
+    commutative=True,
+    aliases=("*", "×"),
+)
+_add(
+    "div",
+    4,
+    1,
+    arity=2,
+    natural=lambda xp, a, b: a / b,
+    partials=lambda xp, a, b: (1 / b, -a / b**2),
+    sympy=lambda a, b: a / b,
+    symbol="/",
+    domains=(_symmetric(1e30), _symmetric(1e30)),
+    protected_override=_protected_quotient,
+    protected_sympy_override=_protected_quotient_sympy,
+    aliases=("/", "÷"),
+)
 _add("sin", 5, 2, **_unary("sin", EVERYWHERE, lambda xp, x: xp.cos(x), weighted_inputs=True))
 _add("cos", 6, 2, **_unary("cos", EVERYWHERE, lambda xp, x: -xp.sin(x), weighted_inputs=True))
 _add("sqrt", 7, 2, **_unary("sqrt", _MAGNITUDE, lambda xp, x: 0.5 / xp.sqrt(x), aliases=("√",)))
@@ -287,25 +342,95 @@ _add("pow6", 12, 2, **_power(6))
 _add("exp", 13, 2, **_unary("exp", Domain(-80.0, 80.0), lambda xp, x: xp.exp(x), weighted_inputs=True))
 _add("log", 14, 2, **_unary("log", _MAGNITUDE, lambda xp, x: 1 / x, aliases=("ln",)))
 _add("tanh", 15, 3, **_unary("tanh", EVERYWHERE, lambda xp, x: 1 - xp.tanh(x) ** 2, weighted_inputs=True))
-_add("asin", 16, 3, **_unary("asin", Domain(-1.0, 1.0), lambda xp, x: 1 / xp.sqrt(1 - x**2), weighted_inputs=True,
-     protected_override=_protected_angle("arcsin"), protected_sympy_override=_protected_angle_sympy("asin")))
-_add("acos", 17, 3, **_unary("acos", Domain(-1.0, 1.0), lambda xp, x: -1 / xp.sqrt(1 - x**2), weighted_inputs=True,
-     protected_override=_protected_angle("arccos"), protected_sympy_override=_protected_angle_sympy("acos")))
+_add(
+    "asin",
+    16,
+    3,
+    **_unary(
+        "asin",
+        Domain(-1.0, 1.0),
+        lambda xp, x: 1 / xp.sqrt(1 - x**2),
+        weighted_inputs=True,
+        protected_override=_protected_angle("arcsin"),
+        protected_sympy_override=_protected_angle_sympy("asin"),
+    ),
+)
+_add(
+    "acos",
+    17,
+    3,
+    **_unary(
+        "acos",
+        Domain(-1.0, 1.0),
+        lambda xp, x: -1 / xp.sqrt(1 - x**2),
+        weighted_inputs=True,
+        protected_override=_protected_angle("arccos"),
+        protected_sympy_override=_protected_angle_sympy("acos"),
+    ),
+)
 _add("atan", 18, 3, **_unary("atan", EVERYWHERE, lambda xp, x: 1 / (1 + x**2), weighted_inputs=True))
 _add("abs", 19, 1, **_unary("abs", EVERYWHERE, lambda xp, x: xp.sign(x)))
-_add("inv", 20, 1, arity=1, natural=lambda xp, x: 1.0 / x, partials=lambda xp, x: (-1 / x**2,),
-     sympy=lambda x: 1 / x, symbol="1/", domains=(_symmetric(1e30),),
-     protected_override=lambda xp, x: _protected_quotient(xp, xp.ones_like(x), x),
-     protected_sympy_override=lambda x: _protected_quotient_sympy(_sympy("Integer")(1), x), aliases=("1/x",))
-_add("neg", 21, 1, arity=1, natural=lambda xp, x: -x, partials=lambda xp, x: (-xp.ones_like(x),),
-     sympy=lambda x: -x, symbol="-", domains=(EVERYWHERE,))
-_add("pow", 22, 2, arity=2, natural=lambda xp, a, b: a**b,
-     partials=lambda xp, a, b: (b * a ** (b - 1), a**b * xp.log(a)), sympy=lambda a, b: a**b, symbol="**",
-     domains=(Domain(1e-6, 1e6, "magnitude"), _symmetric(5.0)))  # 1e±30: finite in float32, slopes too
-_add("sum", 23, 1, arity=VARIADIC, natural=_total, partials=lambda xp, *a: tuple(xp.ones_like(x) for x in a),
-     sympy=lambda *a: _sympy("Add")(*a), symbol="Σ", domains=(_SUM,), weighted_inputs=True, aliases=("Σ",))
-_add("prod", 24, 1, arity=VARIADIC, natural=_product, partials=_product_partials,
-     sympy=lambda *a: _sympy("Mul")(*a), symbol="Π", domains=(_FACTOR,), aliases=("Π",))
+_add(
+    "inv",
+    20,
+    1,
+    arity=1,
+    natural=lambda xp, x: 1.0 / x,
+    partials=lambda xp, x: (-1 / x**2,),
+    sympy=lambda x: 1 / x,
+    symbol="1/",
+    domains=(_symmetric(1e30),),
+    protected_override=lambda xp, x: _protected_quotient(xp, xp.ones_like(x), x),
+    protected_sympy_override=lambda x: _protected_quotient_sympy(_sympy("Integer")(1), x),
+    aliases=("1/x",),
+)
+_add(
+    "neg",
+    21,
+    1,
+    arity=1,
+    natural=lambda xp, x: -x,
+    partials=lambda xp, x: (-xp.ones_like(x),),
+    sympy=lambda x: -x,
+    symbol="-",
+    domains=(EVERYWHERE,),
+)
+_add(
+    "pow",
+    22,
+    2,
+    arity=2,
+    natural=lambda xp, a, b: a**b,
+    partials=lambda xp, a, b: (b * a ** (b - 1), a**b * xp.log(a)),
+    sympy=lambda a, b: a**b,
+    symbol="**",
+    domains=(Domain(1e-6, 1e6, "magnitude"), _symmetric(5.0)),
+)  # 1e±30: finite in float32, slopes too
+_add(
+    "sum",
+    23,
+    1,
+    arity=VARIADIC,
+    natural=_total,
+    partials=lambda xp, *a: tuple(xp.ones_like(x) for x in a),
+    sympy=lambda *a: _sympy("Add")(*a),
+    symbol="Σ",
+    domains=(_SUM,),
+    weighted_inputs=True,
+    aliases=("Σ",),
+)
+_add(
+    "prod",
+    24,
+    1,
+    arity=VARIADIC,
+    natural=_product,
+    partials=_product_partials,
+    sympy=lambda *a: _sympy("Mul")(*a),
+    symbol="Π",
+    domains=(_FACTOR,),
+    aliases=("Π",),
+)
 
 NAMED_CONSTANTS: dict[str, float] = {"1": 1.0, "pi": math.pi, "e": math.e}
 """Constants that can stand in the input layer beside the variables."""
@@ -365,7 +490,9 @@ def register_operator(
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"operator name must be a plain identifier such as 'softplus', got {name!r}")
     if name in OPERATORS or name in _ALIASES:
-        raise ValueError(f"operator {name!r} exists already; choose another name or unregister_operator({name!r}) first")
+        raise ValueError(
+            f"operator {name!r} exists already; choose another name or unregister_operator({name!r}) first"
+        )
     if arity not in (1, 2):
         raise ValueError(f"arity of operator {name!r} must be 1 or 2, got {arity!r}")
     if not callable(function):

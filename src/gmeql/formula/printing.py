@@ -405,8 +405,10 @@ def write(root: Node, notation: Notation) -> str:
         if notation.pretty and is_special:
             # People are shown sqrt(abs(x)); clipping at the ends of a range is left to the exact forms.
             domains = operator.domains * len(args) if len(operator.domains) == 1 else operator.domains
-            args = [notation.function("abs", [arg]) if domain.kind == "magnitude" else arg
-                    for arg, domain in zip(args, domains, strict=True)]
+            args = [
+                notation.function("abs", [arg]) if domain.kind == "magnitude" else arg
+                for arg, domain in zip(args, domains, strict=True)
+            ]
         elif notation.folds_constants and (value := _constant_value(node, args)) is not None:
             return notation.number(value)
         elif is_special or operator.is_user_defined:
@@ -718,8 +720,13 @@ class _Code(Notation):
 
 
 _ARITHMETIC = {
-    "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0}*{1})", "div": "({0}/{1})", "neg": "(-{0})",
-    "less": "({0} < {1})", "less_equal": "({0} <= {1})",
+    "add": "({0} + {1})",
+    "sub": "({0} - {1})",
+    "mul": "({0}*{1})",
+    "div": "({0}/{1})",
+    "neg": "(-{0})",
+    "less": "({0} < {1})",
+    "less_equal": "({0} <= {1})",
 }
 _NUMPY_WORDS = {"asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan"} | {
     name: f"np.{name}"
@@ -730,10 +737,19 @@ _NUMPY_WORDS = {"asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan"} |
 class _Python(_Code):
     language = "Python"
     functions: ClassVar = _NUMPY_WORDS
-    primitives: ClassVar = _ARITHMETIC | {name: f"{word}({{0}})" for name, word in _NUMPY_WORDS.items()} | {
-        "pow": "({0}**{1})", "where": "np.where({0}, {1}, {2})", "and": "({0} & {1})", "or": "({0} | {1})",
-        "not": "(~{0})", "minimum": "np.minimum({0}, {1})", "maximum": "np.maximum({0}, {1})",
-    }
+    primitives: ClassVar = (
+        _ARITHMETIC
+        | {name: f"{word}({{0}})" for name, word in _NUMPY_WORDS.items()}
+        | {
+            "pow": "({0}**{1})",
+            "where": "np.where({0}, {1}, {2})",
+            "and": "({0} & {1})",
+            "or": "({0} | {1})",
+            "not": "(~{0})",
+            "minimum": "np.minimum({0}, {1})",
+            "maximum": "np.maximum({0}, {1})",
+        }
+    )
     not_finite = ("np.nan", "np.inf")
 
 
@@ -765,10 +781,16 @@ class _C(_Code):
         | {name: f"{name}({{0}})" for name in ("sin", "cos", "tan", "sqrt", "exp", "log", "tanh", "sinh", "cosh")}
         | {name: f"{name}({{0}})" for name in ("asin", "acos", "atan", "log1p", "expm1")}
         | {
-            "abs": "fabs({0})", "pow": "pow({0}, {1})", "sign": "(double)(({0} > 0) - ({0} < 0))",
-            "where": "({0} ? {1} : {2})", "and": "({0} && {1})", "or": "({0} || {1})", "not": "(!{0})",
+            "abs": "fabs({0})",
+            "pow": "pow({0}, {1})",
+            "sign": "(double)(({0} > 0) - ({0} < 0))",
+            "where": "({0} ? {1} : {2})",
+            "and": "({0} && {1})",
+            "or": "({0} || {1})",
+            "not": "(!{0})",
             # written out because fmin and fmax swallow nan
-            "minimum": "({0} > {1} ? {1} : {0})", "maximum": "({0} < {1} ? {1} : {0})",
+            "minimum": "({0} > {1} ? {1} : {0})",
+            "maximum": "({0} < {1} ? {1} : {0})",
         }
     )
     not_finite = ("NAN", "INFINITY")
@@ -815,9 +837,16 @@ class _Spreadsheet(_Code):
         | {name: f"{name.upper()}({{0}})" for name in ("sin", "cos", "tan", "sqrt", "exp", "tanh", "sinh", "cosh")}
         | {name: f"{name.upper()}({{0}})" for name in ("asin", "acos", "atan", "abs", "sign")}
         | {
-            "log": "LN({0})", "log1p": "LN(1+{0})", "expm1": "(EXP({0})-1)", "pow": "({0}^{1})",
-            "where": "IF({0},{1},{2})", "and": "AND({0},{1})", "or": "OR({0},{1})", "not": "NOT({0})",
-            "minimum": "MIN({0},{1})", "maximum": "MAX({0},{1})",
+            "log": "LN({0})",
+            "log1p": "LN(1+{0})",
+            "expm1": "(EXP({0})-1)",
+            "pow": "({0}^{1})",
+            "where": "IF({0},{1},{2})",
+            "and": "AND({0},{1})",
+            "or": "OR({0},{1})",
+            "not": "NOT({0})",
+            "minimum": "MIN({0},{1})",
+            "maximum": "MAX({0},{1})",
         }
     )
     not_finite = ("NA()", "(1/0)")

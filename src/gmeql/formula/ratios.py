@@ -60,7 +60,9 @@ def _ratio(node: Node) -> Ratio:
         for part in parts[1:]:
             total = _times(total[0], part[0]), _times(total[1], part[1])
         return _cancelled(total)
-    power = whole_exponent(node) if name == "pow" else {"square": 2, "cube": 3, "pow4": 4, "pow5": 5, "pow6": 6}.get(name)
+    power = (
+        whole_exponent(node) if name == "pow" else {"square": 2, "cube": 3, "pow4": 4, "pow5": 5, "pow6": 6}.get(name)
+    )
     if power is not None and 0 < abs(power) <= MAX_POWER:
         base = _ratio(node.args[0])
         total = base
@@ -153,4 +155,3 @@ def _written(polynomial: Polynomial) -> Node:
         for monomial, coefficient in polynomial.items()
     ]
     return build("add", *terms) if terms else Constant(0.0)
-

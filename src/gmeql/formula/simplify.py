@@ -257,7 +257,7 @@ def _write_product(coefficient: float, powers: Powers, positive: Positive) -> No
     if not powers:
         return Constant(coefficient)
     if len(powers) == 1:
-        (base, exponent), = powers.items()
+        ((base, exponent),) = powers.items()
         if _is_sum(base) and exponent == 1.0:
             return _scaled_sum(coefficient, *_as_sum(base, positive), positive)
         if _is_sum(base) and exponent == 0.5 and coefficient > 0 and coefficient != 1.0:
@@ -478,7 +478,7 @@ def _make_logarithm(node: Node, positive: Positive) -> Node:
     if isinstance(node, Constant) or coefficient <= 0 or not powers:
         return build("log", node)
     if len(powers) == 1:
-        (base, exponent), = powers.items()
+        ((base, exponent),) = powers.items()
         if isinstance(base, Call) and base.operator == "exp":
             inner_constant, inner = _as_sum(base.args[0], positive)
             scaled = {core: exponent * c for core, c in inner.items()}

@@ -40,7 +40,9 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     rule = get("model_selection")
     _check(callable(rule) or rule in RULES, "model_selection", rule, f"one of {list(RULES)} or a callable")
     jobs = get("n_jobs")
-    _check(jobs is None or (_is_whole(jobs) and jobs != 0), "n_jobs", jobs, "None, -1 (every core) or a number of threads")
+    _check(
+        jobs is None or (_is_whole(jobs) and jobs != 0), "n_jobs", jobs, "None, -1 (every core) or a number of threads"
+    )
     _check(get("loss") in LOSSES, "loss", get("loss"), f"one of {list(LOSSES)}")
     _check(get("device") in DEVICES, "device", get("device"), f"one of {list(DEVICES)}")
     verbose = get("verbose")

@@ -62,8 +62,9 @@ class Architecture:
                 layers.append(tuple(get_operator(name).name for name in layer))
             except ValueError as error:
                 raise ValueError(f"layer {number}: {error}") from None
-        constants = tuple(NAMED_CONSTANTS[c] if isinstance(c, str) and c in NAMED_CONSTANTS else c
-                          for c in self.constants)
+        constants = tuple(
+            NAMED_CONSTANTS[c] if isinstance(c, str) and c in NAMED_CONSTANTS else c for c in self.constants
+        )
         for constant in constants:
             if isinstance(constant, str) or not math.isfinite(constant):
                 known = ", ".join(NAMED_CONSTANTS)

@@ -283,9 +283,7 @@ def _noise(program: _Program, seed: Array, step: Array) -> _Noise:
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     key = jax.random.fold_in(jax.random.key(seed, impl="threefry2x32"), step + 1)
     uniforms = concrete.uniform(jax.random.bits(key, (int(ends[-1]),), jnp.uint32), program.dtype)
-    gumbel, *others = (
-        part.reshape(shape) for part, shape in zip(jnp.split(uniforms, ends[:-1]), shapes, strict=True)
-    )
+    gumbel, *others = (part.reshape(shape) for part, shape in zip(jnp.split(uniforms, ends[:-1]), shapes, strict=True))
     return _Noise(concrete.gumbel(gumbel), *others)
 
 

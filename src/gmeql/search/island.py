@@ -80,7 +80,12 @@ class Wiring:
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         return (
-            self.node_op, self.first_connection, self.source_low, self.n_choices, self.dense_low, self.dense_high,
+            self.node_op,
+            self.first_connection,
+            self.source_low,
+            self.n_choices,
+            self.dense_low,
+            self.dense_high,
             self.first_dense,
         )
 
@@ -227,8 +232,10 @@ class Island:
         share = 0.5 / len(relevance) + 0.5 * relevance / relevance.sum()
         weight = np.ones(self.architecture.n_nodes)
         weight[: len(relevance)] = share * len(relevance)
-        sources = np.minimum(self.architecture.source_low[:, None] + np.arange(self.architecture.max_choices),
-                             self.architecture.n_nodes - 1)
+        sources = np.minimum(
+            self.architecture.source_low[:, None] + np.arange(self.architecture.max_choices),
+            self.architecture.n_nodes - 1,
+        )
         tilted = self.uniform * weight[sources]
         self.probabilities = tilted / tilted.sum(axis=1, keepdims=True)
 
@@ -292,7 +299,7 @@ class Island:
         ranks = np.empty(n, np.int64)
         ranks[order] = np.arange(n) - firsts + 1
         share = self.config.complexity_classes
-        weights = share * ranks ** -self.config.power_law_exponent / max(len(np.unique(classes)), 1)
+        weights = share * ranks**-self.config.power_law_exponent / max(len(np.unique(classes)), 1)
         weights += (1 - share) * np.arange(1, n + 1) ** -self.config.power_law_exponent / math.log(n + 2)
         return np.concatenate([np.cumsum(weights), np.zeros(self.config.capacity - n)])
 

@@ -64,7 +64,9 @@ class Rows:
     n_threads: int = 1
 
     @classmethod
-    def of(cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, names: Iterable[str], n_threads: int = 1) -> Rows:
+    def of(
+        cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, names: Iterable[str], n_threads: int = 1
+    ) -> Rows:
         weights = np.ones(len(y)) if weights is None else weights / weights.mean()
         return cls(X, input_slots(X)[0], y, weights, tuple(names), n_threads)
 
@@ -104,8 +106,14 @@ class Scored:
     The tree with the fitted constants is built when it is first asked for: most formulas are only compared.
     """
 
-    def __init__(self, root: Node, loss: float, length: float, complexity: int | None = None,
-                 rebuild: Callable[[], Node] | None = None) -> None:
+    def __init__(
+        self,
+        root: Node,
+        loss: float,
+        length: float,
+        complexity: int | None = None,
+        rebuild: Callable[[], Node] | None = None,
+    ) -> None:
         self._root = root
         self._rebuild = rebuild
         self.loss = loss
@@ -150,10 +158,20 @@ def refit(
         expressions.append(expression)
     if not programs:
         return []
-    result = fit(programs, None, rows.inputs, rows.target, rows.weights, max_steps=max_steps, tolerance=1e-7,
-                 n_threads=rows.n_threads)
+    result = fit(
+        programs,
+        None,
+        rows.inputs,
+        rows.target,
+        rows.weights,
+        max_steps=max_steps,
+        tolerance=1e-7,
+        n_threads=rows.n_threads,
+    )
     scored = []
-    for expression, program, constants, loss in zip(expressions, programs, result.constants, result.losses, strict=True):
+    for expression, program, constants, loss in zip(
+        expressions, programs, result.constants, result.losses, strict=True
+    ):
         if not math.isfinite(loss) or not np.isfinite(constants[: len(program.start)]).all():
             continue
         complexity = expression.complexity
@@ -441,9 +459,7 @@ def _with(root: Node, changes: dict[int, float], rows: Rows) -> Node:
     return expression.with_constants(values).root
 
 
-def polish(
-    root: Node, rows: Rows, out_of_time: Callable[[], bool] = _never, *, exchange: bool = True
-) -> list[Scored]:
+def polish(root: Node, rows: Rows, out_of_time: Callable[[], bool] = _never, *, exchange: bool = True) -> list[Scored]:
     """The cleanest form of a formula and the shorter ones met on the way, the cleanest first."""
     met = prune(root, rows, exchange=exchange, out_of_time=out_of_time)
     if not met:

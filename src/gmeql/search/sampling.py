@@ -85,8 +85,25 @@ def _emit(program, k, op, left, right, left_constant, right_constant):
 
 @njit(**_OPTIONS)
 def compile_structure(
-    choices, node_op, first_connection, source_low, dense_low, dense_high, first_dense, n_inputs, n_variables,
-    positive, n_weights, with_offset, max_nesting, program, weight_ids, fresh, active, scratch_int, scratch_hash,
+    choices,
+    node_op,
+    first_connection,
+    source_low,
+    dense_low,
+    dense_high,
+    first_dense,
+    n_inputs,
+    n_variables,
+    positive,
+    n_weights,
+    with_offset,
+    max_nesting,
+    program,
+    weight_ids,
+    fresh,
+    active,
+    scratch_int,
+    scratch_hash,
 ):
     """Write the program of one structure.
 
@@ -171,8 +188,13 @@ def compile_structure(
                 weight_ids[n_constants] = c + 1
                 fresh[n_constants] = 1.0 if op == 1 else -1.0
                 n_constants += 1
-            if (facts[left] & _SUM) and uses[left] == 1 and (facts[right] & _SUM) and uses[right] == 1 \
-                    and (facts[left] & facts[right] & _HAS_ONE):
+            if (
+                (facts[left] & _SUM)
+                and uses[left] == 1
+                and (facts[right] & _SUM)
+                and uses[right] == 1
+                and (facts[left] & facts[right] & _HAS_ONE)
+            ):
                 return INVALID, 0, zero_hash, False, 0, False  # two offsets in one sum
             _emit(program, length, 1, slot[left], slot[right], left_constant, right_constant)
             slot[node] = n_slots + length
@@ -410,7 +432,14 @@ def compile_structure(
                 top[pending] = below
                 pending += 1
     root = sums[output] if fact & _SUM else _scramble(hashes[output])
-    return length, n_constants, _scramble(root + np.uint64(1)), linear < n_constants, complexity + n_constants, has_power
+    return (
+        length,
+        n_constants,
+        _scramble(root + np.uint64(1)),
+        linear < n_constants,
+        complexity + n_constants,
+        has_power,
+    )
 
 
 @njit(**_OPTIONS)
@@ -454,7 +483,9 @@ def _random_active_connection(state, active, first_connection, n_inputs, n_nodes
 
 
 @njit(**_OPTIONS)
-def _insert_node(state, choices, active, n_active, first_connection, source_low, n_choices, cumulative, n_inputs, n_nodes):
+def _insert_node(
+    state, choices, active, n_active, first_connection, source_low, n_choices, cumulative, n_inputs, n_nodes
+):
     """Put an idle node between a node and one of its sources: a -> c becomes a -> idle -> c."""
     for _ in range(8):
         c, node = _random_active_connection(state, active, first_connection, n_inputs, n_nodes, n_active)
@@ -536,10 +567,50 @@ def _exchange_node(
 
 @njit(**_OPTIONS)
 def draw_candidates(
-    n_candidates, state, node_op, first_connection, source_low, n_choices, dense_low, dense_high, first_dense, n_inputs,
-    n_variables, positive, n_weights, with_offset, max_nesting, cumulative, elite_choices, elite_constants, elite_cumulative,
-    n_elites, resample_fraction, mean_changes, insert_share, bypass_share, exchange_share, fresh_share, cross_share, inherit_share, jitter, max_tries, max_complexity, salt,
-    known, known_counts, table, counts, choices, programs, lengths, n_constants, weight_ids, start, hashes, complexities,
+    n_candidates,
+    state,
+    node_op,
+    first_connection,
+    source_low,
+    n_choices,
+    dense_low,
+    dense_high,
+    first_dense,
+    n_inputs,
+    n_variables,
+    positive,
+    n_weights,
+    with_offset,
+    max_nesting,
+    cumulative,
+    elite_choices,
+    elite_constants,
+    elite_cumulative,
+    n_elites,
+    resample_fraction,
+    mean_changes,
+    insert_share,
+    bypass_share,
+    exchange_share,
+    fresh_share,
+    cross_share,
+    inherit_share,
+    jitter,
+    max_tries,
+    max_complexity,
+    salt,
+    known,
+    known_counts,
+    table,
+    counts,
+    choices,
+    programs,
+    lengths,
+    n_constants,
+    weight_ids,
+    start,
+    hashes,
+    complexities,
 ):
     """Draw up to ``n_candidates`` new structures and compile them. Returns how many were drawn.
 
@@ -581,7 +652,15 @@ def draw_candidates(
             if n_active > 0:
                 if kind < insert_share:
                     changed = _insert_node(
-                        state, mine, active, n_active, first_connection, source_low, n_choices, cumulative, n_inputs,
+                        state,
+                        mine,
+                        active,
+                        n_active,
+                        first_connection,
+                        source_low,
+                        n_choices,
+                        cumulative,
+                        n_inputs,
                         n_nodes,
                     )
                 elif kind < insert_share + bypass_share:
@@ -590,8 +669,17 @@ def draw_candidates(
                     )
                 elif kind < insert_share + bypass_share + exchange_share:
                     changed = _exchange_node(
-                        state, mine, active, n_active, node_op, first_connection, source_low, n_choices, cumulative,
-                        n_inputs, n_nodes,
+                        state,
+                        mine,
+                        active,
+                        n_active,
+                        node_op,
+                        first_connection,
+                        source_low,
+                        n_choices,
+                        cumulative,
+                        n_inputs,
+                        n_nodes,
                     )
             if not changed:
                 # an exponential number of re-sampled connections, one at least on average; idle ones drift freely
@@ -606,9 +694,25 @@ def draw_candidates(
             for c in range(n_connections):
                 mine[c] = _search_cumulative(cumulative[c], n_choices[c], _uniform(state))
         length, count, key, nonlinear, complexity, has_power = compile_structure(
-            mine, node_op, first_connection, source_low, dense_low, dense_high, first_dense, n_inputs, n_variables,
-            positive, n_weights, with_offset, max_nesting, programs[drawn], weight_ids[drawn], fresh, active,
-            scratch_int, scratch_hash,
+            mine,
+            node_op,
+            first_connection,
+            source_low,
+            dense_low,
+            dense_high,
+            first_dense,
+            n_inputs,
+            n_variables,
+            positive,
+            n_weights,
+            with_offset,
+            max_nesting,
+            programs[drawn],
+            weight_ids[drawn],
+            fresh,
+            active,
+            scratch_int,
+            scratch_hash,
         )
         if length == INVALID or complexity > max_complexity:
             continue
@@ -671,15 +775,43 @@ def count_choices(choices, weights, node_op, first_connection, source_low, dense
 
 
 def compile_once(
-    choices, node_op, first_connection, source_low, n_choices, dense_low, dense_high, first_dense, n_inputs, n_variables,
-    positive, n_weights, with_offset, max_nesting,
+    choices,
+    node_op,
+    first_connection,
+    source_low,
+    n_choices,
+    dense_low,
+    dense_high,
+    first_dense,
+    n_inputs,
+    n_variables,
+    positive,
+    n_weights,
+    with_offset,
+    max_nesting,
 ):
     """Program [5, nodes], its length, the weight each constant is, and their number, of one structure."""
     program = np.zeros((5, MAX_NODES), np.int16)
     weight_ids = np.zeros(MAX_CONSTANTS, np.int64)
     length, count, _, _, _, _ = compile_structure(
-        choices, node_op, first_connection, source_low, dense_low, dense_high, first_dense, n_inputs, n_variables,
-        positive, n_weights, with_offset, max_nesting, program, weight_ids, np.zeros(MAX_CONSTANTS),
-        np.zeros(len(node_op), np.int64), np.zeros((4, SCRATCH), np.int64), np.zeros((3, SCRATCH), np.uint64),
+        choices,
+        node_op,
+        first_connection,
+        source_low,
+        dense_low,
+        dense_high,
+        first_dense,
+        n_inputs,
+        n_variables,
+        positive,
+        n_weights,
+        with_offset,
+        max_nesting,
+        program,
+        weight_ids,
+        np.zeros(MAX_CONSTANTS),
+        np.zeros(len(node_op), np.int64),
+        np.zeros((4, SCRATCH), np.int64),
+        np.zeros((3, SCRATCH), np.uint64),
     )
     return program, length, weight_ids, count

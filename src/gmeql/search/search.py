@@ -581,7 +581,8 @@ class Search:
                 continue
             self.members[scored.complexity] = scored
             self.members = {
-                c: m for c, m in sorted(self.members.items())
+                c: m
+                for c, m in sorted(self.members.items())
                 if m is scored or c < scored.complexity or m.loss < scored.loss
             }
             self._front = None
@@ -645,7 +646,9 @@ class Search:
         best = self._best_scored()
         chosen = next(m for m in self.front if m.complexity == best.complexity)
         rate = self.candidates / self.elapsed if self.elapsed > 0 else 0.0
-        return Progress(self.elapsed, self.candidates, rate, self.opened, self.front, chosen, bool(self.reason), self.reason)
+        return Progress(
+            self.elapsed, self.candidates, rate, self.opened, self.front, chosen, bool(self.reason), self.reason
+        )
 
     # --- ending ----------------------------------------------------------------------------------------------------------
 
@@ -808,8 +811,12 @@ def _config_from_dict(data: dict[str, Any]) -> SearchConfig:
 def _plain_rng(state: Mapping[str, Any]) -> dict[str, Any]:
     """The generator's state with its 128-bit numbers as text, for JSON."""
     inner = {key: str(value) for key, value in state["state"].items()}
-    return {"bit_generator": state["bit_generator"], "state": inner, "has_uint32": state["has_uint32"],
-            "uinteger": state["uinteger"]}
+    return {
+        "bit_generator": state["bit_generator"],
+        "state": inner,
+        "has_uint32": state["has_uint32"],
+        "uinteger": state["uinteger"],
+    }
 
 
 def _full_rng(state: dict[str, Any]) -> dict[str, Any]:

@@ -99,13 +99,17 @@ def take_steps(
         return []
     # islands do not know of each other here, so they draw and finish side by side
     each = thread_pool(n_threads).map if n_threads > 1 and len(islands) > 1 else map
-    batches = list(each(lambda island, ground: island.draw(known, ground.max_complexity, ground.salt), islands, grounds))
+    batches = list(
+        each(lambda island, ground: island.draw(known, ground.max_complexity, ground.salt), islands, grounds)
+    )
     config = islands[0].config
     jobs = [
         (batch, ground.inputs, ground.target, ground.weights, island.worst)
         for island, ground, batch in zip(islands, grounds, batches, strict=True)
     ]
-    options: dict[str, Any] = dict(max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=grounds[0].screen_rows)
+    options: dict[str, Any] = dict(
+        max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=grounds[0].screen_rows
+    )
     if on_device:
         from gmeql.fitters import device
 

@@ -228,9 +228,7 @@ def _coordinates(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return coordinates, inner
 
 
-def _surrogate(
-    Z: np.ndarray, heights: np.ndarray, out_of_time: Callable[[], bool]
-) -> tuple[np.ndarray, np.ndarray]:
+def _surrogate(Z: np.ndarray, heights: np.ndarray, out_of_time: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray]:
     """Gaussian process over a linear trend: leave-one-out residuals [N] and slopes at the rows [N, V]."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -261,9 +259,7 @@ def _gaussian(scaled: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * np.maximum(squares[:, None] + squares - 2 * scaled @ scaled.T, 0.0))
 
 
-def _learn_lengths(
-    U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bool]
-) -> tuple[np.ndarray, float, float]:
+def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bool]) -> tuple[np.ndarray, float, float]:
     """Length per coordinate, amplitude and noise of most likelihood, with a weak prior on the lengths."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize

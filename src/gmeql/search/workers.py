@@ -564,9 +564,12 @@ def find_crew(n_jobs: int | None, known: Tries, most: int) -> Crew | None:
     if n_jobs == 1:
         return None
     backend, context_jobs = get_active_backend(prefer="threads")
-    make = {"LokyBackend": _loky, "MultiprocessingBackend": _loky, "RayBackend": _ray, "DaskDistributedBackend": _dask}.get(
-        type(backend).__name__
-    )
+    make = {
+        "LokyBackend": _loky,
+        "MultiprocessingBackend": _loky,
+        "RayBackend": _ray,
+        "DaskDistributedBackend": _dask,
+    }.get(type(backend).__name__)
     if make is None or (getattr(backend, "nesting_level", None) or 0) > 0:
         return None
     staff = make(backend)

@@ -138,7 +138,14 @@ def refit(expression: Expression, X: np.ndarray, y: np.ndarray, max_evaluations:
 
     before = residuals(start)
     solution = least_squares(
-        residuals, start, slopes, method="trf", x_scale="jac", xtol=1e-15, ftol=1e-15, gtol=1e-15,
+        residuals,
+        start,
+        slopes,
+        method="trf",
+        x_scale="jac",
+        xtol=1e-15,
+        ftol=1e-15,
+        gtol=1e-15,
         max_nfev=max_evaluations,
     )
     if 2 * solution.cost >= float(before @ before):

@@ -178,8 +178,12 @@ def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: _Libr
     arity = jnp.array(library.arity)
     terminal = arity == 0
     trigonometric = jnp.array([name in _TRIGONOMETRIC for name in library.names] + [False])
-    pointless = jnp.array([[_INVERSE.get(parent) == child or (parent in _POWERS and child in _POWERS)
-                            for child in library.names] for parent in (*library.names, "")])
+    pointless = jnp.array(
+        [
+            [_INVERSE.get(parent) == child or (parent in _POWERS and child in _POWERS) for child in library.names]
+            for parent in (*library.names, "")
+        ]
+    )
     unary = jnp.array([a == 1 for a in library.arity] + [False])
     tokens_range = jnp.arange(Q)
     is_constant = tokens_range == library.constant
@@ -212,7 +216,10 @@ def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: _Libr
         ended = a == 0
         alive &= ~(ended & (height == 0))
         carry = (
-            state, stack_parent, stack_sibling, stack_trig,
+            state,
+            stack_parent,
+            stack_sibling,
+            stack_trig,
             jnp.maximum(height + (a == 2) - ended, 0),
             jnp.where(ended, pop_parent, token),
             jnp.where(ended, pop_sibling, empty),
@@ -225,9 +232,19 @@ def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: _Libr
 
     zeros = jnp.zeros((B, config.hidden_units))
     blank = jnp.full((B,), empty)
-    start = ((zeros, zeros), jnp.zeros((B, depth), int), jnp.zeros((B, depth), int), jnp.zeros((B, depth), bool),
-             jnp.zeros(B, int), blank, blank, jnp.zeros(B, bool), jnp.zeros(B, bool), jnp.zeros(B, int),
-             jnp.ones(B, bool))
+    start = (
+        (zeros, zeros),
+        jnp.zeros((B, depth), int),
+        jnp.zeros((B, depth), int),
+        jnp.zeros((B, depth), bool),
+        jnp.zeros(B, int),
+        blank,
+        blank,
+        jnp.zeros(B, bool),
+        jnp.zeros(B, bool),
+        jnp.zeros(B, int),
+        jnp.ones(B, bool),
+    )
     _, batch = jax.lax.scan(step, start, (gumbel, jnp.arange(L), jnp.asarray(prior(config, library))))
     return batch
 
@@ -367,9 +384,7 @@ def evaluate(tokens: Any, tree: Links, constants: Any, X: Any, library: _Library
         adjoint = jnp.where(t == 0, 1.0, jnp.take_along_axis(adjoints, index, axis=0)[0] * through)
         return jax.lax.dynamic_update_index_in_dim(adjoints, adjoint, t, 0), None
 
-    adjoints, _ = jax.lax.scan(
-        down, jnp.zeros((L, T, B, N), X.dtype), (jnp.arange(L), tree.parent, tree.is_second)
-    )
+    adjoints, _ = jax.lax.scan(down, jnp.zeros((L, T, B, N), X.dtype), (jnp.arange(L), tree.parent, tree.is_second))
     is_constant = tokens == library.constant
     columns = []
     for k in range(K):
@@ -535,8 +550,13 @@ class _HostJudge:
             best.append((scored[top][0], scored[top][1], unique[top], scored[top][2]))
         width = max((len(b[3]) for b in best), default=0)
         constants = np.stack([np.pad(b[3], (0, width - len(b[3]))) for b in best])
-        return (rewards, np.array([b[0] for b in best]), np.array([b[1] for b in best]),
-                np.stack([b[2] for b in best]), constants)
+        return (
+            rewards,
+            np.array([b[0] for b in best]),
+            np.array([b[1] for b in best]),
+            np.stack([b[2] for b in best]),
+            constants,
+        )
 
     def _fit(self, task: Task, rows: list[np.ndarray]) -> list[tuple[float, float, np.ndarray]]:
         from gmeql import fitters
@@ -616,15 +636,26 @@ def fit(tasks: Sequence[Task], budget: Budget, config: DSRConfig | None = None) 
     results = []
     for t, (task, b) in enumerate(zip(tasks, best, strict=True)):
         expression = expression_of(b.tokens, b.constants, task.names or (), library)
-        curve = Curve(tuple(p[0] for p in points), tuple(p[1] / len(tasks) for p in points),
-                      tuple(float(p[2][t]) for p in points))
-        results.append(Result("dsr", task.seed, refit(expression, task.X, task.y), curve, seconds,
-                              b.solved_at or drawn, dataclasses.asdict(config)))
+        curve = Curve(
+            tuple(p[0] for p in points), tuple(p[1] / len(tasks) for p in points), tuple(float(p[2][t]) for p in points)
+        )
+        results.append(
+            Result(
+                "dsr",
+                task.seed,
+                refit(expression, task.X, task.y),
+                curve,
+                seconds,
+                b.solved_at or drawn,
+                dataclasses.asdict(config),
+            )
+        )
     return results
 
 
-def _note_best(best: list[_Best], tasks: Sequence[Task], outcome: Any, drawn: int, config: DSRConfig,
-               library: _Library) -> None:
+def _note_best(
+    best: list[_Best], tasks: Sequence[Task], outcome: Any, drawn: int, config: DSRConfig, library: _Library
+) -> None:
     """Keep the best expression of each task; a good one is refitted in double precision to see whether it is exact."""
     rewards, maes, tokens, constants = (np.asarray(part) for part in outcome)
     for t, (b, task) in enumerate(zip(best, tasks, strict=True)):

@@ -33,8 +33,17 @@ from gmeql.formula.operators import get_operator
 KIM_UNITS = (("one", 2), ("id", 4), ("square", 4), ("sin", 2), ("exp", 2), ("sigmoid", 2), ("mul", 2))
 """The units of a hidden layer in Kim et al.'s benchmark."""
 
-PAPER_UNITS = (("one", 2), ("id", 4), ("square", 4), ("cube", 2), ("sin", 2), ("cos", 2), ("sqrt", 2), ("mul", 2),
-               ("div", 2))
+PAPER_UNITS = (
+    ("one", 2),
+    ("id", 4),
+    ("square", 4),
+    ("cube", 2),
+    ("sin", 2),
+    ("cos", 2),
+    ("sqrt", 2),
+    ("mul", 2),
+    ("div", 2),
+)
 """Units over the GMEQL paper's elementary functions: with two layers every truth b1-b8 can be written."""
 
 
@@ -162,9 +171,17 @@ def _network(weights: list[Any], X: Any, units: tuple[str, ...], threshold: Any)
 
 def _chunk(config: EQLConfig) -> Any:
     """Compiled: some training steps of T networks. Phase numbers are arguments, so one compilation serves all."""
-    return _compiled_chunk(dataclasses.replace(  # these are used on the host alone
-        config, learning_rate=0.0, regularisation=0.0, prune_below=0.0, init_first=0.0, init_middle=0.0, init_last=0.0
-    ))
+    return _compiled_chunk(
+        dataclasses.replace(  # these are used on the host alone
+            config,
+            learning_rate=0.0,
+            regularisation=0.0,
+            prune_below=0.0,
+            init_first=0.0,
+            init_middle=0.0,
+            init_last=0.0,
+        )
+    )
 
 
 @functools.cache
@@ -223,8 +240,12 @@ def _initial_weights(config: EQLConfig, columns: int, seeds: Sequence[int]) -> l
     networks = []
     for seed in seeds:
         rng = np.random.default_rng([seed, 20])
-        networks.append([truncnorm.rvs(-2, 2, size=shape, random_state=rng) * d
-                         for shape, d in zip(shapes, deviations, strict=True)])
+        networks.append(
+            [
+                truncnorm.rvs(-2, 2, size=shape, random_state=rng) * d
+                for shape, d in zip(shapes, deviations, strict=True)
+            ]
+        )
     return [np.stack(layer).astype(np.float32) for layer in zip(*networks, strict=True)]
 
 
@@ -250,7 +271,7 @@ def fit(tasks: Sequence[Task], budget: Budget, config: EQLConfig | None = None) 
     fresh = _initial_weights(config, columns, [task.seed for task in tasks])
     masks = [np.ones_like(w) for w in fresh]
     for t, task in enumerate(tasks):
-        masks[0][t, task.X.shape[1]:] = 0.0
+        masks[0][t, task.X.shape[1] :] = 0.0
     warmup = round(config.warmup_share * budget.candidates)
     main = round(config.main_share * budget.candidates)
     phases = [  # steps, rate, regularisation
@@ -281,8 +302,11 @@ def fit(tasks: Sequence[Task], budget: Budget, config: EQLConfig | None = None) 
     results = []
     for t, task in enumerate(tasks):
         expression = read_off([w[t] for w in weights], task.names or (), x_scales[t], y_scales[t], config)
-        curve = Curve(tuple(p[0] for p in points), tuple(p[1] / len(tasks) for p in points),
-                      tuple(float(p[2][t]) if np.isfinite(p[2][t]) else math.inf for p in points))
+        curve = Curve(
+            tuple(p[0] for p in points),
+            tuple(p[1] / len(tasks) for p in points),
+            tuple(float(p[2][t]) if np.isfinite(p[2][t]) else math.inf for p in points),
+        )
         results.append(Result("eql", task.seed, expression, curve, seconds, done, dataclasses.asdict(config)))
     return results
 
@@ -394,4 +418,3 @@ def read_off(
         nodes = outputs
     last = weights[-1][:, 0] * y_scale
     return Expression(_sum([_scaled(float(w), n) for w, n in zip(last, nodes, strict=True) if w != 0]), tuple(names))
-

@@ -62,8 +62,13 @@ def _evolve(task: Task, budget: Budget, config: GPConfig) -> Result:
     started = time.perf_counter()
     generations = max(1, budget.candidates // config.population)
     model = SymbolicRegressor(
-        population_size=config.population, function_set=config.functions, metric=config.metric,
-        parsimony_coefficient=config.parsimony, stopping_criteria=0.0, low_memory=True, warm_start=True,
+        population_size=config.population,
+        function_set=config.functions,
+        metric=config.metric,
+        parsimony_coefficient=config.parsimony,
+        stopping_criteria=0.0,
+        low_memory=True,
+        warm_start=True,
         random_state=task.seed,
     )
     done = 0
@@ -169,7 +174,9 @@ def _program_class() -> Any:
     from gplearn.fitness import mean_absolute_error as mae
 
     class Program(genetic._Program):
-        chances: ClassVar[dict[int, tuple[list[Any], np.ndarray]]] = {}  # of the nodes to be chosen, by the identity of a program
+        chances: ClassVar[
+            dict[int, tuple[list[Any], np.ndarray]]
+        ] = {}  # of the nodes to be chosen, by the identity of a program
 
         def validate_program(self) -> bool:
             return True  # every operation keeps programs whole

@@ -93,8 +93,11 @@ def take_over(lines: str | Path, out: str | Path, where: str | None = None) -> i
     from gmeql.evaluation.paper.cells import outcome_of
 
     folder, added = Path(out), 0
-    done = {key: max(record["curve"]["candidates"], default=0) for key, record in records.load(folder).items()
-            if record["status"] == "done"}  # how far the curve goes: a run that found the truth counts fewer candidates
+    done = {
+        key: max(record["curve"]["candidates"], default=0)
+        for key, record in records.load(folder).items()
+        if record["status"] == "done"
+    }  # how far the curve goes: a run that found the truth counts fewer candidates
     for line in Path(lines).read_text(encoding="utf-8").splitlines():
         data = json.loads(line)
         outcome = outcome_of(data)
@@ -166,8 +169,10 @@ class _Crew:
             jobs.put((list(batch), 1))
         if workers == 0:
             return self._worker(jobs, None)
-        threads = [threading.Thread(target=self._guarded_worker, args=(jobs, self._hire()), daemon=True)
-                   for _ in range(min(workers, len(batches)))]
+        threads = [
+            threading.Thread(target=self._guarded_worker, args=(jobs, self._hire()), daemon=True)
+            for _ in range(min(workers, len(batches)))
+        ]
         try:
             for thread in threads:
                 thread.start()

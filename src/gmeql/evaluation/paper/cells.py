@@ -36,8 +36,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
 ARCHITECTURES = {f"b{i}": "released" if i <= 4 else "general" for i in range(1, 9)}
 """Network of each problem: the released code's layers for b1-b4; those that hold the other four truths for b5-b8."""
 
-UNITS = {"gmeql": "sampled instances", "eql": "training steps", "dsr": "sampled expressions",
-         "gp": "evaluated programs", "fitted": "fitted candidates"}
+UNITS = {
+    "gmeql": "sampled instances",
+    "eql": "training steps",
+    "dsr": "sampled expressions",
+    "gp": "evaluated programs",
+    "fitted": "fitted candidates",
+}
 CURVE_POINTS = 100
 
 
@@ -109,7 +114,7 @@ def outcome_of(data: dict[str, Any]) -> Outcome | None:
 
     names = paper_problem(data["problem"]).names
     architecture = Architecture(len(names), tuple(tuple(layer) for layer in data["layers"]))
-    expression, = programs.expression_from_structure(architecture, data["choices"], data["weights"], names)
+    (expression,) = programs.expression_from_structure(architecture, data["choices"], data["weights"], names)
     config = data["config"]
     per_step = config["samples_per_step"]
     steps = config["stage2_steps"] + config["use_stage1"] * config["stage1_rounds"] * config["stage1_steps"]
@@ -183,8 +188,15 @@ def _train_baseline(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> 
     size = {"eql": plan.eql_steps, "dsr": plan.dsr_samples, "gp": plan.gp_population * plan.gp_generations}[method]
     results = fit(method, tasks, Budget(size, seconds), config)
     return [
-        Outcome(cell, r.expression, *_thin(r.curve.candidates, r.curve.mae), r.candidates, r.seconds, len(cells),
-                {**r.config, "budget": size})
+        Outcome(
+            cell,
+            r.expression,
+            *_thin(r.curve.candidates, r.curve.mae),
+            r.candidates,
+            r.seconds,
+            len(cells),
+            {**r.config, "budget": size},
+        )
         for cell, r in zip(cells, results, strict=True)
     ]
 
@@ -196,8 +208,11 @@ def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> lis
     started = time.perf_counter()
     configs = [
         two_stage.TwoStageConfig.paper(
-            stage1_rounds=plan.gmeql_rounds, stage1_steps=plan.gmeql_stage1, stage2_steps=plan.gmeql_stage2,
-            curve_every=max(1, plan.gmeql_stage1 // 20), chunk_steps=plan.gmeql_stage1,  # one program for both stages
+            stage1_rounds=plan.gmeql_rounds,
+            stage1_steps=plan.gmeql_stage1,
+            stage2_steps=plan.gmeql_stage2,
+            curve_every=max(1, plan.gmeql_stage1 // 20),
+            chunk_steps=plan.gmeql_stage1,  # one program for both stages
             **SETTINGS[cell.setting],
         )
         for cell in cells
@@ -219,13 +234,22 @@ def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> lis
     outcomes = []
     for s, cell in enumerate(cells):
         names = paper_problem(cell.problem).names
-        expression, = programs.expression_from_structure(
+        (expression,) = programs.expression_from_structure(
             result.architecture, result.choices[s], result.weights[s], names, protected=True
         )
         per_step = configs[s].samples_per_step
         curve = _thin(result.curves.steps * per_step, result.curves.best[:, s])
-        outcomes.append(Outcome(cell, expression, *curve, progress.step * per_step, share, len(cells),
-                                {**dataclasses.asdict(configs[s]), "layers": result.architecture.layers}))
+        outcomes.append(
+            Outcome(
+                cell,
+                expression,
+                *curve,
+                progress.step * per_step,
+                share,
+                len(cells),
+                {**dataclasses.asdict(configs[s]), "layers": result.architecture.layers},
+            )
+        )
     return outcomes
 
 
@@ -250,6 +274,15 @@ def _train_fitted(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> li
                 counts.append(progress.candidates)
         if best is None:
             raise RuntimeError(f"the fitted search found no expression for {cell.key}")
-        outcomes.append(Outcome(cell, best.expression, *_thin(counts, mae), progress.candidates,
-                                time.perf_counter() - started, 1, dataclasses.asdict(config)))
+        outcomes.append(
+            Outcome(
+                cell,
+                best.expression,
+                *_thin(counts, mae),
+                progress.candidates,
+                time.perf_counter() - started,
+                1,
+                dataclasses.asdict(config),
+            )
+        )
     return outcomes

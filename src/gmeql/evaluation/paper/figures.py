@@ -29,14 +29,24 @@ from gmeql.evaluation.problems import PAPER
 
 LABELS = {"gmeql": "GMEQL", "eql": "EQL", "dsr": "DSR", "gp": "GP", "fitted": "fitted (ours)"}
 COLOURS = {"gmeql": "#0b6e99", "eql": "#d98e04", "dsr": "#a23b72", "gp": "#6b7280", "fitted": "#2e7d32"}
-SETTING_LABELS = {"standard": "GMEQL", "no_stage1": "without stage 1", "no_elites": "without the elite repository",
-                  "no_offline": "without offline training", "squared_difference": "with the rule of appendix B"}
+SETTING_LABELS = {
+    "standard": "GMEQL",
+    "no_stage1": "without stage 1",
+    "no_elites": "without the elite repository",
+    "no_offline": "without offline training",
+    "squared_difference": "with the rule of appendix B",
+}
 PAPER_SUCCESS = {"b1": 61, "b2": 70, "b3": 45, "b4": 40, "b5": 53, "b6": 100, "b7": 47, "b8": 100}
 """GMEQL's success rates in the paper, percent."""
 PAPER_NOISE_SUCCESS = {0.0: 70, 0.1: 65, 0.2: 35, 0.5: 32}
 """The same on b2 under noise, percent (appendix C)."""
-PAPER_SECONDS = {"gmeql": "3 to 4 hours", "eql": "up to 30 minutes", "gp": "up to 30 minutes", "dsr": "about 2 hours",
-                 "fitted": "not in the paper"}
+PAPER_SECONDS = {
+    "gmeql": "3 to 4 hours",
+    "eql": "up to 30 minutes",
+    "gp": "up to 30 minutes",
+    "dsr": "about 2 hours",
+    "fitted": "not in the paper",
+}
 LEVEL = 0.05
 ENOUGH = 5
 """With fewer runs than this a test cannot tell two groups apart, so "alike" stays undecided."""
@@ -79,8 +89,13 @@ test_errors.__test__ = False  # type: ignore[attr-defined]
 
 def final_errors(records: Sequence[Record]) -> np.ndarray:
     """Training MAE at the end of the curves: for GMEQL that of the best relaxed instance, which the paper draws."""
-    return np.array([math.inf if not r["curve"]["mae"] or r["curve"]["mae"][-1] is None else r["curve"]["mae"][-1]
-                     for r in records], float)
+    return np.array(
+        [
+            math.inf if not r["curve"]["mae"] or r["curve"]["mae"][-1] is None else r["curve"]["mae"][-1]
+            for r in records
+        ],
+        float,
+    )
 
 
 def summary(records: Sequence[Record]) -> dict[str, Any]:
@@ -89,7 +104,9 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
     finite = errors[np.isfinite(errors)]
     solved = sum(bool(r["solved"]) for r in records)
     return {
-        "runs": len(records), "solved": solved, "solved_share": solved / len(records) if records else None,
+        "runs": len(records),
+        "solved": solved,
+        "solved_share": solved / len(records) if records else None,
         "median_test_mae": _plain(np.median(errors)) if len(errors) else None,
         "mean_test_mae": _plain(np.mean(finite)) if len(finite) else None,
         "std_test_mae": _plain(np.std(finite)) if len(finite) else None,
@@ -133,8 +150,14 @@ def _say(value: float) -> str:
     return "not finite" if not math.isfinite(value) else f"{value:.3g}"
 
 
-def compare(better: Sequence[Record], worse: Sequence[Record], names: tuple[str, str], claim: str = "<", *,
-            errors: Callable[..., np.ndarray] = test_errors) -> tuple[str, str, float]:
+def compare(
+    better: Sequence[Record],
+    worse: Sequence[Record],
+    names: tuple[str, str],
+    claim: str = "<",
+    *,
+    errors: Callable[..., np.ndarray] = test_errors,
+) -> tuple[str, str, float]:
     """Verdict, sentence and p-value for the claim that the first group's error is smaller ("<") or alike ("=")."""
     if not better or not worse:
         return "not measured", f"{names[0]} against {names[1]}: not measured yet.", math.nan
@@ -142,8 +165,10 @@ def compare(better: Sequence[Record], worse: Sequence[Record], names: tuple[str,
     a, b = _median(better, errors), _median(worse, errors)
     relation = "equals" if a == b else "is below" if a < b else "is above"
     kind = "test MAE" if errors is test_errors else "training MAE at the end of the curve"
-    sentence = (f"The median {kind} of {names[0]} ({_say(a)}) {relation} that of {names[1]} ({_say(b)}), "
-                f"p = {p:.2g} (Mann-Whitney U, n = {len(better)} and {len(worse)}).")
+    sentence = (
+        f"The median {kind} of {names[0]} ({_say(a)}) {relation} that of {names[1]} ({_say(b)}), "
+        f"p = {p:.2g} (Mann-Whitney U, n = {len(better)} and {len(worse)})."
+    )
     if claim == "=":
         alike = "agrees" if min(len(better), len(worse)) >= ENOUGH else "undecided"
         return (alike if p >= LEVEL else "differs"), sentence, p
@@ -190,8 +215,14 @@ def draw_curves(ax: Any, groups: dict[str, tuple[Sequence[Record], str]]) -> Non
         mean, std = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
         floor = 1e-17
         ax.plot(grid, np.maximum(mean, floor), color=colour, label=f"{label} (n = {len(records)})", lw=1.6)
-        ax.fill_between(grid, np.maximum(mean - std, np.maximum(mean, floor) * 0.05), np.maximum(mean + std, floor),
-                        color=colour, alpha=0.18, lw=0)
+        ax.fill_between(
+            grid,
+            np.maximum(mean - std, np.maximum(mean, floor) * 0.05),
+            np.maximum(mean + std, floor),
+            color=colour,
+            alpha=0.18,
+            lw=0,
+        )
     ax.set_xlabel("expressions evaluated" + (" (EQL: training steps)" if LABELS["eql"] in groups else ""))
     ax.set_ylabel("training MAE, mean ± std")
     if ax.has_data():
@@ -211,27 +242,46 @@ def _note(plan: BudgetPlan, figure: Any) -> None:
 
 def _table1() -> Figure:
     def rows() -> list[dict[str, Any]]:
-        return [{"problem": name, "expression": formula, "variables": width, "rows": 300, "low": low, "high": high}
-                for name, (formula, width, low, high) in PAPER.items()]
+        return [
+            {"problem": name, "expression": formula, "variables": width, "rows": 300, "low": low, "high": high}
+            for name, (formula, width, low, high) in PAPER.items()
+        ]
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
         ax = figure.subplots()
         ax.axis("off")
-        text = [[r["problem"], r["expression"].replace("**", "^").replace("*", " "), str(r["rows"]),
-                 f"({r['low']}, {r['high']})^{r['variables']}"] for r in rows()]
-        cells = ax.table(text, colLabels=["ID", "expression", "examples", "range"], loc="center", cellLoc="left",
-                         colWidths=[0.06, 0.68, 0.11, 0.15])
+        text = [
+            [
+                r["problem"],
+                r["expression"].replace("**", "^").replace("*", " "),
+                str(r["rows"]),
+                f"({r['low']}, {r['high']})^{r['variables']}",
+            ]
+            for r in rows()
+        ]
+        cells = ax.table(
+            text,
+            colLabels=["ID", "expression", "examples", "range"],
+            loc="center",
+            cellLoc="left",
+            colWidths=[0.06, 0.68, 0.11, 0.15],
+        )
         cells.auto_set_font_size(False)
         cells.set_fontsize(8)
         cells.scale(1, 1.5)
 
     return Figure(
-        "table1", "Table 1: the eight benchmark problems",
+        "table1",
+        "Table 1: the eight benchmark problems",
         "Eight problems, 300 examples each; b1-b6 extend public ones, b7 and b8 come from physics.",
         lambda plan: [],
-        lambda plan, records: Finding(rows(), ["The same eight problems, drawn afresh for every seed; 300 training and "
-                                               "300 test points."], "agrees"),
-        draw, size=(9.0, 3.2),
+        lambda plan, records: Finding(
+            rows(),
+            ["The same eight problems, drawn afresh for every seed; 300 training and 300 test points."],
+            "agrees",
+        ),
+        draw,
+        size=(9.0, 3.2),
     )
 
 
@@ -257,16 +307,20 @@ def _learning_curve(problem: str, letter: str) -> Figure:
             rows.append({"problem": problem, "method": method, **summary(found)})
             if method in ("eql", "dsr"):
                 claim = "=" if method in similar else "<"
-                both = [compare(mine["gmeql"], found, ("GMEQL", LABELS[method]), claim, errors=errors)
-                        for errors in (test_errors, final_errors)]
+                both = [
+                    compare(mine["gmeql"], found, ("GMEQL", LABELS[method]), claim, errors=errors)
+                    for errors in (test_errors, final_errors)
+                ]
                 verdicts += [verdict for verdict, _, _ in both]
                 words += dict.fromkeys(sentence for _, sentence, _ in both)
                 rows[-1] |= _tested("gmeql", both[0][2], overall([verdict for verdict, _, _ in both]))
                 rows[-1]["p_value_training"] = _plain(both[1][2])
         if mine["fitted"]:
             solved = sum(r["solved"] for r in mine["fitted"])
-            words.append(f"The fitted method of this library: median test MAE {_say(_median(mine['fitted']))}, "
-                         f"{solved} of {len(mine['fitted'])} runs solved.")
+            words.append(
+                f"The fitted method of this library: median test MAE {_say(_median(mine['fitted']))}, "
+                f"{solved} of {len(mine['fitted'])} runs solved."
+            )
         return Finding(rows, words, overall(verdicts))
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
@@ -280,8 +334,10 @@ def _learning_curve(problem: str, letter: str) -> Figure:
 
 def _ablation(name: str, title: str, says: str, problem: str, setting: str, claim: str) -> Figure:
     def groups(plan: BudgetPlan, records: Records) -> tuple[list[Record], list[Record]]:
-        return tuple(select(records, cells_for(plan, [problem], ["gmeql"], setting=s))  # type: ignore[return-value]
-                     for s in ("standard", setting))
+        return tuple(
+            select(records, cells_for(plan, [problem], ["gmeql"], setting=s))  # type: ignore[return-value]
+            for s in ("standard", setting)
+        )
 
     def cells(plan: BudgetPlan) -> list[Cell]:
         return [c for s in ("standard", setting) for c in cells_for(plan, [problem], ["gmeql"], setting=s)]
@@ -289,17 +345,23 @@ def _ablation(name: str, title: str, says: str, problem: str, setting: str, clai
     def measure(plan: BudgetPlan, records: Records) -> Finding:
         whole, cut = groups(plan, records)
         names = "GMEQL as published", f"GMEQL {SETTING_LABELS[setting]}"
-        rows = [{"problem": problem, "method": "gmeql", "setting": s, **summary(g)}
-                for s, g in (("standard", whole), (setting, cut))]
+        rows = [
+            {"problem": problem, "method": "gmeql", "setting": s, **summary(g)}
+            for s, g in (("standard", whole), (setting, cut))
+        ]
         if not whole or not cut:
             return Finding(rows, [compare(whole, cut, names)[1]], "not measured")
         verdict, sentence, p = compare(whole, cut, names, claim)
         on_curve, curve_sentence, curve_p = compare(whole, cut, names, claim, errors=final_errors)
         solved = [sum(bool(r["solved"]) for r in g) for g in (whole, cut)]
         solved_p = fisher(solved[0], len(whole), solved[1], len(cut))
-        words = [_direction(names[1], whole, cut, p, curve_p), curve_sentence, sentence,
-                 f"Solved: {solved[0]} of {len(whole)} and {solved[1]} of {len(cut)}, p = {solved_p:.2g} "
-                 "(Fisher's exact test)."]
+        words = [
+            _direction(names[1], whole, cut, p, curve_p),
+            curve_sentence,
+            sentence,
+            f"Solved: {solved[0]} of {len(whole)} and {solved[1]} of {len(cut)}, p = {solved_p:.2g} "
+            "(Fisher's exact test).",
+        ]
         both = overall([verdict, on_curve])
         rows[1] |= {**_tested("standard", p, both), "p_value_training": _plain(curve_p), "p_value_solved": solved_p}
         return Finding(rows, words, both)
@@ -317,19 +379,27 @@ def _ablation(name: str, title: str, says: str, problem: str, setting: str, clai
 def _direction(changed: str, whole: Sequence[Record], cut: Sequence[Record], p: float, curve_p: float) -> str:
     """The direction of an ablation in words: where leaving a part out helps, harms, or cannot be told to do either."""
     said = []
-    for kind, errors, chance in (("the training error of the best instance", final_errors, curve_p),
-                                 ("the test error of the formula", test_errors, p)):
+    for kind, errors, chance in (
+        ("the training error of the best instance", final_errors, curve_p),
+        ("the test error of the formula", test_errors, p),
+    ):
         word = "smaller" if _median(cut, errors) < _median(whole, errors) else "larger"
         said.append(f"{kind} is {'not significantly different' if chance >= LEVEL else word} (p = {chance:.2g})")
     return f"{changed}: {said[0]}; {said[1]}."
 
 
-def _bars(ax: Any, groups: dict[str, list[float]], labels: Sequence[str], colours: dict[str, str], names: dict[str, str]
-          ) -> None:
+def _bars(
+    ax: Any, groups: dict[str, list[float]], labels: Sequence[str], colours: dict[str, str], names: dict[str, str]
+) -> None:
     width = 0.8 / max(len(groups), 1)
     for number, (key, values) in enumerate(groups.items()):
-        ax.bar(np.arange(len(labels)) + (number - (len(groups) - 1) / 2) * width, values, width * 0.92,
-               color=colours[key], label=names[key])
+        ax.bar(
+            np.arange(len(labels)) + (number - (len(groups) - 1) / 2) * width,
+            values,
+            width * 0.92,
+            color=colours[key],
+            label=names[key],
+        )
     ax.set_xticks(np.arange(len(labels)), labels)
     ax.legend(fontsize=7, frameon=False, ncols=3)
 
@@ -345,18 +415,29 @@ def _gp() -> Figure:
             verdicts += [verdict for verdict, _, _ in both]
             words += dict.fromkeys(f"{problem}: {sentence}" for _, sentence, _ in both)
             tested = _tested("gmeql", both[0][2], overall([verdict for verdict, _, _ in both]))
-            rows.append({"problem": problem, "method": "gp", **summary(gp), **tested,
-                         "p_value_training": _plain(both[1][2])})
+            rows.append(
+                {"problem": problem, "method": "gp", **summary(gp), **tested, "p_value_training": _plain(both[1][2])}
+            )
         return Finding(rows, words, overall(verdicts))
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
         ax = figure.subplots()
-        names = {"gmeql": "GMEQL, formula on test rows", "best": "GMEQL, best instance on training rows",
-                 "gp": "GP, formula on test rows"}
-        values = {name: [float(np.maximum(_median(select(records, cells_for(plan, [p], [method])), errors), 1e-17))
-                         for p in PROBLEMS]
-                  for name, method, errors in (("gmeql", "gmeql", test_errors), ("best", "gmeql", final_errors),
-                                               ("gp", "gp", test_errors))}
+        names = {
+            "gmeql": "GMEQL, formula on test rows",
+            "best": "GMEQL, best instance on training rows",
+            "gp": "GP, formula on test rows",
+        }
+        values = {
+            name: [
+                float(np.maximum(_median(select(records, cells_for(plan, [p], [method])), errors), 1e-17))
+                for p in PROBLEMS
+            ]
+            for name, method, errors in (
+                ("gmeql", "gmeql", test_errors),
+                ("best", "gmeql", final_errors),
+                ("gp", "gp", test_errors),
+            )
+        }
         _bars(ax, values, PROBLEMS, {**COLOURS, "best": "#8fc1d9"}, names)
         if np.isfinite(list(values.values())).any():
             ax.set_yscale("log")
@@ -366,9 +447,16 @@ def _gp() -> Figure:
         ax.set_title("GMEQL and genetic programming", fontsize=9)
         _note(plan, figure)
 
-    return Figure("fig2l", "Figure 2l: comparison with GP",
-                  "On all benchmark problems, GMEQL achieved clearly better accuracy than GP.",
-                  lambda plan: cells_for(plan, PROBLEMS, ("gmeql", "gp")), measure, draw, size=(8.0, 4.0), also=("gp",))
+    return Figure(
+        "fig2l",
+        "Figure 2l: comparison with GP",
+        "On all benchmark problems, GMEQL achieved clearly better accuracy than GP.",
+        lambda plan: cells_for(plan, PROBLEMS, ("gmeql", "gp")),
+        measure,
+        draw,
+        size=(8.0, 4.0),
+        also=("gp",),
+    )
 
 
 def _success() -> Figure:
@@ -386,12 +474,19 @@ def _success() -> Figure:
                 share = 100 * own[0] / own[1]
                 verdicts.append("differs" if p < LEVEL else "agrees" if own[1] >= ENOUGH else "undecided")
                 others = ", ".join(_share(LABELS[m], *counts(plan, records, problem, m)) for m in METHODS[1:])
-                words.append(f"{problem}: the paper {PAPER_SUCCESS[problem]} %, here {own[0]} of {own[1]} "
-                             f"({share:.0f} %), p = {p:.2g} (Fisher's exact test); {others}.")
+                words.append(
+                    f"{problem}: the paper {PAPER_SUCCESS[problem]} %, here {own[0]} of {own[1]} "
+                    f"({share:.0f} %), p = {p:.2g} (Fisher's exact test); {others}."
+                )
             for method in METHODS:
                 solved, runs = counts(plan, records, problem, method)
-                row = {"problem": problem, "method": method, "runs": runs, "solved": solved,
-                       "solved_share": solved / runs if runs else None}
+                row = {
+                    "problem": problem,
+                    "method": method,
+                    "runs": runs,
+                    "solved": solved,
+                    "solved_share": solved / runs if runs else None,
+                }
                 if method == "gmeql":
                     row |= {"paper_share": PAPER_SUCCESS[problem] / 100, "p_value": _plain(p), "test": "Fisher's exact"}
                 rows.append(row)
@@ -410,10 +505,16 @@ def _success() -> Figure:
         ax.set_title("Success rates", fontsize=9)
         _note(plan, figure)
 
-    return Figure("success", "Success rates on b1 to b8",
-                  "GMEQL finds the truth in 61, 70, 45, 40, 53, 100, 47 and 100 percent of the runs on b1 to b8, "
-                  "consistently more often than the other algorithms.",
-                  lambda plan: cells_for(plan, PROBLEMS, METHODS), measure, draw, size=(9.0, 4.0))
+    return Figure(
+        "success",
+        "Success rates on b1 to b8",
+        "GMEQL finds the truth in 61, 70, 45, 40, 53, 100, 47 and 100 percent of the runs on b1 to b8, "
+        "consistently more often than the other algorithms.",
+        lambda plan: cells_for(plan, PROBLEMS, METHODS),
+        measure,
+        draw,
+        size=(9.0, 4.0),
+    )
 
 
 def _share(label: str, solved: int, runs: int) -> str:
@@ -432,10 +533,14 @@ def _time() -> Figure:
             if mine:
                 devices = sorted({r["device"] for r in mine})
                 seconds, batch = np.mean([r["seconds"] for r in mine]), int(np.median([r["batch"] for r in mine]))
-                words.append(f"{LABELS[method]}: {seconds:.3g} s a run on {', '.join(devices)} in batches of {batch} "
-                             f"(the paper: {PAPER_SECONDS[method]}).")
-        words.append("A run's seconds are its batch's wall clock divided by the runs in the batch. The paper gave each "
-                     "run one core of a desktop processor.")
+                words.append(
+                    f"{LABELS[method]}: {seconds:.3g} s a run on {', '.join(devices)} in batches of {batch} "
+                    f"(the paper: {PAPER_SECONDS[method]})."
+                )
+        words.append(
+            "A run's seconds are its batch's wall clock divided by the runs in the batch. The paper gave each "
+            "run one core of a desktop processor."
+        )
         order = {row["method"]: row["seconds_per_run"] for row in rows if row["runs"] and row["method"] != "fitted"}
         if len(order) < 4:
             return Finding(rows, words, "not measured")
@@ -449,17 +554,26 @@ def _time() -> Figure:
         ax = figure.subplots()
         groups = [(m, [r["seconds"] for r in found(plan, records, m)]) for m in METHODS]
         groups = [(m, s) for m, s in groups if s]
-        ax.barh([LABELS[m] for m, _ in groups], [float(np.mean(s)) for _, s in groups],
-                color=[COLOURS[m] for m, _ in groups])
+        ax.barh(
+            [LABELS[m] for m, _ in groups],
+            [float(np.mean(s)) for _, s in groups],
+            color=[COLOURS[m] for m, _ in groups],
+        )
         if groups:
             ax.set_xscale("log")
         ax.set_xlabel("seconds a run, mean over b1 to b8")
         ax.set_title("Running time", fontsize=9)
         _note(plan, figure)
 
-    return Figure("time", "Appendix C: running time of one run",
-                  "GMEQL 3 to 4 hours, DSR about 2 hours, EQL and GP within 30 minutes, each on one CPU core.",
-                  lambda plan: cells_for(plan, PROBLEMS, METHODS), measure, draw, size=(6.0, 3.0))
+    return Figure(
+        "time",
+        "Appendix C: running time of one run",
+        "GMEQL 3 to 4 hours, DSR about 2 hours, EQL and GP within 30 minutes, each on one CPU core.",
+        lambda plan: cells_for(plan, PROBLEMS, METHODS),
+        measure,
+        draw,
+        size=(6.0, 3.0),
+    )
 
 
 def _noise() -> Figure:
@@ -467,8 +581,12 @@ def _noise() -> Figure:
         return select(records, cells_for(plan, [problem], [method], noise=noise))
 
     def cells(plan: BudgetPlan) -> list[Cell]:
-        return [cell for problem in plan.noise_problems for noise in noise_levels(problem)
-                for cell in cells_for(plan, [problem], plan.noise_methods, noise=noise)]
+        return [
+            cell
+            for problem in plan.noise_problems
+            for noise in noise_levels(problem)
+            for cell in cells_for(plan, [problem], plan.noise_methods, noise=noise)
+        ]
 
     def measure(plan: BudgetPlan, records: Records) -> Finding:
         rows, words, verdicts = [], [], []
@@ -489,8 +607,9 @@ def _noise() -> Figure:
                     if problem == "b2" and method == "gmeql":
                         row["paper_share"] = PAPER_NOISE_SUCCESS[noise] / 100
                     rows.append(row)
-                words += _noise_words(problem, method, {n: group(plan, records, problem, method, n)
-                                                        for n in noise_levels(problem)})
+                words += _noise_words(
+                    problem, method, {n: group(plan, records, problem, method, n) for n in noise_levels(problem)}
+                )
         return Finding(rows, words, overall(verdicts))
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
@@ -500,10 +619,20 @@ def _noise() -> Figure:
             if not any(groups):
                 continue
             left.plot(NOISE_LEVELS, [_median(g) for g in groups], "o-", color=COLOURS[method], label=LABELS[method])
-            right.plot(NOISE_LEVELS, [100 * np.mean([r["solved"] for r in g]) if g else math.nan for g in groups], "o-",
-                       color=COLOURS[method], label=LABELS[method])
-        right.plot(list(PAPER_NOISE_SUCCESS), list(PAPER_NOISE_SUCCESS.values()), "s--", color="#b9d7e5",
-                   label="GMEQL, the paper")
+            right.plot(
+                NOISE_LEVELS,
+                [100 * np.mean([r["solved"] for r in g]) if g else math.nan for g in groups],
+                "o-",
+                color=COLOURS[method],
+                label=LABELS[method],
+            )
+        right.plot(
+            list(PAPER_NOISE_SUCCESS),
+            list(PAPER_NOISE_SUCCESS.values()),
+            "s--",
+            color="#b9d7e5",
+            label="GMEQL, the paper",
+        )
         if any(np.isfinite(line.get_ydata()).any() for line in left.lines):
             left.set_yscale("log")
         left.set_ylabel("median MAE on noise-free test points")
@@ -515,10 +644,16 @@ def _noise() -> Figure:
         figure.suptitle("Noise on b2", fontsize=9)
         _note(plan, figure)
 
-    return Figure("noise", "Appendix C: noise on b2, and on the other problems",
-                  "At noise 0.1 the accuracy is that of noise-free data; at 0.5 the difference is noticeable. The "
-                  "truth is found in 70, 65, 35 and 32 percent of the runs at 0, 0.1, 0.2 and 0.5.",
-                  cells, measure, draw, size=(9.0, 3.6))
+    return Figure(
+        "noise",
+        "Appendix C: noise on b2, and on the other problems",
+        "At noise 0.1 the accuracy is that of noise-free data; at 0.5 the difference is noticeable. The "
+        "truth is found in 70, 65, 35 and 32 percent of the runs at 0, 0.1, 0.2 and 0.5.",
+        cells,
+        measure,
+        draw,
+        size=(9.0, 3.6),
+    )
 
 
 def _noise_words(problem: str, method: str, groups: dict[float, list[Record]]) -> list[str]:
@@ -543,19 +678,41 @@ def _noise_words(problem: str, method: str, groups: dict[float, list[Record]]) -
 FIGURES: tuple[Figure, ...] = (
     _table1(),
     *(_learning_curve(problem, letter) for problem, letter in zip(PROBLEMS, "abcdefgh", strict=True)),
-    _ablation("fig2i", "Figure 2i: effect of stage 1",
-              "Without stage 1 training progresses fast at first, then converges to poor local optima.",
-              "b4", "no_stage1", "<"),
-    _ablation("fig2j", "Figure 2j: effect of the elite repository",
-              "Without the elite repository performance is clearly inferior.", "b4", "no_elites", "<"),
-    _ablation("fig2k", "Figure 2k: effect of offline training",
-              "Offline training improves accuracy and sample efficiency.", "b7", "no_offline", "<"),
+    _ablation(
+        "fig2i",
+        "Figure 2i: effect of stage 1",
+        "Without stage 1 training progresses fast at first, then converges to poor local optima.",
+        "b4",
+        "no_stage1",
+        "<",
+    ),
+    _ablation(
+        "fig2j",
+        "Figure 2j: effect of the elite repository",
+        "Without the elite repository performance is clearly inferior.",
+        "b4",
+        "no_elites",
+        "<",
+    ),
+    _ablation(
+        "fig2k",
+        "Figure 2k: effect of offline training",
+        "Offline training improves accuracy and sample efficiency.",
+        "b7",
+        "no_offline",
+        "<",
+    ),
     _gp(),
     _success(),
     _time(),
-    _ablation("offline", "Appendix C: the two offline rules",
-              "The rule of appendix B trains as well; the differences are not statistically significant.",
-              "b2", "squared_difference", "="),
+    _ablation(
+        "offline",
+        "Appendix C: the two offline rules",
+        "The rule of appendix B trains as well; the differences are not statistically significant.",
+        "b2",
+        "squared_difference",
+        "=",
+    ),
     _noise(),
 )
 
@@ -568,5 +725,8 @@ def chosen(only: Sequence[str] | None) -> list[Figure]:
     unknown = [name for name in only if name not in known]
     if unknown:
         raise ValueError(f"--only: unknown {unknown[0]!r}; one or more of fig2, {', '.join(f.name for f in FIGURES)}")
-    return [figure for figure in FIGURES
-            if {figure.name, *figure.also} & set(only) or ("fig2" in only and figure.name.startswith("fig2"))]
+    return [
+        figure
+        for figure in FIGURES
+        if {figure.name, *figure.also} & set(only) or ("fig2" in only and figure.name.startswith("fig2"))
+    ]

@@ -48,22 +48,55 @@ class BudgetPlan:
 
 BUDGETS = {
     "smoke": BudgetPlan(
-        name="smoke", seeds=2, gp_seeds=2, gmeql_rounds=1, gmeql_stage1=100, gmeql_stage2=400, eql_steps=550,
-        dsr_samples=2_000, gp_population=200, gp_generations=10, fitted_candidates=1_000, fitted_seconds=120.0,
-        noise_problems=("b2",), noise_methods=("gmeql", "fitted"),
+        name="smoke",
+        seeds=2,
+        gp_seeds=2,
+        gmeql_rounds=1,
+        gmeql_stage1=100,
+        gmeql_stage2=400,
+        eql_steps=550,
+        dsr_samples=2_000,
+        gp_population=200,
+        gp_generations=10,
+        fitted_candidates=1_000,
+        fitted_seconds=120.0,
+        noise_problems=("b2",),
+        noise_methods=("gmeql", "fitted"),
         note="smoke budget: 2 seeds and about a hundredth of the paper's steps; it shows that everything runs, "
-             "not who is better",
+        "not who is better",
     ),
     "quick": BudgetPlan(
-        name="quick", seeds=5, gp_seeds=3, gmeql_rounds=3, gmeql_stage1=500, gmeql_stage2=8_000, eql_steps=22_000,
-        dsr_samples=50_000, gp_population=1_000, gp_generations=20, fitted_candidates=10_000, fitted_seconds=60.0,
-        noise_problems=("b2", "b6"), noise_methods=NOISE_METHODS,
+        name="quick",
+        seeds=5,
+        gp_seeds=3,
+        gmeql_rounds=3,
+        gmeql_stage1=500,
+        gmeql_stage2=8_000,
+        eql_steps=22_000,
+        dsr_samples=50_000,
+        gp_population=1_000,
+        gp_generations=20,
+        fitted_candidates=10_000,
+        fitted_seconds=60.0,
+        noise_problems=("b2", "b6"),
+        noise_methods=NOISE_METHODS,
         note="quick budget: 5 seeds; GMEQL a sixth of the paper's steps, DSR 50,000 samples, GP 1,000 x 20",
     ),
     "full": BudgetPlan(
-        name="full", seeds=20, gp_seeds=20, gmeql_rounds=3, gmeql_stage1=2_000, gmeql_stage2=48_000, eql_steps=22_000,
-        dsr_samples=2_000_000, gp_population=5_000, gp_generations=100, fitted_candidates=20_000,
-        fitted_seconds=120.0, noise_problems=PROBLEMS, noise_methods=NOISE_METHODS,
+        name="full",
+        seeds=20,
+        gp_seeds=20,
+        gmeql_rounds=3,
+        gmeql_stage1=2_000,
+        gmeql_stage2=48_000,
+        eql_steps=22_000,
+        dsr_samples=2_000_000,
+        gp_population=5_000,
+        gp_generations=100,
+        fitted_candidates=20_000,
+        fitted_seconds=120.0,
+        noise_problems=PROBLEMS,
+        noise_methods=NOISE_METHODS,
         note="the paper's budget: 20 seeds, its steps, samples and generations",
     ),
 }
@@ -91,5 +124,7 @@ def cells_for(
     """One cell per problem, method and seed."""
     return [
         Cell(problem, method, setting, noise, seed, plan.name)
-        for problem in problems for method in methods for seed in seeds_of(plan, method)
+        for problem in problems
+        for method in methods
+        for seed in seeds_of(plan, method)
     ]

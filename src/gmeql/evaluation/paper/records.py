@@ -84,8 +84,11 @@ def record_of(outcome: Outcome, *, where: str | None = None) -> Record:
         "relative_rmse": _number(verdict.relative_rmse),
         "train_mae": _number(mean_absolute_error(outcome.expression, X, y)),
         "test_mae": _number(mean_absolute_error(outcome.expression, X_test, y_test)),
-        "curve": {"unit": UNITS[cell.method], "candidates": list(outcome.candidates),
-                  "mae": [_number(m) for m in outcome.mae]},
+        "curve": {
+            "unit": UNITS[cell.method],
+            "candidates": list(outcome.candidates),
+            "mae": [_number(m) for m in outcome.mae],
+        },
         "candidates": outcome.total,
         "seconds": outcome.seconds,
         "batch": outcome.batch,
@@ -102,8 +105,14 @@ def record_of(outcome: Outcome, *, where: str | None = None) -> Record:
 
 def failure_of(cell: Cell, error: str, attempts: int) -> Record:
     """The record of a cell that died; it counts as missing, so the next start tries again."""
-    return {"key": cell.key, "cell": dataclasses.asdict(cell), "status": "failed", "error": error[:500],
-            "attempts": attempts, "written": datetime.now(UTC).isoformat(timespec="seconds")}
+    return {
+        "key": cell.key,
+        "cell": dataclasses.asdict(cell),
+        "status": "failed",
+        "error": error[:500],
+        "attempts": attempts,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
 def judge_expression(expression: Expression, cell: Cell, X: np.ndarray, y: np.ndarray) -> tuple[Verdict, Expression]:

@@ -24,16 +24,50 @@ AGREEMENT = {
     "not measured": "Not measured yet.",
 }
 TABLE_COLUMNS = (
-    "figure", "problem", "method", "setting", "noise", "runs", "solved", "solved_share", "paper_share",
-    "median_test_mae", "mean_test_mae", "std_test_mae", "median_training_mae", "not_finite", "seconds_per_run",
-    "candidates", "compared_with", "test", "p_value", "p_value_training", "p_value_solved", "verdict",
-    "paper", "expression", "variables", "rows", "low", "high",
+    "figure",
+    "problem",
+    "method",
+    "setting",
+    "noise",
+    "runs",
+    "solved",
+    "solved_share",
+    "paper_share",
+    "median_test_mae",
+    "mean_test_mae",
+    "std_test_mae",
+    "median_training_mae",
+    "not_finite",
+    "seconds_per_run",
+    "candidates",
+    "compared_with",
+    "test",
+    "p_value",
+    "p_value_training",
+    "p_value_solved",
+    "verdict",
+    "paper",
+    "expression",
+    "variables",
+    "rows",
+    "low",
+    "high",
 )
 PAGE_COLUMNS = {
-    "problem": "problem", "method": "method", "setting": "setting", "noise": "noise", "runs": "runs",
-    "solved": "solved", "paper_share": "solved in the paper", "median_test_mae": "median test MAE",
-    "median_training_mae": "median training MAE", "seconds_per_run": "seconds a run", "p_value": "p, test MAE",
-    "p_value_training": "p, training MAE", "p_value_solved": "p, solved", "verdict": "against the paper",
+    "problem": "problem",
+    "method": "method",
+    "setting": "setting",
+    "noise": "noise",
+    "runs": "runs",
+    "solved": "solved",
+    "paper_share": "solved in the paper",
+    "median_test_mae": "median test MAE",
+    "median_training_mae": "median training MAE",
+    "seconds_per_run": "seconds a run",
+    "p_value": "p, test MAE",
+    "p_value_training": "p, training MAE",
+    "p_value_solved": "p, solved",
+    "verdict": "against the paper",
 }
 """Columns of the page's tables and their headings; a table shows those that its rows hold."""
 
@@ -115,9 +149,20 @@ def _draw(figure: Figure, plan: BudgetPlan, records: Records, folder: Path) -> b
 def _write_table(folder: Path, plan: BudgetPlan, parts: Sequence[tuple[Figure, Finding, str]]) -> None:
     rows: list[dict[str, Any]] = [{"figure": f.name, **row} for f, finding, _ in parts for row in finding.rows]
     table = {
-        "budget": plan.name, "note": plan.note, "solved": SOLVED_RULE, "significance": LEVEL,
-        "figures": [{"figure": f.name, "title": f.title, "paper_says": f.paper_says, "agreement": finding.agreement,
-                     "measured": finding.words} for f, finding, _ in parts],
+        "budget": plan.name,
+        "note": plan.note,
+        "solved": SOLVED_RULE,
+        "significance": LEVEL,
+        "figures": [
+            {
+                "figure": f.name,
+                "title": f.title,
+                "paper_says": f.paper_says,
+                "agreement": finding.agreement,
+                "measured": finding.words,
+            }
+            for f, finding, _ in parts
+        ],
         "rows": rows,
     }
     (folder / "table.json").write_text(json.dumps(table, indent=1, allow_nan=False) + "\n", encoding="utf-8")
@@ -127,19 +172,37 @@ def _write_table(folder: Path, plan: BudgetPlan, parts: Sequence[tuple[Figure, F
         writer.writerows(rows)
 
 
-def _write_page(folder: Path, plan: BudgetPlan, figures: Sequence[Figure], parts: Sequence[tuple[Figure, Finding, str]],
-                records: Records) -> None:
+def _write_page(
+    folder: Path,
+    plan: BudgetPlan,
+    figures: Sequence[Figure],
+    parts: Sequence[tuple[Figure, Finding, str]],
+    records: Records,
+) -> None:
     from jinja2 import Environment
 
     wanted = {cell.key for figure in figures for cell in figure.cells(plan)}
     finished = [key for key in wanted if records.get(key, {}).get("status") == "done"]
     failures = [records[key] for key in sorted(wanted) if records.get(key, {}).get("status") == "failed"]
-    page = Environment(autoescape=True).from_string(_PAGE).render(
-        plan=plan, parts=parts, agreement=AGREEMENT, rule=SOLVED_RULE[0].upper() + SOLVED_RULE[1:], level=LEVEL,
-        columns_of=_columns_of, shown=_shown, heading=PAGE_COLUMNS, failures=failures,
-        done=len(finished), wanted=len(wanted), checksum=checksum(folder)[:16],
-        written=datetime.now(UTC).isoformat(timespec="minutes"),
-        versions=", ".join(f"{name} {value}" for name, value in versions().items()),
+    page = (
+        Environment(autoescape=True)
+        .from_string(_PAGE)
+        .render(
+            plan=plan,
+            parts=parts,
+            agreement=AGREEMENT,
+            rule=SOLVED_RULE[0].upper() + SOLVED_RULE[1:],
+            level=LEVEL,
+            columns_of=_columns_of,
+            shown=_shown,
+            heading=PAGE_COLUMNS,
+            failures=failures,
+            done=len(finished),
+            wanted=len(wanted),
+            checksum=checksum(folder)[:16],
+            written=datetime.now(UTC).isoformat(timespec="minutes"),
+            versions=", ".join(f"{name} {value}" for name, value in versions().items()),
+        )
     )
     (folder / "index.html").write_text(page, encoding="utf-8")
 
