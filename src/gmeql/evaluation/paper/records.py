@@ -11,16 +11,14 @@ import hashlib
 import json
 import math
 import os
-import platform
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gmeql._version import versions
 from gmeql.evaluation.baselines import mean_absolute_error, refit
 from gmeql.evaluation.paper.cells import UNITS, Cell, Outcome, table, test_table
 from gmeql.evaluation.problems import Verdict, judge, paper_problem
@@ -44,18 +42,6 @@ SOLVED_RULE = (
     "carry nothing it equals the truth on 10,000 fresh points to 1e-8 of the standard deviation and is no longer than "
     "needed (with noise: it has the truth's structure). The same rule for every method."
 )
-
-
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
-    for name in ("gmeql", "numpy", "scipy", "jax", "numba", "sympy", "gplearn"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def device() -> str:
@@ -97,7 +83,7 @@ def record_of(outcome: Outcome, *, where: str | None = None) -> Record:
         "expression": outcome.expression.to_dict(),
         "complexity": outcome.expression.complexity,
         "config": plain(outcome.config),
-        "versions": versions(),
+        "versions": versions("gplearn"),
         "device": where or device(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gmeql._version import versions
 from gmeql.evaluation.paper.figures import LEVEL, Figure, Finding, Records
 from gmeql.evaluation.paper.plan import BudgetPlan
-from gmeql.evaluation.paper.records import SOLVED_RULE, checksum, versions
+from gmeql.evaluation.paper.records import SOLVED_RULE, checksum
 
 AGREEMENT = {
     "agrees": "Measured here: as the paper says.",
@@ -201,7 +202,7 @@ def _write_page(
             wanted=len(wanted),
             checksum=checksum(folder)[:16],
             written=datetime.now(UTC).isoformat(timespec="minutes"),
-            versions=", ".join(f"{name} {value}" for name, value in versions().items()),
+            versions=", ".join(f"{name} {value}" for name, value in versions("gplearn").items()),
         )
     )
     (folder / "index.html").write_text(page, encoding="utf-8")
