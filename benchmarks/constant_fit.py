@@ -26,7 +26,7 @@ import numpy as np
 
 from gmeql.fitters.programs import Program, from_expression, input_slots, stack
 from gmeql.fitters.reference import evaluate
-from gmeql.formula.expression import Call, Constant, Node, Variable
+from gmeql.formula.nodes import Call, Constant, Node, Variable
 
 ROWS = 300
 STEPS = 5

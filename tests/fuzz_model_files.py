@@ -20,7 +20,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.storage import StorageError, StoredModel, _checksum, load_model, save_model
 

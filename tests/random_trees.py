@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, evaluate, fold
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, evaluate, fold
 
 N_VARIABLES = 3
 NAMES = ("x1", "x2", "x3")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from gmeql.evaluation.baselines import Budget, Task, fit, mean_absolute_error, refit
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

@@ -16,7 +16,8 @@ from gmeql import cli
 from gmeql.evaluation import paper as experiments
 from gmeql.evaluation.paper import figures, plan, records, report
 from gmeql.evaluation.paper.cells import Cell, Outcome, batches, outcome_of, table, train
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 
 SMOKE = plan.budget_plan("smoke")
 FULL = plan.budget_plan("full")

@@ -27,7 +27,8 @@ from gmeql.fitters.programs import (
     replace_constants,
     stack,
 )
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable
 from gmeql.formula.operators import OPERATORS, Operator, get_operator, register_operator, unregister_operator
 from gmeql.network.architecture import Architecture
 from gmeql.search.island import Batch, Island, IslandConfig, Tries
@@ -536,7 +537,7 @@ SHARED = """
 import json, sys
 import jax, numpy as np
 from gmeql.fitters import device
-from gmeql.formula.expression import Call, Constant, Variable
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.fitters.programs import from_expression, input_slots
 assert len(jax.devices()) == int(sys.argv[1])
 X = np.random.default_rng(0).uniform(0.5, 2, (50, 2))

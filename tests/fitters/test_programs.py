@@ -20,7 +20,8 @@ from gmeql.fitters.programs import (
     stack,
     to_node,
 )
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, build
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build
 
 X = random_trees.rows()
 SLOTS, POSITIVE = input_slots(X)

@@ -21,19 +21,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gmeql.formula.expression import MAX_DEPTH, MAX_NODES, Call, Constant, Expression, Node, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import MAX_DEPTH, MAX_NODES, Call, Constant, Node, Variable
 from gmeql.formula.operators import register_operator, unregister_operator
-from gmeql.formula.printing import (
-    EXPORTS,
+from gmeql.formula.printing.export import EXPORTS, export
+from gmeql.formula.printing.notation import (
     display_names,
-    export,
     identifiers,
     is_plain_name,
     number_text,
     round_constant,
     symbol_names,
-    to_sympy,
 )
+from gmeql.formula.printing.sympy import to_sympy
 from random_trees import NAMES, all_parts_finite, call, comparable, expressions, plain_constants, rows
 
 x1, x2, x3 = (Variable(i) for i in range(3))

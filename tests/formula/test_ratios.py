@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gmeql.formula.expression import Call, Constant, Expression, Variable, build
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable, build
 from gmeql.formula.ratios import as_ratio
 from random_trees import N_VARIABLES, trees
 

@@ -8,7 +8,8 @@ import sympy
 from hypothesis import assume, given, settings
 
 import random_trees
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, tree_complexity
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, tree_complexity
 from gmeql.formula.simplify import simplify
 from random_trees import call
 

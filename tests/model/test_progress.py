@@ -8,7 +8,8 @@ import types
 
 import pytest
 
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.progress import ProgressDisplay, choose_mode, front_html, summary
 from gmeql.search.search import Member, Progress
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fuzz_model_files import example_model
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model import storage
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.storage import (

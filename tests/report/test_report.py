@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from gmeql import report
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.front import Front, FrontMember
 from gmeql.report import content, network
 from gmeql.report.judgement import figures, has_pattern, judge, percent

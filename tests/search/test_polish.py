@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from gmeql.formula.expression import Constant, Expression, Node, Variable, build
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.search.polish import (
     Rows,
     Scored,

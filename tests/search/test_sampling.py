@@ -10,7 +10,8 @@ import pytest
 from gmeql.fitters.cpu import fit_arrays
 from gmeql.fitters.kernel import jacobian_one
 from gmeql.fitters.programs import MAX_CONSTANTS, expression_from_structure, input_slots, to_node
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, fold
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, fold
 from gmeql.formula.operators import get_operator
 from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture

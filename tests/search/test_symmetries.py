@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gmeql.formula.expression import Constant, Expression, Variable, build
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.network.templates import FunctionSet
 from gmeql.search.search import Search, SearchConfig
 from gmeql.search.symmetries import View, find_views

@@ -141,7 +141,7 @@ def large_formula(expression: Any, target: str, width: int) -> RenderableType:
     """The formula drawn over several lines, as on paper, where that fits; else on one line."""
     from rich.text import Text
 
-    from gmeql.formula.printing import display_names
+    from gmeql.formula.printing.notation import display_names
 
     name = display_names([target])[0]
     flat = Text(f"{name} = {expression}", style="bold")

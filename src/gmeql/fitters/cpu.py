@@ -18,7 +18,7 @@ import numpy as np
 
 from gmeql.fitters.programs import MAX_CONSTANTS, Program, from_expression, input_slots, stack
 from gmeql.fitters.result import FitResult
-from gmeql.formula.expression import Variable, build
+from gmeql.formula.nodes import Variable, build
 from gmeql.formula.operators import USER_OPCODE
 
 CHUNK = 16

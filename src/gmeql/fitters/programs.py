@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, build, whole_exponent
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, whole_exponent
 from gmeql.formula.operators import get_operator, operator_of_opcode
 from gmeql.network.architecture import Architecture
 

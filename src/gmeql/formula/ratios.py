@@ -14,7 +14,7 @@ Sums of nested fractions that search and fit put together often hide a short rat
 
 from __future__ import annotations
 
-from gmeql.formula.expression import Constant, Node, Variable, build, whole_exponent
+from gmeql.formula.nodes import Constant, Node, Variable, build, whole_exponent
 
 Monomial = tuple[tuple[Node, int], ...]
 Polynomial = dict[Monomial, float]

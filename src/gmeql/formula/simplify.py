@@ -17,7 +17,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import overload
 
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, build, fold, tree_complexity
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, tree_complexity
 
 Terms = dict[Node, float]
 Powers = dict[Node, float]

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gmeql.formula.expression import Call, Constant, Expression, Node, is_plain_exponent
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
 from gmeql.search.polish import NODE_COST
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ SELECTION = SelectionConfig()
 def free_constants(expression: Expression) -> NDArray[np.bool_]:
     """Mask over `expression.constants`: what the data determine. Plain exponents and factors of ±1 are structure.
 
-    >>> from gmeql.formula.expression import Call, Constant, Expression, Variable
+    >>> from gmeql.formula.expression import Expression
+    >>> from gmeql.formula.nodes import Call, Constant, Variable
     >>> free_constants(Expression(Call("mul", (Constant(3.2), Call("pow", (Variable(0), Constant(-2.0))))))).tolist()
     [True, False]
     """

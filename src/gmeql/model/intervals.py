@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gmeql.formula.expression import Constant, Expression, Node, Variable, differentiate, transform
+from gmeql.formula.calculus import differentiate
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.model.front import free_constants
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.expression import Call, Constant, Expression, Node, fold
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, fold
 from gmeql.formula.operators import get_operator
 
 if TYPE_CHECKING:

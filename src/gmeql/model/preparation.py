@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, transform
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
 
 if TYPE_CHECKING:
     from gmeql.search.search import Member, Progress

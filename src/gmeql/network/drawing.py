@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.expression import Call, Constant, Expression, Node
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node
 from gmeql.formula.operators import get_operator
-from gmeql.formula.printing import DIGITS, display_names, number_text, round_constant
+from gmeql.formula.printing.notation import DIGITS, display_names, number_text, round_constant
 from gmeql.network.architecture import Architecture
 
 MAX_TREE_NODES = 400

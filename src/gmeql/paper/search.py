@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.fitters.programs import expression_from_structure
-from gmeql.formula.expression import Constant, Expression
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.paper import two_stage
 from gmeql.search.search import Member, Progress, SearchConfig

@@ -215,7 +215,8 @@ def draw(expression: Expression) -> str:
 
 def equation(target: str, expression: Expression) -> str:
     """target = formula, typeset as one piece so that both stand on one line."""
-    from gmeql.formula.expression import Expression, Variable
+    from gmeql.formula.expression import Expression
+    from gmeql.formula.nodes import Variable
 
     name, formula = (e.export("mathml") for e in (Expression(Variable(0), (target,)), expression))
     start, end = name.index("<mrow>"), name.rindex("</math>")

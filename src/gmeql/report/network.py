@@ -13,9 +13,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gmeql.formula.expression import Call, Constant, Expression, Variable, fold
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable, fold
 from gmeql.formula.operators import get_operator
-from gmeql.formula.printing import display_names, number_text
+from gmeql.formula.printing.notation import display_names, number_text
 
 MAX_NODES = 140  # a larger network is a tangle: simpler formulas are drawn first, and the rest is left out
 MAX_LABEL = 14

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.runs.settings import ConfigError, FitSettings
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, fold, transform
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform
 from gmeql.formula.operators import get_operator
 
 if TYPE_CHECKING:

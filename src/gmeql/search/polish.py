@@ -19,10 +19,10 @@ import numpy as np
 
 from gmeql.fitters import fit
 from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants
-from gmeql.formula.expression import (
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import (
     Call,
     Constant,
-    Expression,
     Node,
     Variable,
     build,

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from gmeql.fitters.programs import to_node
-from gmeql.formula.expression import Constant, Expression, Node, Variable, calls, leaves
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, Variable, calls, leaves
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.network.repository import size
 from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gmeql.fitters.programs import input_slots
-from gmeql.formula.expression import Constant, Node, Variable, build, transform
+from gmeql.formula.nodes import Constant, Node, Variable, build, transform
 from gmeql.search.symmetries import View
 from gmeql.search.transforms import TRANSFORMS, readings
 

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.expression import Call, Constant, Expression, Node, Variable, build, fold
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
 
 MAX_VARIABLES = 10
 MAX_VIEWS = 4

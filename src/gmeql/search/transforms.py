@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.expression import Node, build
+from gmeql.formula.nodes import Node, build
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.expression import Expression, evaluate
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import evaluate
 
 METHODS = ("eql", "dsr", "gp")
 """Names ``fit`` knows."""

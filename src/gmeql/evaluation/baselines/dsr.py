@@ -33,7 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gmeql.evaluation.baselines import Budget, Curve, Result, Task, mean_absolute_error, refit
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.formula.operators import get_operator
 
 PAPER_FUNCTIONS = ("add", "sub", "mul", "div", "sin", "cos", "sqrt", "square", "cube", "pow4", "pow5", "pow6")

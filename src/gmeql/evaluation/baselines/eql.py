@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from gmeql.evaluation.baselines import Budget, Curve, Result, Task
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.formula.operators import get_operator
 
 KIM_UNITS = (("one", 2), ("id", 4), ("square", 4), ("sin", 2), ("exp", 2), ("sigmoid", 2), ("mul", 2))

@@ -25,7 +25,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gmeql.evaluation.baselines import Budget, Curve, Result, Task
-from gmeql.formula.expression import Call, Constant, Expression, Variable
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
 
 PAPER_CANDIDATES = 5000 * 100
 """Expressions of one run in the GMEQL paper: population times generations."""

@@ -1,0 +1,66 @@
+"""Derivatives of trees, from the slopes in the operator table.
+
+>>> differentiate(Call("sin", (Variable(0),)), 0)
+Call('cos', (Variable(index=0),))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
+from gmeql.formula.operators import OPERATORS, get_operator
+from gmeql.formula.tracing import NotTraceable, Traced, trace
+
+_ZERO, _ONE = Constant(0.0), Constant(1.0)
+
+
+def from_trace(traced: Any, arguments: Sequence[Node]) -> Node:
+    """The tree that traced operations spell over the given arguments; NotTraceable where no operator fits."""
+    if not isinstance(traced, Traced):
+        return Constant(traced)
+    if traced.operation == "argument":
+        return arguments[traced.args[0]]
+    if traced.operation not in OPERATORS and traced.operation != "sign":
+        raise NotTraceable(f"{traced.operation!r} has no place in a formula")
+    args = [from_trace(arg, arguments) for arg in traced.args]
+    if traced.operation == "sign":
+        return build("div", args[0], Call("abs", (args[0],)))
+    return build(traced.operation, *args)
+
+
+def differentiate(root: Node, index: int) -> Node:
+    """Derivative by column ``index``, from the slopes in the operator table by the chain rule.
+
+    A protected call is differentiated as its natural reading: right wherever its arguments lie in the natural domain.
+    """
+
+    def call(node: Call, slopes: list[Node]) -> Node:
+        if all(slope == _ZERO for slope in slopes):
+            return _ZERO
+        terms = []
+        for number, slope in enumerate(slopes):
+            if slope == _ZERO:
+                continue
+            outer = _partial(node, number)
+            if isinstance(outer, Call) and outer.operator == "div" and outer.args[0] == _ONE:
+                terms.append(build("div", slope, outer.args[1]))
+            elif isinstance(slope, Call) and slope.operator == "div" and slope.args[0] == _ONE:
+                terms.append(build("div", outer, slope.args[1]))
+            else:
+                terms.append(build("mul", outer, slope))
+        return build("add", *terms) if len(terms) > 1 else terms[0]
+
+    return fold(root, lambda leaf: _ONE if isinstance(leaf, Variable) and leaf.index == index else _ZERO, call)
+
+
+def _partial(node: Call, number: int) -> Node:
+    """Derivative of a call by one of its arguments."""
+    try:
+        return from_trace(trace(get_operator(node.operator).partials, len(node.args))[number], node.args)
+    except NotTraceable as error:
+        raise ValueError(
+            f"the derivative of operator {node.operator!r} cannot be written as a formula: {error}. "
+            "Register it with derivative=lambda xp, x: ... that uses functions of formulas only."
+        ) from error

@@ -1,0 +1,225 @@
+"""Forms for people: text, LaTeX and MathML; constants rounded, except in the exact text."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from gmeql.formula.printing.notation import Formula, display_names, is_plain_name, round_constants
+from gmeql.formula.printing.writing import ATOM, POWER, Notation, Written, write
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def _text_names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name if is_plain_name(name) else "`" + name.replace("`", "``") + "`" for name in display_names(names))
+
+
+def to_text(expression: Formula) -> str:
+    """Readable text, constants rounded.
+
+    >>> from gmeql.formula.expression import Expression
+    >>> from gmeql.formula.nodes import Call, Constant, Variable
+    >>> slower = Call("add", (Call("mul", (Constant(-1.0), Variable(0))), Constant(1.2000000001)))
+    >>> print(to_text(Expression(slower, ("speed (m/s)",))))
+    1.2 - `speed (m/s)`
+    """
+    return write(round_constants(expression.root), Notation(_text_names(expression.names)))
+
+
+class _ExactText(Notation):
+    pretty = False
+
+
+def to_exact_text(expression: Formula) -> str:
+    """Text with constants in full, in the order of evaluation, protected calls marked as such."""
+    return write(expression.root, _ExactText(_text_names(expression.names)))
+
+
+# --- names in mathematics ---------------------------------------------------------------------------------------------
+
+_GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
+    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
+)
+_LATEX_ESCAPES = {
+    **{c: f"\\{c}" for c in "{}$&#%_"},
+    **{"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", " ": r"\ ", "<": r"\lt ", ">": r"\gt ", "`": r"\grave{}"},
+    **{"'": r"\prime ", '"': r"\prime\prime "},
+}
+
+
+def _split_subscript(name: str) -> tuple[str, str] | None:
+    """Base and subscript of names such as x1, m_0, v_max, theta2."""
+    match = re.fullmatch(r"([A-Za-z]+)_?([0-9]+)", name) or re.fullmatch(r"([A-Za-z])_([A-Za-z0-9]+)", name)
+    return (match[1], match[2]) if match else None
+
+
+def _latex_word(word: str) -> str:
+    if word in _GREEK:
+        return f"\\{word}"
+    if re.fullmatch(r"[A-Za-z]|[0-9]+", word):
+        return word
+    return r"\mathrm{" + "".join(_LATEX_ESCAPES.get(c, c) for c in word) + "}"
+
+
+def _latex_names(names: Sequence[str]) -> tuple[str, ...]:
+    def spell(name: str) -> str:
+        parts = _split_subscript(name)
+        return f"{_latex_word(parts[0])}_{{{_latex_word(parts[1])}}}" if parts else _latex_word(name)
+
+    taken: set[str] = set()
+    result = []
+    for name in display_names(names):
+        spelled = spell(name)
+        if spelled in taken:  # x1 and x_1 would look alike
+            spelled = r"\mathrm{" + "".join(_LATEX_ESCAPES.get(c, c) for c in name) + "}"
+        taken.add(spelled)
+        result.append(spelled)
+    return tuple(result)
+
+
+def _mathml_names(names: Sequence[str]) -> tuple[str, ...]:
+    def spell(name: str) -> str:
+        parts = _split_subscript(name)
+        if parts is None:
+            return f"<mi>{html.escape(name)}</mi>"
+        tag = "mn" if parts[1].isdigit() else "mi"
+        return f"<msub><mi>{parts[0]}</mi><{tag}>{parts[1]}</{tag}></msub>"
+
+    taken: set[str] = set()
+    result = []
+    for name in display_names(names):
+        spelled = spell(name)
+        spelled = f"<mi>{html.escape(name)}</mi>" if spelled in taken else spelled
+        taken.add(spelled)
+        result.append(spelled)
+    return tuple(result)
+
+
+# --- LaTeX and MathML -------------------------------------------------------------------------------------------------
+
+
+class _Latex(Notation):
+    language = "LaTeX"
+    functions: ClassVar = {"asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan"} | {
+        name: f"\\{name}" for name in ("sin", "cos", "tanh", "log")
+    }
+
+    def number(self, value: float) -> Written:
+        piece = super().number(value)
+        mantissa, _, exponent = piece.text.partition("e")
+        if not exponent:
+            return piece
+        return replace(piece, text=f"{mantissa} \\cdot 10^{{{int(exponent)}}}", level=POWER)
+
+    def group(self, text: str) -> str:
+        return rf"\left({text}\right)"
+
+    def times(self, factors: Sequence[Written]) -> str:
+        text = self.render(factors[0], POWER)
+        for factor in factors[1:]:
+            part = self.render(factor, POWER)
+            text += (r" \cdot " if part[0].isdigit() else r"\, ") + part
+        return text
+
+    def fraction(self, above: Sequence[Written], below: Sequence[Written]) -> str:
+        top = "1" if not above else self.render(above[0]) if len(above) == 1 else self.times(above)
+        bottom = self.render(below[0]) if len(below) == 1 else self.times(below)
+        return rf"\frac{{{top}}}{{{bottom}}}"
+
+    def raised(self, base: Written, exponent: Written) -> Written:
+        upper = self.render(exponent)
+        if base.head and exponent.value is not None and not base.negative:
+            return Written(f"{base.head[0]}^{{{upper}}}{base.head[1]}", POWER)
+        return Written(f"{self.render(base, ATOM)}^{{{upper}}}", POWER)
+
+    def function(self, operator: str, args: Sequence[Written]) -> Written:
+        inner = ", ".join(map(self.render, args))
+        if operator == "sqrt":
+            return Written(rf"\sqrt{{{inner}}}", ATOM)
+        if operator == "exp":
+            return Written(f"e^{{{inner}}}", POWER)
+        if operator == "abs":
+            return Written(rf"\left|{inner}\right|", ATOM)
+        head = self.functions.get(operator) or r"\operatorname{" + operator.replace("_", r"\_") + "}"
+        return Written(head + self.group(inner), POWER, head=(head, self.group(inner)))
+
+
+def to_latex(expression: Formula) -> str:
+    r"""LaTeX, constants rounded.
+
+    >>> from gmeql.formula.expression import Expression
+    >>> from gmeql.formula.nodes import Call, Variable
+    >>> x1, x2 = Variable(0), Variable(1)
+    >>> print(to_latex(Expression(Call("sqrt", (Call("div", (x2, Call("square", (x1,)))),)), ("alpha", "x2"))))
+    \sqrt{\frac{x_{2}}{\alpha^{2}}}
+    """
+    return write(round_constants(expression.root), _Latex(_latex_names(expression.names)))
+
+
+class _Mathml(Notation):
+    language = "MathML"
+
+    def number(self, value: float) -> Written:
+        piece = super().number(value)
+        mantissa, _, exponent = piece.text.partition("e")
+        if not exponent:
+            return replace(piece, text=f"<mn>{piece.text}</mn>")
+        power = f"<msup><mn>10</mn>{self._whole(int(exponent))}</msup>"
+        return replace(piece, text=f"<mrow><mn>{mantissa}</mn><mo>&#xB7;</mo>{power}</mrow>", level=POWER)
+
+    @staticmethod
+    def _whole(value: int) -> str:
+        return f"<mn>{value}</mn>" if value >= 0 else f"<mrow><mo>&#x2212;</mo><mn>{-value}</mn></mrow>"
+
+    def group(self, text: str) -> str:
+        return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
+
+    def minus(self, piece: Written) -> str:
+        return f"<mrow><mo>&#x2212;</mo>{piece.text}</mrow>"
+
+    def sign(self, negative: bool) -> str:
+        return "<mo>&#x2212;</mo>" if negative else "<mo>+</mo>"
+
+    def times(self, factors: Sequence[Written]) -> str:
+        parts = [self.render(factor, POWER) for factor in factors]
+        text = parts[0]
+        for part in parts[1:]:
+            begins_with_number = re.match(r"(<m(sup|row)>)*<mn>", part)
+            text += ("<mo>&#xB7;</mo>" if begins_with_number else '<mo>&#x2062;</mo><mspace width="0.17em"/>') + part
+        return f"<mrow>{text}</mrow>"
+
+    def fraction(self, above: Sequence[Written], below: Sequence[Written]) -> str:
+        top = "<mn>1</mn>" if not above else self.render(above[0]) if len(above) == 1 else self.times(above)
+        bottom = self.render(below[0]) if len(below) == 1 else self.times(below)
+        return f"<mfrac><mrow>{top}</mrow><mrow>{bottom}</mrow></mfrac>"
+
+    def raised(self, base: Written, exponent: Written) -> Written:
+        upper = self.render(exponent)
+        if upper.isdigit():
+            upper = f"<mn>{upper}</mn>"
+        if base.head and exponent.value is not None and not base.negative:
+            return Written(f"<mrow><msup>{base.head[0]}{upper}</msup>{base.head[1]}</mrow>", POWER)
+        return Written(f"<msup><mrow>{self.render(base, ATOM)}</mrow><mrow>{upper}</mrow></msup>", POWER)
+
+    def function(self, operator: str, args: Sequence[Written]) -> Written:
+        inner = "<mo>,</mo>".join(map(self.render, args))
+        if operator == "sqrt":
+            return Written(f"<msqrt>{inner}</msqrt>", ATOM)
+        if operator == "exp":
+            return Written(f"<msup><mi>e</mi><mrow>{inner}</mrow></msup>", POWER)
+        if operator == "abs":
+            return Written(f"<mrow><mo>|</mo>{inner}<mo>|</mo></mrow>", ATOM)
+        head = f"<mi>{html.escape(self.functions.get(operator, operator))}</mi>"
+        body = f"<mo>&#x2061;</mo>{self.group(inner)}"
+        return Written(f"<mrow>{head}{body}</mrow>", POWER, head=(head, body))
+
+
+def to_mathml(expression: Formula) -> str:
+    """MathML for HTML pages, which browsers typeset without a script; constants rounded."""
+    body = write(round_constants(expression.root), _Mathml(_mathml_names(expression.names)))
+    return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"><mrow>{body}</mrow></math>'

@@ -1,0 +1,120 @@
+"""Numbers and names as people and languages read them: constants rounded, column names shown or made identifiers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from gmeql.formula.nodes import Constant, Node, Variable, transform
+
+DIGITS = 5
+"""Significant digits of constants shown to people."""
+
+
+class Formula(Protocol):
+    """What every printer takes: a tree and the names of its columns."""
+
+    @property
+    def root(self) -> Node: ...
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def round_constant(value: float, digits: int = DIGITS) -> float:
+    """A constant as shown to people: whole numbers below a million as they are, others to ``digits`` digits."""
+    return value if value.is_integer() and abs(value) < 1e6 else float(f"{value:.{digits}g}")
+
+
+def number_text(value: float, digits: int | None = None) -> str:
+    """Shortest text of a number: 3 for 3.0, 1.2, 1.5e-07; of a rounded one never more than ``digits`` digits.
+
+    >>> number_text(3.0), number_text(1.2), number_text(1.5e-7), number_text(2.9979e8, digits=5)
+    ('3', '1.2', '1.5e-07', '2.9979e+08')
+    """
+    if digits is not None and abs(value) >= 1e6:
+        return f"{value:.{digits}g}"
+    text = repr(float(value))
+    return text[:-2] if text.endswith(".0") else text
+
+
+def round_constants(root: Node, digits: int = DIGITS) -> Node:
+    """The tree with its constants rounded as shown to people."""
+
+    def leaf(node: Constant | Variable) -> Node:
+        if isinstance(node, Variable) or round_constant(node.value, digits) == node.value:
+            return node
+        return Constant(round_constant(node.value, digits))
+
+    return transform(root, leaf)
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def display_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names for people: control characters and line breaks blanked, nameless and repeated columns told apart.
+
+    >>> display_names(["mass", "", "mass"])
+    ('mass', 'column 2', 'mass (2)')
+    """
+    cleaned = []
+    for index, name in enumerate(names):
+        name = name if name.isprintable() else "".join(" " if _is_control(c) else c for c in name)
+        cleaned.append(name if name.strip() else f"column {index + 1}")
+    return _distinct(cleaned, "{name} ({count})")
+
+
+def _is_control(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp")
+
+
+def _distinct(names: Sequence[str], pattern: str) -> tuple[str, ...]:
+    """The names with repeated ones renamed by ``pattern``; first comers keep theirs."""
+    taken, counts, result = set(names), dict.fromkeys(names, 0), []
+    for name in names:
+        counts[name] += 1
+        new = name
+        while counts[name] > 1 and new in taken:
+            new = pattern.format(name=name, count=counts[name])
+            counts[name] += new in taken
+        taken.add(new)
+        result.append(new)
+    return tuple(result)
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a name is an identifier that no reader, and no compiler, takes for another one."""
+    return name.isidentifier() and unicodedata.normalize("NFKC", name) == name
+
+
+def identifiers(names: Sequence[str], keep: Callable[[str], bool]) -> tuple[str, ...]:
+    """A distinct identifier for each name: the name itself where ``keep`` allows, else one made of [A-Za-z0-9_].
+
+    >>> identifiers(["x1", "petal length (cm)", "1st", "", "x1"], str.isidentifier)
+    ('x1', 'petal_length_cm', 'x_1st', 'x4', 'x1_2')
+    """
+    safe = []
+    for index, name in enumerate(names):
+        if not keep(name):
+            name = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:40] or f"x{index + 1}"
+            name = name if name[0].isalpha() and keep(name) else f"x_{name}"
+        safe.append(name)
+    # Kept names come first in the queue for their own spelling, made-up ones give way.
+    order = sorted(range(len(names)), key=lambda i: safe[i] != names[i])
+    distinct = _distinct([safe[i] for i in order], "{name}_{count}")
+    result = [""] * len(names)
+    for place, name in zip(order, distinct, strict=True):
+        result[place] = name
+    return tuple(result)
+
+
+def symbol_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the SymPy symbols: a plain name is kept; others become identifiers, because SymPy's own tools
+    (``lambdify``, ``sympify`` of printed text) run what a symbol's name says."""
+    return identifiers(names, is_plain_name)
