@@ -149,7 +149,7 @@ class Losses(logging.Handler):
         self.pieces = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.pieces += "its piece goes to another" in record.getMessage()
+        self.pieces += "its assignment goes to another" in record.getMessage()
 
 
 def main() -> int:

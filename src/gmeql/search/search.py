@@ -315,7 +315,7 @@ class Search:
         for island in self.islands:
             tried = island.report(self.known)
             if self._crew is not None:
-                self._crew.tell(tried)
+                self._crew.share_tried(tried)
         ranked = sorted(self.islands, key=lambda island: (self._best_of(island), island.number))
         going_on = [island for island in ranked[: (len(ranked) + 1) // 2] if not island.finished]
         lowest = self._best_of(ranked[0])
@@ -427,7 +427,7 @@ class Search:
             for island in together:
                 n = min(goal - island.age, steps)
                 if n > 0 and not crew.has(island.number):
-                    crew.order(island, self._ground(island), n)
+                    crew.assign(island, self._ground(island), n)
                 left -= per_step * n
 
     def _ground(self, island: Island) -> Ground:

@@ -27,24 +27,25 @@ import numpy as np
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
+from gmeql.search.symmetries.surrogate import OutOfTime, fit_surrogate, is_one_sign, typical
 
 MAX_VARIABLES = 10
 MAX_VIEWS = 4
 _ROWS = 700
 """Rows of the surrogate."""
-_LEARNING_ROWS = 200
-"""Rows that its lengths are learnt from."""
-_LARGEST_RATIO = 1e4
-"""A positive column, or a target of one sign, is read by its logarithm up to this ratio of largest to smallest."""
 _POWERS = (1.0, 2.0, -1.0, 3.0, -2.0, 0.5)
 _ONE = Constant(1.0)
 _NEAR_NULL = 0.1
 """Directions whose slopes are below this share of the largest may be symmetries; the new surrogate decides."""
+_HOPELESS = 0.5
+"""Error of a surrogate that has understood nothing."""
+_NEGLIGIBLE = 3e-4
+"""Error at which a surrogate is taken as perfect."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A table made of another: each column a formula of the raw ones, the target divided by ``factor``."""
+    """A table made of another: each column a formula of the raw ones, the target divided by `factor`."""
 
     columns: tuple[Node, ...]
     factor: Node = _ONE
@@ -120,190 +121,58 @@ def find_views(X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool] = l
     found: list[View] = []
     with threadpool_limits(1, user_api="blas"):  # the matrices are small, and one thread always rounds alike
         try:
-            current = _Reading.of(View.raw(n_variables), X, y, out_of_time)
+            current = _FittedView.of(View.raw(n_variables), X, y, out_of_time)
             while current is not None and current.error < _HOPELESS and len(current.view.columns) > 1:
                 current, views = _step(current, X, y, out_of_time)
                 found = views + found
-        except _OutOfTime:
+        except OutOfTime:
             pass
     return found[:MAX_VIEWS]
 
 
-class _OutOfTime(Exception):
-    """The time for looking is over; what was found stands."""
-
-
-def _step(
-    current: _Reading, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]
-) -> tuple[_Reading | None, list[View]]:
-    """The first proposal that holds, as a reading to go on from, with the views it stands for."""
-    proposals = itertools.chain(
-        ([view] for view in itertools.islice(_merged_views(current), 3)), _scaled_views(current),
-        itertools.islice(_views_without_factor(current), 2),
-    )  # fmt: skip
-    for views in proposals:
-        smaller = _Reading.of(views[0], X, y, out_of_time)
-        if smaller is not None and smaller.error <= max(1.02 * current.error, _NEGLIGIBLE):
-            return smaller, views
-    return None, []
-
-
-# --- the surrogate --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
-class _Reading:
-    """A view of the data with a surrogate: its error on left-out rows in units of std(y), its slopes."""
+class _FittedView:
+    """A view of the data with its surrogate: table [N, V], target [N], slopes d target / d column [N, V]."""
 
     view: View
     table: np.ndarray
     target: np.ndarray
     error: float
-    slopes: np.ndarray  # d target / d column, [N, V]
+    slopes: np.ndarray
 
     @classmethod
-    def of(cls, view: View, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]) -> _Reading | None:
+    def of(cls, view: View, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]) -> _FittedView | None:
+        """None where the view or the target's quotient is not finite on every row, or nothing can be fitted."""
         table, factors = view.table(X), view.factors(X)
         with np.errstate(all="ignore"):
             target = y / factors
         if not np.isfinite(table).all() or not np.isfinite(target).all() or not np.ptp(y) > 0:
             return None
-        coordinates, inner = _coordinates(table)
-        error, slopes = math.inf, np.empty(0)
-        for reading in _HEIGHTS:
-            if error < _GOOD or not reading.applies(target):
-                continue
-            with np.errstate(all="ignore"):
-                residuals, rise = _surrogate(coordinates, reading.heights(target), out_of_time)
-                inverse = 1 / reading.slope(target)
-            own = _typical(residuals * inverse * factors) / float(np.std(y))
-            if own < error:
-                error, slopes = own, rise * inverse[:, None] * inner
-        return cls(view, table, target, error, slopes) if math.isfinite(error) else None
+        found = fit_surrogate(table, target, units=factors, spread=float(np.std(y)), out_of_time=out_of_time)
+        return None if found is None else cls(view, table, target, found.error, found.slopes)
 
 
-@dataclass(frozen=True)
-class _Heights:
-    """What the surrogate is fitted to: a smooth function of the target."""
-
-    heights: Callable[[np.ndarray], np.ndarray]
-    slope: Callable[[np.ndarray], np.ndarray]
-    applies: Callable[[np.ndarray], bool]
-
-
-_GOOD = 1e-5
-"""Error below which no other heights are tried."""
-_HOPELESS = 0.5
-"""Error of a surrogate that has understood nothing."""
-_NEGLIGIBLE = 3e-4
-"""Error at which a surrogate is taken as perfect."""
-_HEIGHTS = (
-    _Heights(lambda t: np.log(np.abs(t)), lambda t: 1 / t, lambda t: _is_one_sign(t) and _ratio(t) < _LARGEST_RATIO**2),
-    _Heights(lambda t: t, np.ones_like, lambda t: True),
-    _Heights(np.square, lambda t: 2 * t, lambda t: _is_one_sign(t)),
-)
-
-
-def _is_one_sign(values: np.ndarray) -> bool:
-    return bool((values > 0).all() or (values < 0).all())
-
-
-def _ratio(values: np.ndarray) -> float:
-    size = np.abs(values)
-    return float(size.max() / max(size.min(), 1e-300))
-
-
-def _typical(values: np.ndarray) -> float:
-    """Root mean square without the largest tenth: a surrogate is weak in the corners."""
-    squares = np.sort(values**2)
-    return math.sqrt(float(squares[: max(1, len(squares) * 9 // 10)].mean()))
-
-
-def _coordinates(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns by their logarithm where they are positive, and the slope of that coordinate to the column."""
-    coordinates, inner = table.copy(), np.ones_like(table)
-    for j in range(table.shape[1]):
-        column = table[:, j]
-        if (column > 0).all() and _ratio(column) < _LARGEST_RATIO:
-            coordinates[:, j], inner[:, j] = np.log(column), 1 / column
-    return coordinates, inner
-
-
-def _surrogate(Z: np.ndarray, heights: np.ndarray, out_of_time: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian process over a linear trend: leave-one-out residuals [N] and slopes at the rows [N, V]."""
-    from scipy.linalg import cho_factor, cho_solve
-
-    spread = Z.std(axis=0)
-    spread[spread == 0] = 1.0
-    U = (Z - Z.mean(axis=0)) / spread
-    height = float(np.std(heights)) or 1.0
-    v = (heights - heights.mean()) / height
-    trend = np.column_stack([np.ones(len(v)), U])
-    coefficients = np.linalg.lstsq(trend, v, rcond=None)[0]
-    rest = v - trend @ coefficients
-    if np.abs(rest).max() < 1e-9:  # a plane: a product of powers, read by logarithms
-        return rest * height, np.broadcast_to(coefficients[1:] * height / spread, Z.shape)
-    lengths, amplitude, noise = _learn_lengths(U[:_LEARNING_ROWS], rest[:_LEARNING_ROWS], out_of_time)
-    scaled = U / lengths
-    kernel = amplitude * _gaussian(scaled)
-    damped = kernel + (noise + 1e-12 * amplitude) * np.eye(len(v))
-    factor = cho_factor(damped, lower=True)
-    weights = cho_solve(factor, rest)
-    residuals = weights / np.diag(cho_solve(factor, np.eye(len(v))))
-    # d k(u, u') / d u_i = k (u'_i - u_i) / length_i²
-    slopes = (kernel @ (weights[:, None] * U) - U * (kernel @ weights)[:, None]) / lengths**2 + coefficients[1:]
-    return residuals * height, slopes * height / spread
-
-
-def _gaussian(scaled: np.ndarray) -> np.ndarray:
-    squares = (scaled**2).sum(axis=1)
-    return np.exp(-0.5 * np.maximum(squares[:, None] + squares - 2 * scaled @ scaled.T, 0.0))
-
-
-def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bool]) -> tuple[np.ndarray, float, float]:
-    """Length per coordinate, amplitude and noise of most likelihood, with a weak prior on the lengths."""
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
-    from scipy.optimize import minimize
-
-    n, d = U.shape
-    size = float(rest.std()) + 1e-12
-    squares = [(U[:, i, None] - U[:, i]) ** 2 for i in range(d)]
-    middle = 0.7
-
-    def loss(p: np.ndarray) -> tuple[float, np.ndarray]:
-        if out_of_time():
-            raise _OutOfTime
-        precision, amplitude, noise = np.exp(-2 * p[:d]), math.exp(2 * p[d]), math.exp(2 * p[d + 1])
-        kernel = amplitude * np.exp(-0.5 * sum(w * s for w, s in zip(precision, squares, strict=True)))
-        try:
-            factor = cho_factor(kernel + noise * np.eye(n), lower=True)
-        except LinAlgError:
-            return 1e10, np.zeros_like(p)
-        weights = cho_solve(factor, rest)
-        half = 0.5 * (cho_solve(factor, np.eye(n)) - np.outer(weights, weights))
-        weighed = half * kernel
-        value = 0.5 * rest @ weights + np.log(np.diag(factor[0])).sum() + 0.05 * np.sum((p[:d] - middle) ** 2)
-        slopes = [w * np.sum(weighed * s) for w, s in zip(precision, squares, strict=True)]
-        gradient = np.array([*slopes, 2 * weighed.sum(), 2 * noise * np.trace(half)])
-        gradient[:d] += 0.1 * (p[:d] - middle)
-        return float(value), gradient
-
-    level = math.log(size)
-    bounds = [(-3.0, 5.0)] * d + [(level - 3, level + 6), (level - 14, level + 1)]
-    tries = []
-    for length in (middle, -1.0) if d <= 2 else (middle,):  # a wave may be short
-        start = np.array([length] * d + [level + 0.7, level - 3.5])
-        tries.append(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30}))
-    best = min(tries, key=lambda found: found.fun).x
-    return np.exp(best[:d]), math.exp(2 * best[d]), math.exp(2 * best[d + 1])
+def _step(
+    current: _FittedView, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]
+) -> tuple[_FittedView | None, list[View]]:
+    """The first proposal that holds, fitted, to go on from, with the views it stands for."""
+    proposals = itertools.chain(
+        ([view] for view in itertools.islice(_merged_views(current), 3)), _scaled_views(current),
+        itertools.islice(_views_without_factor(current), 2),
+    )  # fmt: skip
+    for views in proposals:
+        smaller = _FittedView.of(views[0], X, y, out_of_time)
+        if smaller is not None and smaller.error <= max(1.02 * current.error, _NEGLIGIBLE):
+            return smaller, views
+    return None, []
 
 
 # --- proposals ------------------------------------------------------------------------------------------------------
 
 
-def _merged_views(reading: _Reading) -> Iterator[View]:
+def _merged_views(fitted: _FittedView) -> Iterator[View]:
     """Views in which two columns became one, the best supported first."""
-    columns, table, slopes = reading.view.columns, reading.table, reading.slopes
+    columns, table, slopes = fitted.view.columns, fitted.table, fitted.slopes
     size = np.sqrt(np.mean((slopes * table.std(axis=0)) ** 2, axis=0))
     proposals = []
     for i, j in itertools.combinations(range(len(columns)), 2):
@@ -318,13 +187,13 @@ def _merged_views(reading: _Reading) -> Iterator[View]:
             if abs(abs(ratio) - 1) > 0.1:
                 continue
             sign = math.copysign(1.0, ratio)
-            misfit = _typical(right - sign * left) / max(_typical(right), 1e-300)
+            misfit = typical(right - sign * left) / max(typical(right), 1e-300)
             if misfit < 0.1:
                 proposals.append((misfit + 0.002 * (abs(p) + abs(q)), i, j, p, q, sign))
     for _, i, j, p, q, sign in sorted(proposals):
         first, second = _power(columns[i], p), _power(columns[j], q)
         both = build("add" if sign > 0 else "sub", first, second)
-        yield View((*(c for k, c in enumerate(columns) if k not in (i, j)), both), reading.view.factor)
+        yield View((*(c for k, c in enumerate(columns) if k not in (i, j)), both), fitted.view.factor)
 
 
 def _has_power(column: np.ndarray, power: float) -> bool:
@@ -339,31 +208,31 @@ def _power(node: Node, exponent: float) -> Node:
     return build("pow", node, Constant(exponent))
 
 
-def _scaled_views(reading: _Reading) -> Iterator[list[View]]:
+def _scaled_views(fitted: _FittedView) -> Iterator[list[View]]:
     """Views without units, by how many columns serve as units, most first; each list the simplest choices of them."""
-    fields = np.column_stack([reading.slopes * reading.table, reading.target])
-    if _is_one_sign(reading.target):
-        fields = fields / reading.target[:, None]  # every row counts alike, however large its target
+    fields = np.column_stack([fitted.slopes * fitted.table, fitted.target])
+    if is_one_sign(fitted.target):
+        fields = fields / fitted.target[:, None]  # every row counts alike, however large its target
     fields = fields / np.sqrt(np.mean(fields**2))
     inner = np.sum(fields**2, axis=1) <= np.quantile(np.sum(fields**2, axis=1), 0.95)
     _, sizes, directions = np.linalg.svd(fields[inner] / math.sqrt(inner.sum()), full_matrices=False)
     n_null = int((sizes < _NEAR_NULL * sizes[0]).sum())
-    whole = np.array([not (column > 0).all() for column in reading.table.T])
-    for k in range(min(n_null, len(reading.view.columns)), 0, -1):
+    whole = np.array([not (column > 0).all() for column in fitted.table.T])
+    for k in range(min(n_null, len(fitted.view.columns)), 0, -1):
         if k < n_null and sizes[-k] > 0.5 * sizes[-k - 1]:
             continue  # no gap between symmetries and the rest
         for symmetries in _rational_rows(directions[-k:]):
-            views = _unitless(reading.view, symmetries[:, :-1], -symmetries[:, -1], whole)
+            views = _unitless(fitted.view, symmetries[:, :-1], -symmetries[:, -1], whole)
             if views:
                 yield views
 
 
-def _views_without_factor(reading: _Reading) -> Iterator[list[View]]:
+def _views_without_factor(fitted: _FittedView) -> Iterator[list[View]]:
     """Views without one column, of which the target is a power or a plain function times the rest; best first."""
-    columns, target = reading.view.columns, reading.target
+    columns, target = fitted.view.columns, fitted.target
     proposals: list[tuple[float, int, Node]] = []
     for j, column in enumerate(columns):
-        x, slope = reading.table[:, j], reading.slopes[:, j]
+        x, slope = fitted.table[:, j], fitted.slopes[:, j]
         power = round(2 * float(slope * x @ target / (target @ target))) / 2
         if power == round(power) or (x > 0).all():
             proposals.append((_misfit(slope * x, power * target), j, _monomial([(column, power)])))
@@ -373,7 +242,7 @@ def _views_without_factor(reading: _Reading) -> Iterator[list[View]]:
     for misfit, j, factor in sorted(proposals, key=lambda proposal: proposal[:2]):
         if misfit < 0.2:
             rest = tuple(c for k, c in enumerate(columns) if k != j)
-            yield [View(rest, _monomial([(reading.view.factor, 1.0), (factor, 1.0)]))]
+            yield [View(rest, _monomial([(fitted.view.factor, 1.0), (factor, 1.0)]))]
 
 
 _FACTORS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[np.ndarray], bool]]] = {
@@ -386,7 +255,7 @@ _FACTORS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[
 
 
 def _misfit(left: np.ndarray, right: np.ndarray) -> float:
-    return _typical(left - right) / max(_typical(left), _typical(right), 1e-300)
+    return typical(left - right) / max(typical(left), typical(right), 1e-300)
 
 
 def _rational_rows(basis: np.ndarray) -> Iterator[np.ndarray]:

@@ -1,0 +1,53 @@
+"""Rounding: fitted constants become numbers that people write down, as far as the data allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Node
+from gmeql.search.polish.recognition import is_recognised, recognised, short_decimals
+from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
+
+
+def snap(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = lambda: False) -> Scored:
+    """Round constants to recognised numbers, one after the other, as long as the description length does not rise.
+
+    On noise-free data a rounded constant must leave the fit at rounding level; there all are tried at once first.
+    """
+    current = scored
+    for _ in range(12):
+        if out_of_time():
+            break
+        constants = Expression(current.root, rows.names).constants
+        loose = [i for i, v in enumerate(constants) if not is_recognised(v)]
+        if not loose:
+            break
+        exact = current.loss <= 100 * rows.floor
+        tries: list[Node] = []
+        if exact:
+            tries.append(_with(current.root, {i: _closest(constants[i]) for i in loose}, rows))
+        tries += [_with(current.root, {i: value}, rows) for i in loose for value in _nearby(constants[i], exact)]
+        best = min(refit(tries, rows), key=lambda s: s.length, default=None)
+        if best is None or best.length > current.length:
+            break
+        tidy = clean(best.root, rows)
+        tidied = refit([tidy], rows) if tidy is not None else []
+        current = min([best, *tidied], key=lambda s: (s.length, s.complexity))
+    return current
+
+
+def _closest(value: float) -> float:
+    return min(recognised(value), key=lambda candidate: abs(candidate - value), default=value)
+
+
+def _nearby(value: float, exact: bool) -> list[float]:
+    if exact:
+        return [candidate for candidate in recognised(value) if abs(candidate - value) < 1e-6 * abs(value)][:2]
+    return short_decimals(value)  # noise cannot tell 22/5/pi from 1.4
+
+
+def _with(root: Node, changes: dict[int, float], rows: JudgedRows) -> Node:
+    expression = Expression(root, rows.names)
+    values = [changes.get(i, v) for i, v in enumerate(expression.constants)]
+    return expression.with_constants(values).root

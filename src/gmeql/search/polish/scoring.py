@@ -1,0 +1,176 @@
+"""Formulas on rows: constants refitted, then judged by loss and description length.
+
+The description length is half the rows times the log of the loss, plus what the constants and the nodes cost. On
+noise-free data the loss counts only down to rounding level; on noisy data a constant must earn its keep.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from gmeql.fitters import fit
+from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, transform, tree_complexity
+from gmeql.formula.simplify import simplify
+from gmeql.search.polish.recognition import is_recognised, n_loose_constants
+
+ROUNDING = 1e-11
+"""Relative error (root mean square, against the target's spread) below which a formula is exact on the data."""
+NODE_COST = 2.0
+"""Description length of one unit of complexity, in nats: a symbol has to be named, and the search tries thousands of
+formulas of which the luckiest must not win."""
+REFIT_STEPS = 25
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """Data that formulas are judged on: input slots, target [N], weights [N] (mean 1), target's spread."""
+
+    X: np.ndarray
+    inputs: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+    names: tuple[str, ...]
+    n_threads: int = 1
+
+    @classmethod
+    def of(
+        cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, names: Iterable[str], n_threads: int = 1
+    ) -> JudgedRows:
+        weights = np.ones(len(y)) if weights is None else weights / weights.mean()
+        return cls(X, input_slots(X)[0], y, weights, tuple(names), n_threads)
+
+    @property
+    def n_variables(self) -> int:
+        return self.X.shape[1]
+
+    @cached_property
+    def is_positive(self) -> Callable[[Node], bool]:
+        """A predicate: whether a part of a formula is positive on every row (of a sample of them)."""
+        known: dict[Node, bool] = {}
+        sample = self.X[:512]
+
+        def positive(node: Node) -> bool:
+            if node not in known:
+                known[node] = bool((Expression(node, self.names)(sample) > 0).all())
+            return known[node]
+
+        return positive
+
+    @cached_property
+    def spread(self) -> float:
+        """Weighted standard deviation of the target; its magnitude where it is constant."""
+        mean = np.average(self.target, weights=self.weights)
+        spread = math.sqrt(np.average((self.target - mean) ** 2, weights=self.weights))
+        return spread or float(np.abs(self.target).max()) or 1.0
+
+    @cached_property
+    def floor(self) -> float:
+        """Loss at rounding level."""
+        return max((ROUNDING * self.spread) ** 2, (4e-15 * float(np.abs(self.target).max())) ** 2, 1e-300)
+
+
+class Scored:
+    """A formula with its loss (weighted mean squared error) and description length on some rows.
+
+    The tree with the fitted constants is built when it is first asked for: most formulas are only compared.
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        loss: float,
+        length: float,
+        complexity: int | None = None,
+        rebuild: Callable[[], Node] | None = None,
+    ) -> None:
+        self._root = root
+        self._rebuild = rebuild
+        self.loss = loss
+        self.length = length
+        self.complexity = tree_complexity(root) if complexity is None else complexity
+
+    @property
+    def root(self) -> Node:
+        if self._rebuild is not None:
+            self._root, self._rebuild = self._rebuild(), None
+        return self._root
+
+
+def description_length(root: Node, loss: float, rows: JudgedRows) -> float:
+    """Nats to state the residuals, the constants and the shape of a formula."""
+    return _length(loss, n_loose_constants(root), tree_complexity(root), rows)
+
+
+def _length(loss: float, n_constants: int, complexity: int, rows: JudgedRows) -> float:
+    n = len(rows.target)
+    if not math.isfinite(loss) or n_constants >= n - 1:
+        return math.inf
+    variance = max(loss, rows.floor) * n / (n - n_constants)
+    return 0.5 * n * math.log(variance) + 0.5 * math.log(n) * n_constants + NODE_COST * complexity
+
+
+def refit(
+    roots: Iterable[Node], rows: JudgedRows, *, keep_recognised: bool = True, max_steps: int = REFIT_STEPS
+) -> list[Scored]:
+    """Refit the constants of several formulas; those that cannot be a program or do not fit are left out.
+
+    `keep_recognised` holds constants that are already short numbers.
+    """
+    expressions, programs = [], []
+    for root in roots:
+        expression = Expression(root, rows.names)
+        fixed = {i for i, v in enumerate(expression.constants) if keep_recognised and is_recognised(v)}
+        try:
+            programs.append(from_expression(root, rows.n_variables, fixed))
+        except ProgramTooLong:
+            continue
+        expressions.append(expression)
+    if not programs:
+        return []
+    result = fit(
+        programs,
+        None,
+        rows.inputs,
+        rows.target,
+        rows.weights,
+        max_steps=max_steps,
+        tolerance=1e-7,
+        n_threads=rows.n_threads,
+    )
+    scored = []
+    for expression, program, constants, loss in zip(
+        expressions, programs, result.constants, result.losses, strict=True
+    ):
+        if not math.isfinite(loss) or not np.isfinite(constants[: len(program.start)]).all():
+            continue
+        complexity = expression.complexity
+        length = _length(float(loss), program.n_free, complexity, rows)
+        refitted = partial(_refitted, expression, program, constants)
+        scored.append(Scored(expression.root, float(loss), length, complexity, refitted))
+    return scored
+
+
+def _refitted(expression: Expression, program: Program, constants: np.ndarray) -> Node:
+    return replace_constants(expression, program, constants).root
+
+
+def clean(root: Node, rows: JudgedRows) -> Node | None:
+    """Normal form of a formula, or None where its constants overflow.
+
+    Constants lose the sixteenth digit, so that 0.9 times 1.2 over 1.2 is 0.9 again.
+    """
+    try:
+        return transform(simplify(root, rows.is_positive), _without_last_digit)
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def _without_last_digit(leaf: Node) -> Node:
+    return Constant(float(f"{leaf.value:.15g}")) if isinstance(leaf, Constant) else leaf

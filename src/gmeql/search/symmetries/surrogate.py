@@ -1,0 +1,170 @@
+"""A smooth surrogate of the data: a Gaussian process over a linear trend, asked for its error and its slopes.
+
+Positive columns, and a target of one sign, are read by their logarithms where these do not spread too far: a product of
+powers is a plane there. Legend: `N` rows, `V` columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+LEARNING_ROWS = 200
+"""Rows that the lengths are learnt from."""
+LARGEST_RATIO = 1e4
+"""A positive column, or a target of one sign, is read by its logarithm up to this ratio of largest to smallest."""
+GOOD = 1e-5
+"""Error below which no other heights are tried."""
+
+
+class OutOfTime(Exception):
+    """The time for looking is over; what was found stands."""
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """What a surrogate says of a target: its error on left-out rows in units of the spread, its slopes [N, V]."""
+
+    error: float
+    slopes: np.ndarray
+
+
+def fit_surrogate(
+    table: np.ndarray,
+    target: np.ndarray,
+    *,
+    units: np.ndarray,
+    spread: float,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> Surrogate | None:
+    """The best surrogate of the target [N] over the table [N, V], or None where no error is finite.
+
+    `units` [N] turn a difference of the target into one of the raw target, whose standard deviation is `spread`.
+    """
+    coordinates, inner = _coordinates(table)
+    best = Surrogate(math.inf, np.empty(0))
+    for heights in _HEIGHTS:
+        if best.error < GOOD or not heights.applies(target):
+            continue
+        with np.errstate(all="ignore"):
+            residuals, rise = _gaussian_process(coordinates, heights.values(target), out_of_time)
+            inverse = 1 / heights.slope(target)
+        error = typical(residuals * inverse * units) / spread
+        if error < best.error:
+            best = Surrogate(error, rise * inverse[:, None] * inner)
+    return best if math.isfinite(best.error) else None
+
+
+@dataclass(frozen=True)
+class _Heights:
+    """What the surrogate is fitted to: a smooth function of the target."""
+
+    values: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+    applies: Callable[[np.ndarray], bool]
+
+
+_HEIGHTS = (
+    _Heights(lambda t: np.log(np.abs(t)), lambda t: 1 / t, lambda t: is_one_sign(t) and _ratio(t) < LARGEST_RATIO**2),
+    _Heights(lambda t: t, np.ones_like, lambda t: True),
+    _Heights(np.square, lambda t: 2 * t, lambda t: is_one_sign(t)),
+)
+
+
+def is_one_sign(values: np.ndarray) -> bool:
+    return bool((values > 0).all() or (values < 0).all())
+
+
+def _ratio(values: np.ndarray) -> float:
+    size = np.abs(values)
+    return float(size.max() / max(size.min(), 1e-300))
+
+
+def typical(values: np.ndarray) -> float:
+    """Root mean square without the largest tenth: a surrogate is weak in the corners."""
+    squares = np.sort(values**2)
+    return math.sqrt(float(squares[: max(1, len(squares) * 9 // 10)].mean()))
+
+
+def _coordinates(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns by their logarithm where they are positive, and the slope of that coordinate to the column."""
+    coordinates, inner = table.copy(), np.ones_like(table)
+    for j in range(table.shape[1]):
+        column = table[:, j]
+        if (column > 0).all() and _ratio(column) < LARGEST_RATIO:
+            coordinates[:, j], inner[:, j] = np.log(column), 1 / column
+    return coordinates, inner
+
+
+def _gaussian_process(
+    Z: np.ndarray, heights: np.ndarray, out_of_time: Callable[[], bool]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian process over a linear trend: leave-one-out residuals [N] and slopes at the rows [N, V]."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    spread = Z.std(axis=0)
+    spread[spread == 0] = 1.0
+    U = (Z - Z.mean(axis=0)) / spread
+    height = float(np.std(heights)) or 1.0
+    v = (heights - heights.mean()) / height
+    trend = np.column_stack([np.ones(len(v)), U])
+    coefficients = np.linalg.lstsq(trend, v, rcond=None)[0]
+    rest = v - trend @ coefficients
+    if np.abs(rest).max() < 1e-9:  # a plane: a product of powers, read by logarithms
+        return rest * height, np.broadcast_to(coefficients[1:] * height / spread, Z.shape)
+    lengths, amplitude, noise = _learn_lengths(U[:LEARNING_ROWS], rest[:LEARNING_ROWS], out_of_time)
+    scaled = U / lengths
+    kernel = amplitude * _gaussian(scaled)
+    damped = kernel + (noise + 1e-12 * amplitude) * np.eye(len(v))
+    factor = cho_factor(damped, lower=True)
+    weights = cho_solve(factor, rest)
+    residuals = weights / np.diag(cho_solve(factor, np.eye(len(v))))
+    # d k(u, u') / d u_i = k (u'_i - u_i) / length_i²
+    slopes = (kernel @ (weights[:, None] * U) - U * (kernel @ weights)[:, None]) / lengths**2 + coefficients[1:]
+    return residuals * height, slopes * height / spread
+
+
+def _gaussian(scaled: np.ndarray) -> np.ndarray:
+    squares = (scaled**2).sum(axis=1)
+    return np.exp(-0.5 * np.maximum(squares[:, None] + squares - 2 * scaled @ scaled.T, 0.0))
+
+
+def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bool]) -> tuple[np.ndarray, float, float]:
+    """Length per coordinate, amplitude and noise of most likelihood, with a weak prior on the lengths."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+    from scipy.optimize import minimize
+
+    n, d = U.shape
+    size = float(rest.std()) + 1e-12
+    squares = [(U[:, i, None] - U[:, i]) ** 2 for i in range(d)]
+    middle = 0.7
+
+    def loss(p: np.ndarray) -> tuple[float, np.ndarray]:
+        if out_of_time():
+            raise OutOfTime
+        precision, amplitude, noise = np.exp(-2 * p[:d]), math.exp(2 * p[d]), math.exp(2 * p[d + 1])
+        kernel = amplitude * np.exp(-0.5 * sum(w * s for w, s in zip(precision, squares, strict=True)))
+        try:
+            factor = cho_factor(kernel + noise * np.eye(n), lower=True)
+        except LinAlgError:
+            return 1e10, np.zeros_like(p)
+        weights = cho_solve(factor, rest)
+        half = 0.5 * (cho_solve(factor, np.eye(n)) - np.outer(weights, weights))
+        weighed = half * kernel
+        value = 0.5 * rest @ weights + np.log(np.diag(factor[0])).sum() + 0.05 * np.sum((p[:d] - middle) ** 2)
+        slopes = [w * np.sum(weighed * s) for w, s in zip(precision, squares, strict=True)]
+        gradient = np.array([*slopes, 2 * weighed.sum(), 2 * noise * np.trace(half)])
+        gradient[:d] += 0.1 * (p[:d] - middle)
+        return float(value), gradient
+
+    level = math.log(size)
+    bounds = [(-3.0, 5.0)] * d + [(level - 3, level + 6), (level - 14, level + 1)]
+    tries = []
+    for length in (middle, -1.0) if d <= 2 else (middle,):  # a wave may be short
+        start = np.array([length] * d + [level + 0.7, level - 3.5])
+        tries.append(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30}))
+    best = min(tries, key=lambda found: found.fun).x
+    return np.exp(best[:d]), math.exp(2 * best[d]), math.exp(2 * best[d + 1])
