@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
-from gmeql.search.polish import NODE_COST
+from gmeql.search.polish.scoring import length_in_nats
 
 if TYPE_CHECKING:
     from gmeql.search.search import Member
@@ -32,8 +32,6 @@ _EPS = float(np.finfo(np.float64).eps)
 class SelectionConfig:
     """Numbers of the selection rule, with where each comes from."""
 
-    symbol_nats: float = NODE_COST
-    """Cost of one unit of complexity, the same as in polishing."""
     exact_relative: float = 1e-10
     """A loss below this share of the target's spread is rounding: true formulas reach 1e-12, near misses 1e-7."""
     exact_ulps: float = 64.0
@@ -253,9 +251,8 @@ class Front(Sequence[FrontMember]):
         if freedom < 1:
             return math.inf
         floor = rounding_level(self.target_spread, self.target_largest)
-        log_mse = 2.0 * math.log(max(member.loss, floor)) + math.log(self.rows / freedom)
-        constants = 0.5 * fitted * math.log(max(self.rows, 2.0))
-        return 0.5 * self.rows * log_mse + constants + member.complexity * SELECTION.symbol_nats
+        log_variance = 2.0 * math.log(max(member.loss, floor)) + math.log(self.rows / freedom)
+        return length_in_nats(log_variance, fitted, member.complexity, n_rows=self.rows)
 
     def _best(self) -> FrontMember:
         exact = self._exact_members()

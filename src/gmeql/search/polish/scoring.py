@@ -1,7 +1,8 @@
 """Formulas on rows: constants refitted, then judged by loss and description length.
 
-The description length is half the rows times the log of the loss, plus what the constants and the nodes cost. On
-noise-free data the loss counts only down to rounding level; on noisy data a constant must earn its keep.
+`length_in_nats` is the one description length: half the rows times the log of the residuals' variance, plus what the
+constants and the nodes cost. On noise-free data the loss counts only down to rounding level; on noisy data a constant
+must earn its keep.
 """
 
 from __future__ import annotations
@@ -104,16 +105,25 @@ class Scored:
 
 
 def description_length(root: Node, loss: float, rows: JudgedRows) -> float:
-    """Nats to state the residuals, the constants and the shape of a formula."""
-    return _length(loss, n_loose_constants(root), tree_complexity(root), rows)
+    """Nats to state the residuals, the constants and the shape of a formula on some rows."""
+    return _length_on(rows, loss, n_loose_constants(root), tree_complexity(root))
 
 
-def _length(loss: float, n_constants: int, complexity: int, rows: JudgedRows) -> float:
+def _length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int) -> float:
     n = len(rows.target)
     if not math.isfinite(loss) or n_constants >= n - 1:
         return math.inf
-    variance = max(loss, rows.floor) * n / (n - n_constants)
-    return 0.5 * n * math.log(variance) + 0.5 * math.log(n) * n_constants + NODE_COST * complexity
+    log_variance = math.log(max(loss, rows.floor) * n / (n - n_constants))
+    return length_in_nats(log_variance, n_constants, complexity, n_rows=n)
+
+
+def length_in_nats(log_variance: float, n_constants: int, complexity: int, *, n_rows: float) -> float:
+    """Description length N/2 log σ² + K/2 log N + c·complexity, up to a constant of the data (Rissanen 1978).
+
+    `N` rows whose residuals have the variance σ² = loss · N/(N - K), `K` fitted constants, `c` = `NODE_COST`. The
+    variance comes as its logarithm: on tiny targets it would underflow.
+    """
+    return 0.5 * n_rows * log_variance + 0.5 * n_constants * math.log(max(n_rows, 2.0)) + NODE_COST * complexity
 
 
 def refit(
@@ -151,7 +161,7 @@ def refit(
         if not math.isfinite(loss) or not np.isfinite(constants[: len(program.start)]).all():
             continue
         complexity = expression.complexity
-        length = _length(float(loss), program.n_free, complexity, rows)
+        length = _length_on(rows, float(loss), program.n_free, complexity)
         refitted = partial(_refitted, expression, program, constants)
         scored.append(Scored(expression.root, float(loss), length, complexity, refitted))
     return scored
