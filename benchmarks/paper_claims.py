@@ -3,8 +3,8 @@
     PYTHONPATH=src python benchmarks/paper_claims.py run --out CLAIMS.jsonl [--only eql,dsr,plain,sweep,best] [--seconds 240]
     PYTHONPATH=src python benchmarks/paper_claims.py report CLAIMS.jsonl
 
-``run`` trains (minutes on a GPU, hours on two cores; ``--seeds 4`` for a look) and writes one JSON line per run; what is
-there already is skipped. ``report`` judges the lines and prints the tables of docs/evaluation.md.
+`run` trains (minutes on a GPU, hours on two cores; `--seeds 4` for a look) and writes one JSON line per run; what is
+there already is skipped. `report` judges the lines and prints the tables of docs/evaluation.md.
 
 - eql: the functions of Kim et al. 2020 (table of benchmark results, success rates of the smoothed L0.5 norm over 20
   trials), 256 points on [-1, 1], their units, numbers of steps and rates. Found: the expression extrapolates to

@@ -3,8 +3,8 @@
     PYTHONPATH=src python benchmarks/paper_method.py [--seeds 1,20,160] [--steps 1000] [--layers released] [--parts]
 
 Released layers on b1, p = r = 40, 300 rows, float32 (the setting of the issue's target: at most 3 ms a step on two cores;
-the authors' TensorFlow code took 320 ms there). ``--steps 54000`` with ``--seeds 160`` is the paper's whole budget, timed.
-``--parts`` also times the parts of a step one by one.
+the authors' TensorFlow code took 320 ms there). `--steps 54000` with `--seeds 160` is the paper's whole budget, timed.
+`--parts` also times the parts of a step one by one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from gmeql.evaluation.problems import paper_problem
 from gmeql.network import repository
 from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.paper import relaxed, two_stage
+from gmeql.paper.two_stage.run import stack_knobs
+from gmeql.paper.two_stage.step import Program, draw_noise, sample, step
 
 PART_REPEATS = 300
 
@@ -53,17 +55,17 @@ def measure(architecture: Architecture, X: Any, y: Any, seeds: int, steps: int, 
 
 
 def parts(architecture: Architecture, X: np.ndarray, y: np.ndarray, seeds: int) -> dict[str, float]:
-    """Microseconds of each part of a step, ``seeds`` side by side, each compiled alone in a loop."""
+    """Microseconds of each part of a step, `seeds` side by side, each compiled alone in a loop."""
     config = two_stage.TwoStageConfig(stage1_rounds=0, stage2_steps=200, chunk_steps=200)
     for progress in two_stage.run(architecture, X, y, seeds=range(seeds), config=config):
         pass
-    program = two_stage._Program(architecture, two_stage._shared_config(config), "float32", False, 1)
-    knobs = two_stage._stack_knobs([config] * seeds, "float32")
+    program = Program(architecture, config.shape, "float32", False, 1)
+    knobs = stack_knobs([config] * seeds, "float32")
     state = progress.state.arrays
     columns, targets = jnp.asarray(X.T, jnp.float32), jnp.asarray(y[None], jnp.float32)
     loss_of = partial(relaxed.mean_absolute_error, architecture)
-    noise = jax.vmap(lambda s: two_stage._noise(program, s.seed, s.step))(state)
-    logs = jax.vmap(partial(two_stage._sample, program))(knobs, state, noise)[0]
+    noise = jax.vmap(lambda s: draw_noise(program, s.seed, s.step))(state)
+    logs = jax.vmap(partial(sample, program))(knobs, state, noise)[0]
     marks = architecture.fingerprints(relaxed.choices_of(architecture, logs), jnp)
     losses = jax.random.uniform(jax.random.key(0), logs.shape[:2])
 
@@ -74,15 +76,14 @@ def parts(architecture: Architecture, X: np.ndarray, y: np.ndarray, seeds: int) 
     def take(elites: Any, uniforms: Any) -> Any:
         return repository.take(elites, jnp.maximum(repository.draw(elites, uniforms, 1.5, jnp), 0))
 
-    step = partial(two_stage._step, program)
     cases = {
-        "noise": (lambda s: two_stage._noise(program, s.seed, s.step), (state,)),
-        "sample": (partial(two_stage._sample, program), (knobs, state, noise)),
+        "noise": (lambda s: draw_noise(program, s.seed, s.step), (state,)),
+        "sample": (partial(sample, program), (knobs, state, noise)),
         "loss and gradient": (gradient, (logs, state.weights)),
         "fingerprints": (lambda l: architecture.fingerprints(relaxed.choices_of(architecture, l), jnp), (logs,)),
         "insert": (lambda e, l, m, i: repository.insert(e, l, m, i, jnp), (state.elites, losses, marks, logs)),
         "draw and take": (take, (state.elites, noise.offline)),
-        "whole step": (lambda k, s: step(k, columns, targets, jnp.bool_(True), s), (knobs, state)),
+        "whole step": (lambda k, s: step(program, k, columns, targets, jnp.bool_(True), s), (knobs, state)),
     }
     return {name: _time_part(function, arguments) for name, (function, arguments) in cases.items()}
 

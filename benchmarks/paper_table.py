@@ -3,14 +3,14 @@
     PYTHONPATH=src python benchmarks/paper_table.py run --out RESULTS        on a GPU; needs jax, numpy, sympy
     PYTHONPATH=src python benchmarks/paper_table.py report RESULTS/records.jsonl
 
-``run`` appends one record per training run to RESULTS/records.jsonl piece by piece (a piece is one batch of runs on one
-network shape) and skips pieces that are already there, so it can be stopped and started again. ``--limit`` seconds are
+`run` appends one record per training run to RESULTS/records.jsonl piece by piece (a piece is one batch of runs on one
+network shape) and skips pieces that are already there, so it can be stopped and started again. `--limit` seconds are
 never knowingly overrun: a piece that would not fit is left for the next call.
 
 What a record says of a run, for T*, the best instance Algorithm 1 kept:
-- ``loss``: its relaxed MAE on the 300 training rows; ``hard_loss``: MAE of its hard structure with the same weights.
-- ``solved``: the rule of the whole evaluation (``gmeql.evaluation.paper.records.SOLVED_RULE``, which ends in
-  ``gmeql.evaluation.problems.judge``). ``report`` judges every record anew, whatever the record itself says.
+- `loss`: its relaxed MAE on the 300 training rows; `hard_loss`: MAE of its hard structure with the same weights.
+- `solved`: the rule of the whole evaluation (`gmeql.evaluation.paper.records.SOLVED_RULE`, which ends in
+  `gmeql.evaluation.problems.judge`). `report` judges every record anew, whatever the record itself says.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def solved(record: dict[str, Any]) -> bool:
 
 
 def judged(records: list[dict[str, Any]], workers: int | None = None) -> list[dict[str, Any]]:
-    """The records with ``solved`` decided, in parallel: a long formula takes a second."""
+    """The records with `solved` decided, in parallel: a long formula takes a second."""
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         found = list(pool.map(solved, records, chunksize=8))
     return [record | {"solved": bool(s)} for record, s in zip(records, found, strict=True)]
@@ -165,7 +165,7 @@ def judged(records: list[dict[str, Any]], workers: int | None = None) -> list[di
 
 
 def pieces(args: argparse.Namespace, records: list[dict[str, Any]]) -> Iterator[tuple[str, str, list[Any]]]:
-    """Name, group and runs of each piece, in the order of their worth; ``best`` looks at the sweep's records."""
+    """Name, group and runs of each piece, in the order of their worth; `best` looks at the sweep's records."""
     paper = schedule(args.scale, TwoStageConfig.paper())
     released = schedule(args.scale, TwoStageConfig.released())
     chosen_groups = [g for g in GROUPS if not args.groups or g in args.groups.split(",")]

@@ -17,7 +17,7 @@ def x64():
 
 
 def random_case(seed, connections=7, choices=6):
-    """Logits, log-selections from real noise, and a mask with 2 to ``choices`` real entries a row."""
+    """Logits, log-selections from real noise, and a mask with 2 to `choices` real entries a row."""
     rng = np.random.default_rng(seed)
     logits = jnp.asarray(rng.normal(size=(connections, choices)))
     counts = rng.integers(2, choices + 1, connections)

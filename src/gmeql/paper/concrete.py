@@ -1,11 +1,11 @@
 """The Concrete relaxation of a categorical choice: Gumbel noise, relaxed selections, their density and its gradient.
 
 Section 3 and appendices A and B of the paper (Maddison et al. 2016). Every function treats the last axis as the
-choices of one connection and broadcasts over the others. ``mask`` marks the real choices where arrays are padded to a
+choices of one connection and broadcasts over the others. `mask` marks the real choices where arrays are padded to a
 common width; a padded choice has selection 0 and gradient 0.
 
 Selections are carried as logarithms. In float32 a relaxed one-hot vector underflows to exact zeros, and
-``0 ** -temperature`` in the paper's formulas is then infinite; its logarithm is an ordinary number.
+`0 ** -temperature` in the paper's formulas is then infinite; its logarithm is an ordinary number.
 
 >>> import jax.numpy as jnp
 >>> logits = jnp.log(jnp.array([0.7, 0.2, 0.1]))

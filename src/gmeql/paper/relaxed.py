@@ -1,6 +1,6 @@
 """The relaxed GMEQL network in JAX: forward pass, hard pass and mean absolute error.
 
-Section 3 of the paper. Everything is written for one network; callers batch over instances and seeds with ``vmap``.
+Section 3 of the paper. Everything is written for one network; callers batch over instances and seeds with `vmap`.
 
 Shapes: C connections, M the most choices of a connection, W weights (one per connection, then one per dense input),
 N rows, V variables.
@@ -106,12 +106,12 @@ def _select(coefficients: Array, below: Array) -> Array:
 
 
 def _stack(rows: Sequence[Array]) -> Array:
-    """``jnp.stack`` on the first axis, in a form that stays free of transposes under ``vmap``."""
+    """`jnp.stack` on the first axis, in a form that stays free of transposes under `vmap`."""
     return jnp.concatenate([row[None] for row in rows])
 
 
 def _unstack(stacked: Array) -> tuple[Array, ...]:
-    """The rows of an array, by ``split``, whose gradient is a concatenation.
+    """The rows of an array, by `split`, whose gradient is a concatenation.
 
     The gradient of indexing row by row pads every row's gradient to the whole array and adds them up; on a CPU that took
     half the time of a training step.

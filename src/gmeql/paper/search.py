@@ -123,7 +123,7 @@ class PaperSearch:
             reason=reason,
         )
 
-    def _keep_best(self, result: two_stage.Result) -> None:
+    def _keep_best(self, result: two_stage.TwoStageResult) -> None:
         if not math.isfinite(float(result.loss[0])):
             return
         (expression,) = expression_from_structure(

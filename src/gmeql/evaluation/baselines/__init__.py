@@ -1,10 +1,10 @@
 """The paper's opponents behind one small interface: EQL, DSR and GP.
 
-A ``Task`` is a table and a seed; ``fit(method, tasks, budget)`` trains one model per task and returns, for each, the
+A `Task` is a table and a seed; `fit(method, tasks, budget)` trains one model per task and returns, for each, the
 learning curve, the final expression and what it cost. EQL and DSR train all tasks of one call side by side (one batch
 axis on a CPU or an accelerator), GP one after the other.
 
-The methods import lazily: EQL and DSR need JAX, GP needs gplearn (``pip install gmeql[experiments]``).
+The methods import lazily: EQL and DSR need JAX, GP needs gplearn (`pip install gmeql[experiments]`).
 
 >>> import numpy as np
 >>> X = np.linspace(-1, 1, 40)[:, None]
@@ -26,7 +26,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import evaluate
 
 METHODS = ("eql", "dsr", "gp")
-"""Names ``fit`` knows."""
+"""Names `fit` knows."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a run may be. ``candidates``: expressions evaluated (DSR, GP) or training steps (EQL).
+    """How long a run may be. `candidates`: expressions evaluated (DSR, GP) or training steps (EQL).
 
-    ``seconds`` bounds the wall clock of the whole call; the candidates are the reproducible budget.
+    `seconds` bounds the wall clock of the whole call; the candidates are the reproducible budget.
     """
 
     candidates: int
@@ -80,7 +80,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gives back. ``seconds`` is the wall clock of its batch divided by the tasks in the batch."""
+    """What a run gives back. `seconds` is the wall clock of its batch divided by the tasks in the batch."""
 
     method: str
     seed: int
@@ -92,7 +92,7 @@ class Result:
 
 
 def fit(method: str, tasks: Sequence[Task], budget: Budget, config: Any = None) -> list[Result]:
-    """Train ``method`` on every task; ``config`` is that module's frozen config (its defaults are sourced there)."""
+    """Train `method` on every task; `config` is that module's frozen config (its defaults are sourced there)."""
     if method not in METHODS:
         raise ValueError(f"unknown baseline {method!r}; known: {', '.join(METHODS)}")
     if not tasks:
@@ -111,8 +111,8 @@ def refit(expression: Expression, X: np.ndarray, y: np.ndarray, max_evaluations:
     """The same expression with its constants refitted in double precision; kept only where that helps.
 
     Networks trained in single precision end a few digits short. Every method's final expression passes through this
-    before it is judged, so that ``solved`` asks about the formula, not about the last digits of an optimiser. Whole
-    exponents of ``pow`` stay what they are.
+    before it is judged, so that `solved` asks about the formula, not about the last digits of an optimiser. Whole
+    exponents of `pow` stay what they are.
     """
     from scipy.optimize import least_squares
 

@@ -10,11 +10,11 @@ Numbers are those of the paper and its published configuration (LSTM of 32 units
 Adam at 5e-4, risk factor 0.05, lengths 4 to 30, and the priors on arity and length and the fading entropy bonus that
 the authors added later: they solve Nguyen-1 from a third of the samples). Where we leave it: up to six constants, not
 three, because with three the problems b2, b3, b4 and b7 cannot be written; constants by Levenberg-Marquardt instead
-of L-BFGS; on a device they are fitted in single precision on at most ``fit_rows`` rows, and the reward is then taken
+of L-BFGS; on a device they are fitted in single precision on at most `fit_rows` rows, and the reward is then taken
 over all rows. The best expression is refitted in double precision.
 
-``DSRConfig.constants`` says who fits: ``"device"`` (JAX, everything in one batch, any accelerator) or ``"cpu"`` (the
-library's compiled fitter, each different expression once); ``"auto"`` takes the device path on accelerators and for
+`DSRConfig.constants` says who fits: `"device"` (JAX, everything in one batch, any accelerator) or `"cpu"` (the
+library's compiled fitter, each different expression once); `"auto"` takes the device path on accelerators and for
 small tables.
 
 Shapes: T tasks, B expressions of a batch, L tokens, N rows, K constants, Q tokens in the library.
@@ -87,7 +87,7 @@ class DSRConfig:
 
 
 class _Library(NamedTuple):
-    """Token numbers: functions, then variables, then the constant; ``empty`` stands for no parent or no sibling."""
+    """Token numbers: functions, then variables, then the constant; `empty` stands for no parent or no sibling."""
 
     names: tuple[str, ...]
     arity: tuple[int, ...]
@@ -147,7 +147,7 @@ def _cell(policy: Any, state: Any, parent: Any, sibling: Any, size: int) -> Any:
 
 
 def prior(config: DSRConfig, library: _Library) -> np.ndarray:
-    """Logits [L, Q] added to the policy's: level the arities, and favour lengths around ``soft_length``."""
+    """Logits [L, Q] added to the policy's: level the arities, and favour lengths around `soft_length`."""
     arity = np.array(library.arity)
     table = np.zeros((config.max_length, library.size), np.float32)
     if config.uniform_arity:
@@ -162,7 +162,7 @@ def prior(config: DSRConfig, library: _Library) -> np.ndarray:
 
 
 class Batch(NamedTuple):
-    """Sampled expressions and what the policy saw; leading axis L, then B. ``tokens`` is ``empty`` after the end."""
+    """Sampled expressions and what the policy saw; leading axis L, then B. `tokens` is `empty` after the end."""
 
     tokens: Any
     parents: Any
@@ -171,7 +171,7 @@ class Batch(NamedTuple):
 
 
 def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: _Library) -> Batch:
-    """Draw a batch of expressions from one policy under the constraints. ``usable`` [Q] switches tokens off."""
+    """Draw a batch of expressions from one policy under the constraints. `usable` [Q] switches tokens off."""
     import jax
     import jax.numpy as jnp
 
@@ -274,7 +274,7 @@ def log_likelihood(policy: Any, batch: Batch, config: DSRConfig, library: _Libra
 
 
 def _policy_step(policy: Any, moments: Any, batch: Batch, rewards: Any, config: DSRConfig, library: _Library) -> Any:
-    """One Adam step along the risk-seeking gradient (paper, eq. 2): the best ``risk`` share, baseline its worst."""
+    """One Adam step along the risk-seeking gradient (paper, eq. 2): the best `risk` share, baseline its worst."""
     import jax
     import jax.numpy as jnp
 
@@ -335,7 +335,7 @@ def links(tokens: Any, library: _Library) -> Links:
 
 
 def evaluate(tokens: Any, tree: Links, constants: Any, X: Any, library: _Library, slopes: bool) -> Any:
-    """Values [T, B, N] of prefix expressions and, with ``slopes``, their derivative by every constant [K, T, B, N].
+    """Values [T, B, N] of prefix expressions and, with `slopes`, their derivative by every constant [K, T, B, N].
 
     tokens [L, T, B], constants [K, T, B], X [T, N, V]. Each row of an expression is a tree with one output, so one
     pass from the root down gives all derivatives at once.
@@ -590,7 +590,7 @@ class _Best:
 
 
 def fit(tasks: Sequence[Task], budget: Budget, config: DSRConfig | None = None) -> list[Result]:
-    """Train one policy per task, all side by side. ``budget.candidates`` counts sampled expressions of a task."""
+    """Train one policy per task, all side by side. `budget.candidates` counts sampled expressions of a task."""
     import jax
     import jax.numpy as jnp
 

@@ -113,7 +113,7 @@ PAPER_STEPS = 22_000
 
 
 def smoothed_l05(weights: Any, smoothing: float) -> Any:
-    """Sum of sqrt(|w|), with |w| replaced below ``smoothing`` a by -w^4/(8 a^3) + 3 w^2/(4 a) + 3 a/8 (Kim, eq. 4)."""
+    """Sum of sqrt(|w|), with |w| replaced below `smoothing` a by -w^4/(8 a^3) + 3 w^2/(4 a) + 3 a/8 (Kim, eq. 4)."""
     import jax.numpy as jnp
 
     size = jnp.abs(weights)
@@ -251,7 +251,7 @@ def _initial_weights(config: EQLConfig, columns: int, seeds: Sequence[int]) -> l
 
 
 def fit(tasks: Sequence[Task], budget: Budget, config: EQLConfig | None = None) -> list[Result]:
-    """Train one network per task, all side by side. ``budget.candidates`` counts training steps."""
+    """Train one network per task, all side by side. `budget.candidates` counts training steps."""
     import jax.numpy as jnp
 
     config = config or EQLConfig()

@@ -1,4 +1,4 @@
-"""GP: standard genetic programming through gplearn (``pip install gmeql[experiments]``).
+"""GP: standard genetic programming through gplearn (`pip install gmeql[experiments]`).
 
 The GMEQL paper sets a population of 5,000 over 100 generations and leaves the rest at gplearn's defaults, which follow
 Koza: crossover 0.9, tournaments of 20, parsimony 0.001, constants from (-1, 1), fitness MAE.
@@ -6,7 +6,7 @@ Koza: crossover 0.9, tournaments of 20, parsimony 0.001, constants from (-1, 1),
 gplearn guards its functions: a root takes |x|, which the expression shows; a quotient is 1 where the denominator is
 within 0.001 of zero, which the expression does not show (it divides), except where that is so on every row.
 
-The evolution is gplearn's own. Some of its steps are replaced by faster ones with the same result (``_hurried``): the
+The evolution is gplearn's own. Some of its steps are replaced by faster ones with the same result (`_hurried`): the
 evaluation of a program (compiled), the drawing of rows (all of them are used), the seeding of random numbers, and what
 a crossover notes down for pictures of the family tree.
 """
@@ -49,7 +49,7 @@ class GPConfig:
 
 
 def fit(tasks: Sequence[Task], budget: Budget, config: GPConfig | None = None) -> list[Result]:
-    """One evolution per task, one after the other; ``budget.seconds`` is shared out evenly."""
+    """One evolution per task, one after the other; `budget.seconds` is shared out evenly."""
     config = config or GPConfig()
     return [_evolve(task, Budget(budget.candidates, budget.seconds / len(tasks)), config) for task in tasks]
 
@@ -123,7 +123,7 @@ _COLUMN, _NUMBER = -1, -2
 
 @functools.cache
 def _kernel() -> Any:
-    """Compiled: mean absolute error of a prefix program with gplearn's guards; ``stack`` is room to work in."""
+    """Compiled: mean absolute error of a prefix program with gplearn's guards; `stack` is room to work in."""
     import math
 
     import numba
@@ -229,7 +229,7 @@ def _program_class() -> Any:
 
 @contextmanager
 def _hurried() -> Iterator[None]:
-    """Inside, gplearn evolves with ``_program_class`` and seeds one random state again instead of making new ones."""
+    """Inside, gplearn evolves with `_program_class` and seeds one random state again instead of making new ones."""
     from unittest.mock import patch
 
     from gplearn import genetic

@@ -1,7 +1,7 @@
 """The paper's evaluation, with one command: cells -> records -> figures -> page.
 
-``run(budget, only, out)`` is what ``gmeql paper`` calls. It trains the cells that the chosen figures need and that have
-no record yet, and then draws everything from the records in ``out``. Stop it at any time and start it again: finished
+`run(budget, only, out)` is what `gmeql paper` calls. It trains the cells that the chosen figures need and that have
+no record yet, and then draws everything from the records in `out`. Stop it at any time and start it again: finished
 cells are skipped. A cell that dies is tried once more on its own and, if it dies again, reported on the page.
 """
 
@@ -86,7 +86,7 @@ def run(
 def take_over(lines: str | Path, out: str | Path, where: str | None = None) -> int:
     """Judge training outcomes from another machine and add them to the records; returns how many were new.
 
-    ``lines`` is a file of ``benchmarks/paper_baselines.py`` or of ``benchmarks/paper_table.py`` (of which the runs with
+    `lines` is a file of `benchmarks/paper_baselines.py` or of `benchmarks/paper_table.py` (of which the runs with
     the paper's numbers are taken). Of two outcomes of one cell the longer run counts.
     """
     from gmeql.evaluation.paper import records
@@ -163,7 +163,7 @@ class _Crew:
         self.stopped = threading.Event()
 
     def work(self, batches: Sequence[Sequence[Any]], workers: int) -> None:
-        """Train all batches, in this process where ``workers`` is 0; returns when none is left."""
+        """Train all batches, in this process where `workers` is 0; returns when none is left."""
         jobs: queue.SimpleQueue[tuple[list[Any], int]] = queue.SimpleQueue()
         for batch in batches:
             jobs.put((list(batch), 1))

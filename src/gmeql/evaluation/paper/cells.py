@@ -1,7 +1,7 @@
 """A cell is one run: problem, method, setting, noise, seed, budget. Here cells become outcomes.
 
-``train(cells, plan)`` runs cells of one kind as one batch and returns what each gave: curve, final expression and
-cost. It judges nothing (``records`` does), so that an accelerator is not kept waiting for SymPy.
+`train(cells, plan)` runs cells of one kind as one batch and returns what each gave: curve, final expression and
+cost. It judges nothing (`records` does), so that an accelerator is not kept waiting for SymPy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "resample_all": {"resample_fraction": 1.0},  # as the authors' released code runs
     "refresh_elites": {"refresh_elites": True},  # ours: losses of drawn elites are brought up to date
 }
-"""Changes to ``TwoStageConfig`` by the name of a setting; only GMEQL has settings other than "standard"."""
+"""Changes to `TwoStageConfig` by the name of a setting; only GMEQL has settings other than "standard"."""
 
 ARCHITECTURES = {f"b{i}": "released" if i <= 4 else "general" for i in range(1, 9)}
 """Network of each problem: the released code's layers for b1-b4; those that hold the other four truths for b5-b8."""
@@ -71,7 +71,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave. ``mae`` is the training MAE along the run; ``seconds`` its share of its batch's wall clock."""
+    """What a run gave. `mae` is the training MAE along the run; `seconds` its share of its batch's wall clock."""
 
     cell: Cell
     expression: Expression
@@ -100,7 +100,7 @@ class Outcome:
 
 
 TRAINED_SETTINGS = {"paper": "standard", "text, all connections": "resample_all", "text, refresh": "refresh_elites"}
-"""Settings of ``benchmarks/paper_table.py`` that are cells here."""
+"""Settings of `benchmarks/paper_table.py` that are cells here."""
 
 
 def outcome_of(data: dict[str, Any]) -> Outcome | None:
@@ -140,7 +140,7 @@ test_table.__test__ = False  # type: ignore[attr-defined]  # not a test, whateve
 
 
 def batches(cells: Iterable[Cell], largest: dict[str, int]) -> list[list[Cell]]:
-    """Cells that can train side by side, at most ``largest[method]`` together; GP and fitted runs stand alone."""
+    """Cells that can train side by side, at most `largest[method]` together; GP and fitted runs stand alone."""
     groups: dict[Any, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(_kind(cell), []).append(cell)
@@ -162,7 +162,7 @@ def _kind(cell: Cell) -> tuple[Any, ...]:
 
 
 def train(cells: Sequence[Cell], plan: BudgetPlan, seconds: float = math.inf) -> list[Outcome]:
-    """Run cells of one kind (see ``batches``) side by side."""
+    """Run cells of one kind (see `batches`) side by side."""
     kinds = {_kind(cell) for cell in cells}
     if len(kinds) != 1:
         raise ValueError(f"cells of one batch must be of one kind, got {len(kinds)}; group them with batches(...)")

@@ -1,6 +1,6 @@
 """The paper's tables and figures: which cells each needs, what the paper says, what was measured, and the picture.
 
-Every ``Figure`` is a pure function of records. Tests of significance: Mann-Whitney U, two-sided, on the test MAE of the
+Every `Figure` is a pure function of records. Tests of significance: Mann-Whitney U, two-sided, on the test MAE of the
 final expressions and, where the paper shows curves, on the training MAE at their end; Fisher's exact test, two-sided,
 on counts of solved runs; all at 0.05, without correction.
 """

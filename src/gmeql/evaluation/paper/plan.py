@@ -1,6 +1,6 @@
 """Which cells an experiment needs and how large they are: the three budgets.
 
-``full`` is the paper's: 20 seeds and its numbers of steps, samples and generations. ``quick`` and ``smoke`` are smaller
+`full` is the paper's: 20 seeds and its numbers of steps, samples and generations. `quick` and `smoke` are smaller
 in seeds and length and say so on every figure.
 """
 
@@ -22,7 +22,7 @@ NOISE_METHODS = ("gmeql", "eql", "dsr", "fitted")
 class BudgetPlan:
     """Sizes of one budget. Attributes name the method they belong to.
 
-    ``fitted_seconds`` is a second bound beside ``fitted_candidates``; where it decides, other machines give other runs.
+    `fitted_seconds` is a second bound beside `fitted_candidates`; where it decides, other machines give other runs.
     """
 
     name: str

@@ -102,7 +102,7 @@ def failure_of(cell: Cell, error: str, attempts: int) -> Record:
 
 
 def judge_expression(expression: Expression, cell: Cell, X: np.ndarray, y: np.ndarray) -> tuple[Verdict, Expression]:
-    """Decide ``SOLVED_RULE`` for an expression: refit, cut what carries nothing, compare with the truth."""
+    """Decide `SOLVED_RULE` for an expression: refit, cut what carries nothing, compare with the truth."""
     problem = paper_problem(cell.problem)
     if len(expression.constants) > MAX_JUDGED_CONSTANTS:
         return _unsolved(f"{len(expression.constants)} constants", expression, cell), expression

@@ -1,0 +1,302 @@
+"""A run of Algorithm 1: rounds of stage 1, then stage 2, chunk by chunk, for any number of seeds side by side.
+
+One compiled function runs a chunk of steps; between chunks the host sees a `TwoStageProgress`, from whose `state` a run
+can be taken up again. Step t of seed s uses random numbers that depend on s and t alone, so a seed's run is the same
+alone, in a batch, in any chunk size and after a resume.
+
+Shapes: S seeds, K elites, C connections, M choices, W weights, N rows, V variables, T points of a curve.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gmeql.network import repository
+from gmeql.network.architecture import Architecture, as_architecture
+from gmeql.network.repository import Repository
+from gmeql.paper import relaxed
+from gmeql.paper.two_stage.config import TwoStageConfig
+from gmeql.paper.two_stage.inputs import check_range, checked_configs, checked_data, checked_seeds
+from gmeql.paper.two_stage.step import Best, Info, Knobs, Moments, Program, State, choose, initialise, step
+
+Array = Any
+
+# --- chunks of steps, many seeds --------------------------------------------------------------------------------
+
+COMPILATIONS = [0]
+"""How many chunks were traced in this process; a test bounds it."""
+
+
+def _chunk_of_one(
+    program: Program, knobs: Knobs, columns: Array, targets: Array, fresh: Array, stage2: Array, state: State
+) -> tuple[State, Info]:
+    """Run `program.steps` steps of one seed, from fresh parameters if `fresh`; also bring T*'s hard loss up to date."""
+    COMPILATIONS[0] += 1
+    state = choose(fresh, initialise(program, knobs, state), state)
+    one = partial(step, program, knobs, columns, targets, stage2)
+    state, info = jax.lax.scan(lambda carry, _: one(carry), state, None, length=program.steps)
+    every = program.config.curve_every
+    info = jax.tree.map(lambda curve: curve[every - 1 :: every], info)
+    choices = relaxed.choices_of(program.architecture, state.best.log_selections)
+    hard = relaxed.hard_selections(program.architecture, choices, program.dtype)
+    loss = relaxed.mean_absolute_error(program.architecture, hard, state.best.weights, columns, targets)
+    best = state.best._replace(hard_loss=jnp.where(jnp.isfinite(loss), loss, jnp.inf))
+    return state._replace(best=best), info
+
+
+@lru_cache(maxsize=64)
+def _compiled_chunk(program: Program) -> Any:
+    """The chunk over all seeds: the one place where seeds become a batch axis."""
+    return jax.jit(jax.vmap(partial(_chunk_of_one, program), in_axes=(0, 0, 0, None, None, 0)))
+
+
+def initial_state(architecture: Architecture, config: TwoStageConfig, seeds: Sequence[int], dtype: str) -> State:
+    """State before the first step, as NumPy arrays with leading axis S."""
+    shape = (architecture.n_connections, architecture.max_choices)
+    count = len(seeds)
+
+    def zeros(*tail: int) -> np.ndarray:
+        return np.zeros((count, *tail), dtype)
+
+    one = repository.empty(config.capacity, np.zeros(shape, dtype), np, dtype)
+    elites = Repository(*(np.broadcast_to(leaf, (count, *leaf.shape)) for leaf in one))
+    weights = (architecture.n_weights,)
+    infinite = np.full(count, np.inf, dtype)
+    counter = np.zeros(count, np.int32)
+    return State(
+        seed=np.asarray(seeds, np.uint32),
+        step=counter,
+        age=counter,
+        logits=zeros(*shape),
+        weights=zeros(*weights),
+        online_logits=Moments(zeros(*shape), zeros(*shape)),
+        online_weights=Moments(zeros(*weights), zeros(*weights)),
+        offline_logits=Moments(zeros(*shape), zeros(*shape)),
+        elites=elites,
+        best=Best(infinite, infinite, zeros(*shape), zeros(*weights), counter),
+    )
+
+
+# --- the run ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Training curves, one column per seed: the step numbers [T] and losses [T, S]."""
+
+    steps: np.ndarray
+    mean: np.ndarray
+    lowest: np.ndarray
+    best: np.ndarray
+
+
+@dataclass(frozen=True)
+class TwoStageResult:
+    """What a run found, one row per seed.
+
+    Attributes:
+        seeds: [S].
+        choices: hard structure of T*, [S, C].
+        weights: the weights T* had, [S, W].
+        loss: relaxed MAE of T*, [S]; `inf` where no instance had a finite loss.
+        hard_loss: MAE of the hard structure with those weights, [S].
+        found_at: step at which T* was sampled, [S].
+        log_selections: T* itself, [S, C, M].
+        curves: training curves.
+    """
+
+    architecture: Architecture
+    seeds: np.ndarray
+    choices: np.ndarray
+    weights: np.ndarray
+    loss: np.ndarray
+    hard_loss: np.ndarray
+    found_at: np.ndarray
+    log_selections: np.ndarray
+    curves: Curves
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run between two chunks, as plain arrays: what a checkpoint holds."""
+
+    arrays: State
+    curves: Curves
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Flat dictionary of arrays, for any array storage."""
+        leaves, _ = jax.tree.flatten((self.arrays, _curve_leaves(self.curves)))
+        return {f"leaf_{number:02d}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> RunState:
+        """The inverse of `to_arrays`."""
+        blank = initial_state(Architecture(1, (("id",),)), TwoStageConfig(capacity=1), [0], "float32")
+        structure = jax.tree.structure((blank, _curve_leaves(_no_curves(1))))
+        names = [f"leaf_{number:02d}" for number in range(structure.num_leaves)]
+        if set(names) != set(arrays):
+            raise ValueError(f"a two-stage state holds arrays {names[0]} to {names[-1]}, got {sorted(arrays)}")
+        state, curves = jax.tree.unflatten(structure, [np.asarray(arrays[name]) for name in names])
+        return cls(state, Curves(*curves))
+
+
+@dataclass(frozen=True)
+class TwoStageProgress:
+    """A run between two chunks.
+
+    `state` resumes it (`run(..., state=progress.state)`); `result` is what it has found so far.
+    """
+
+    architecture: Architecture
+    state: RunState
+    step: int
+    total_steps: int
+    stage: int
+    elapsed: float
+
+    @property
+    def done(self) -> bool:
+        return self.step >= self.total_steps
+
+    @property
+    def best_loss(self) -> np.ndarray:
+        """Relaxed loss of T* of each seed, [S]."""
+        return np.asarray(self.state.arrays.best.loss)
+
+    @property
+    def result(self) -> TwoStageResult:
+        state, best = self.state.arrays, self.state.arrays.best
+        log_selections = np.asarray(best.log_selections)
+        real = np.where(self.architecture.choice_mask, log_selections, -np.inf)
+        return TwoStageResult(
+            architecture=self.architecture,
+            seeds=np.asarray(state.seed),
+            choices=np.argmax(real, axis=-1),
+            weights=np.asarray(best.weights),
+            loss=np.asarray(best.loss),
+            hard_loss=np.asarray(best.hard_loss),
+            found_at=np.asarray(best.step),
+            log_selections=log_selections,
+            curves=self.state.curves,
+        )
+
+
+def run(
+    architecture: Architecture | str | Sequence[Sequence[str]],
+    X: Array,
+    y: Array,
+    *,
+    seeds: Sequence[int] = (0,),
+    config: TwoStageConfig | Sequence[TwoStageConfig] | None = None,
+    dtype: str = "float32",
+    state: RunState | None = None,
+) -> Iterator[TwoStageProgress]:
+    """Train by Algorithm 1, many seeds side by side; yields a `TwoStageProgress` after every chunk of steps.
+
+    Args:
+        architecture: an Architecture, a preset's name, or layers of operator names.
+        X: data [N, V], or one table per seed [S, N, V].
+        y: targets [N] or [N, n_outputs], with a leading S where X has one.
+        seeds: one run each.
+        config: one for all seeds, or one per seed; numbers that shape the compiled program must then agree.
+        dtype: "float32" or "float64".
+        state: continue from an earlier `TwoStageProgress.state`.
+
+    Raises:
+        ValueError: for bad input, before anything is compiled.
+    """
+    seeds = checked_seeds(seeds)
+    columns, targets = checked_data(X, y, len(seeds))
+    architecture = as_architecture(architecture, columns.shape[1], targets.shape[1])
+    configs = checked_configs(config, len(seeds))
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
+    if architecture.n_connections == 0:
+        raise ValueError("the architecture has no connections to choose; use at least one node that is not Σ or Π")
+    check_range(columns, targets, dtype)
+    if state is not None:
+        _check_state(state, architecture, configs[0], seeds, dtype)
+    return _train(architecture, columns.astype(dtype), targets.astype(dtype), seeds, configs, dtype, state)
+
+
+def _train(
+    architecture: Architecture,
+    columns: np.ndarray,
+    targets: np.ndarray,
+    seeds: Sequence[int],
+    configs: list[TwoStageConfig],
+    dtype: str,
+    resumed: RunState | None,
+) -> Iterator[TwoStageProgress]:
+    config = configs[0]
+    refreshes = any(each.refresh_elites for each in configs)
+    knobs = stack_knobs(configs, dtype)
+    state = initial_state(architecture, config, seeds, dtype) if resumed is None else resumed.arrays
+    curves = _no_curves(len(seeds), dtype) if resumed is None else resumed.curves
+    done = int(np.max(state.step))
+    start = time.perf_counter()
+    with jax.enable_x64(dtype == "float64"):
+        columns, targets, knobs = jax.device_put((columns, targets, knobs))
+    for chunk in config.chunks:
+        if chunk.first < done:
+            continue
+        program = Program(architecture, config.shape, dtype, refreshes, chunk.steps)
+        with jax.enable_x64(dtype == "float64"):
+            state, info = _compiled_chunk(program)(knobs, columns, targets, chunk.fresh, chunk.stage == 2, state)
+            info = jax.tree.map(np.asarray, info)  # waits for the chunk
+        done = chunk.first + chunk.steps
+        curves = _extend(curves, info, chunk.first, config.curve_every)
+        elapsed = time.perf_counter() - start
+        yield TwoStageProgress(architecture, RunState(state, curves), done, config.total_steps, chunk.stage, elapsed)
+
+
+def stack_knobs(configs: list[TwoStageConfig], dtype: str) -> Knobs:
+    def column(name: str) -> np.ndarray:
+        values = [c.offline_rule == "squared_difference" if name == "squared_difference" else getattr(c, name)
+                  for c in configs]  # fmt: skip
+        return np.array(values, bool if isinstance(values[0], bool) else dtype)
+
+    return Knobs(*(column(name) for name in Knobs._fields))
+
+
+def _no_curves(count: int, dtype: str = "float32") -> Curves:
+    blank = np.zeros((0, count), dtype)
+    return Curves(np.zeros(0, np.int64), blank, blank, blank)
+
+
+def _curve_leaves(curves: Curves) -> tuple[np.ndarray, ...]:
+    return tuple(getattr(curves, field.name) for field in fields(Curves))
+
+
+def _extend(curves: Curves, info: Info, first: int, every: int) -> Curves:
+    steps = first + every * np.arange(1, info.mean.shape[1] + 1)
+    return Curves(
+        np.concatenate([curves.steps, steps]),
+        *(np.concatenate([old, new.T]) for old, new in zip(_curve_leaves(curves)[1:], info, strict=True)),
+    )
+
+
+def _check_state(
+    state: RunState, architecture: Architecture, config: TwoStageConfig, seeds: list[int], dtype: str
+) -> None:
+    expected = initial_state(architecture, config, seeds, dtype)
+    for wanted, given in zip(jax.tree.leaves(expected), jax.tree.leaves(state.arrays), strict=True):
+        if wanted.shape != given.shape or wanted.dtype != given.dtype:
+            raise ValueError(
+                f"state belongs to another run: an array is {given.dtype}{given.shape} where this architecture, config, "
+                f"seeds and dtype need {wanted.dtype}{wanted.shape}"
+            )
+    if not np.array_equal(expected.seed, state.arrays.seed):
+        raise ValueError(f"state belongs to seeds {np.asarray(state.arrays.seed).tolist()}, got {seeds}")
+    steps = np.unique(np.asarray(state.arrays.step))
+    starts = {chunk.first for chunk in config.chunks} | {config.total_steps}
+    if len(steps) != 1 or int(steps[0]) not in starts:
+        raise ValueError(f"state stands at step {steps.tolist()}, which is no chunk boundary of this config")
