@@ -31,7 +31,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "constants always inherited": {"island.inherit_share": 1.0},
     "no skip connections": {"skip": False},
     "one given architecture": {"architecture": "general"},
-    "target as it is": {"transforms": False},
+    "target as it is": {"readings": False},
     "no crossing of elites": {"island.cross_share": 0.0},
     "elites drawn by loss alone": {"island.complexity_classes": 0.0},
     "no output offset": {"island.with_offset": False},
@@ -40,7 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "64 elites": {"island.capacity": 64},
     "6 fit steps": {"island.max_steps": 6, "island.tolerance": 1e-3},
     "no symmetries": {"symmetries": False},
-    "few islands always": {"islands_per_generation": 14, "rungs": (8, 18, 36, 80)},
+    "few islands always": {"islands_per_generation": 14, "stage_ages": (8, 18, 36, 80)},
     "no Π": {"functions": ("add", "sub", "mul", "div", "sqrt", "square", "cube", "pow4", "pow5", "pow6", "sin", "cos",
                            "exp", "log", "tanh", "sum")},
     "tanh left out": {"functions": ("add", "sub", "mul", "div", "sqrt", "square", "cube", "pow4", "pow5", "pow6", "sin",
@@ -50,8 +50,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def run_cell(suite: str, problem_name: str, variant: str, seed: int, candidates: int, rows: int, noise: float) -> dict:
     from gmeql.evaluation.problems import judge, load_suite
-    from gmeql.search.island import IslandConfig
-    from gmeql.search.search import Search, SearchConfig
+    from gmeql.search.config import IslandConfig
+    from gmeql.search.config import SearchConfig
+    from gmeql.search.search import Search
 
     changes = VARIANTS[variant]
     island = IslandConfig(**{k.removeprefix("island."): v for k, v in changes.items() if k.startswith("island.")})

@@ -44,7 +44,8 @@ def search_once(name: str, candidates: int, threads: int, seed: int, profile: bo
 
     from gmeql.evaluation.problems import Column, Problem
     from gmeql.search.island import Island
-    from gmeql.search.search import Search, SearchConfig
+    from gmeql.search.config import SearchConfig
+    from gmeql.search.search import Search
 
     formula, names, (low, high), noise = PROBLEMS[name]
     problem = Problem(name, tuple(Column(n, low, high) for n in names), formula, 1000, 1000)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from gmeql.formula.operators import Operator, get_operator, register_operator
     from gmeql.model.front import Front
     from gmeql.network.architecture import Architecture, architecture_preset
-    from gmeql.search.search import Member, Progress, Search, SearchConfig
+    from gmeql.search.config import SearchConfig
+    from gmeql.search.events import Member, Progress
+    from gmeql.search.search import Search
 
 _HOME = {
     "Architecture": "network.architecture",
@@ -36,10 +38,10 @@ _HOME = {
     "Problem": "evaluation.problems",
     "judge": "evaluation.problems",
     "load_suite": "evaluation.problems",
-    "Member": "search.search",
-    "Progress": "search.search",
+    "Member": "search.events",
+    "Progress": "search.events",
     "Search": "search.search",
-    "SearchConfig": "search.search",
+    "SearchConfig": "search.config",
 }
 
 __all__ = [

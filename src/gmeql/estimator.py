@@ -32,7 +32,8 @@ from gmeql.model.storage import StorageError, StoredModel, data_hash, load_model
 
 if TYPE_CHECKING:
     from gmeql.model.fitting import RunResult
-    from gmeql.search.search import Progress, SearchConfig
+    from gmeql.search.config import SearchConfig
+    from gmeql.search.events import Progress
 
 VALIDATION_SHARE = 0.25
 """Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""
@@ -262,7 +263,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._warm if self._warm_data == data_hash(X, targets, weight, names) else None
 
     def _config(self) -> SearchConfig:
-        from gmeql.search.search import SearchConfig
+        from gmeql.search.config import SearchConfig
 
         return SearchConfig(
             functions=None if self.functions is None else tuple(self.functions),

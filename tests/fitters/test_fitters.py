@@ -31,7 +31,10 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable
 from gmeql.formula.operators import OPERATORS, Operator, get_operator, register_operator, unregister_operator
 from gmeql.network.architecture import Architecture
-from gmeql.search.island import Batch, Island, IslandConfig, Tries
+from gmeql.search.candidates import Candidates
+from gmeql.search.config import IslandConfig
+from gmeql.search.island import Island
+from gmeql.search.tried import TriedStructures
 from random_trees import call
 
 ENGINES = ("cpu", "reference", "device")
@@ -504,7 +507,7 @@ def test_no_accelerator_on_a_plain_machine() -> None:
 # --- the device engine in the search ------------------------------------------------------------------------------------
 
 
-def drawn_jobs() -> list[tuple[Batch, np.ndarray, np.ndarray, np.ndarray, float]]:
+def drawn_jobs() -> list[tuple[Candidates, np.ndarray, np.ndarray, np.ndarray, float]]:
     """Candidates of two islands over tables of one and three columns, each with a target of its own."""
     jobs = []
     few, many = (("id", "square", "mul"), ("add",)), (("id", "cube", "square"), ("add", "mul"))
@@ -513,7 +516,7 @@ def drawn_jobs() -> list[tuple[Batch, np.ndarray, np.ndarray, np.ndarray, float]
         island = Island(Architecture(n_variables, layers), "identity", IslandConfig(candidates_per_step=12), 1,
                         np.array([5], np.uint64))  # fmt: skip
         island.inputs = input_slots(X)[0]
-        batch = island.draw(Tries(8), 40, 0)
+        batch = island.draw(TriedStructures(8), 40, 0)
         assert len(batch.lengths) > 0
         jobs.append((batch, island.inputs, np.cos(X.sum(axis=1)), np.linspace(0.5, 1.5, 100), hopeless))
     return jobs

@@ -11,7 +11,7 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.progress import ProgressDisplay, choose_mode, front_html, summary
-from gmeql.search.search import Member, Progress
+from gmeql.search.events import Member, Progress
 
 NAME = "<script>alert(1)</script>[bold]x[/]"
 

@@ -15,7 +15,9 @@ from gmeql.formula.nodes import Call, Constant, Node, Variable, fold
 from gmeql.formula.operators import get_operator
 from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
-from gmeql.search.island import Island, IslandConfig, OwnTries, Tries
+from gmeql.search.config import IslandConfig
+from gmeql.search.island import Island
+from gmeql.search.tried import IslandTried, TriedStructures
 from gmeql.search.sampling import OUTPUT_OFFSET, OUTPUT_SCALE
 
 N_ROWS = 40
@@ -24,7 +26,7 @@ N_ROWS = 40
 def island(network: Architecture, seed: int = 1, low: float = 0.5, **options) -> Island:
     """An island on its own with rows to evaluate on."""
     made = Island(
-        architecture=network, transform="identity", config=IslandConfig(**options), number=1,
+        architecture=network, reading="identity", config=IslandConfig(**options), number=1,
         random_state=np.array([seed], np.uint64),
     )  # fmt: skip
     X = np.random.default_rng(0).uniform(low, 2.0, (N_ROWS, network.n_variables))
@@ -32,9 +34,9 @@ def island(network: Architecture, seed: int = 1, low: float = 0.5, **options) ->
     return made
 
 
-def nothing() -> Tries:
+def nothing() -> TriedStructures:
     """What is known before anything was tried."""
-    return Tries(16)
+    return TriedStructures(16)
 
 
 def output(batch, b: int, inputs: np.ndarray) -> np.ndarray:
@@ -159,7 +161,7 @@ def test_no_structure_is_fitted_more_often_than_allowed() -> None:
         host.absorb(fitted(host, batch))
     assert max(seen.values()) <= 3 and 3 in seen.values()
     assert empty_rounds > 5  # a small network is exhausted, and says so
-    assert len(host.report(known)) == sum(seen.values()) and len(host.own.fingerprints) == 0
+    assert len(host.share_tried(known)) == sum(seen.values()) and len(host.tried.fingerprints) == 0
     again = island(network, candidates_per_step=64, max_tries=3)
     assert len(again.draw(known, 60, 0).hashes) == 0  # another island does not repeat it
     assert len(again.draw(known, 60, 12345).hashes) > 0  # another reading of the target does
@@ -171,19 +173,19 @@ def test_an_island_hears_of_others_by_what_is_known_alone() -> None:
     one, two = (island(network, seed=3, candidates_per_step=64) for _ in range(2))
     np.testing.assert_array_equal(one.draw(known, 60, 0).hashes, two.draw(known, 60, 0).hashes)
     assert not known.keys.any()  # drawing only reads it
-    one.report(known)
-    assert len(two.draw(known, 60, 0).hashes) < 64 == len(one.own.fingerprints) + 64
+    one.share_tried(known)
+    assert len(two.draw(known, 60, 0).hashes) < 64 == len(one.tried.fingerprints) + 64
 
 
 def test_a_table_of_tries_is_rebuilt_from_the_list_of_fingerprints() -> None:
     drawn = np.random.default_rng(0).integers(1, 2**63, 5000).astype(np.uint64)
     drawn = np.concatenate([drawn, drawn[:700]])
-    grown = OwnTries()
+    grown = IslandTried()
     for part in np.array_split(drawn, 40):
         grown.make_room(len(part))
         grown.add(part)
-    made = OwnTries(drawn)
-    for tries in (made, Tries.from_dict(made.to_dict(), len(made.keys).bit_length() - 1)):
+    made = IslandTried(drawn)
+    for tries in (made, TriedStructures.from_dict(made.to_dict(), len(made.keys).bit_length() - 1)):
         np.testing.assert_array_equal(tries.keys, grown.keys)
         np.testing.assert_array_equal(tries.counts, grown.counts)
     assert grown.counts.max() == 2 and (grown.counts == 2).sum() >= 690

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from gmeql.search.island import Island
-from gmeql.search.search import Member, Progress, Search, SearchConfig
+from gmeql.search.config import SearchConfig
+from gmeql.search.events import Member, Progress
+from gmeql.search.search import Search
 from gmeql.search.steps import advance
 
 SMALL = dict(islands_per_generation=4, table_bits=14, n_jobs=1)
@@ -114,7 +116,7 @@ def uninterrupted(config: SearchConfig) -> Progress:
 def test_resumed_search_ends_as_the_uninterrupted_one(rounds: int, loss: str) -> None:
     """Stopped within the first rung, between two, and in later generations that see more rows."""
     X, y = waves()
-    config = SearchConfig(max_candidates=3500, rungs=(2, 4), search_rows=32, loss=loss, **SMALL)
+    config = SearchConfig(max_candidates=3500, stage_ages=(2, 4), search_rows=32, loss=loss, **SMALL)
     whole = uninterrupted(config)
     first = Search(X, y, config=config, seed=3)
     events = first.run()
@@ -296,7 +298,7 @@ def test_bad_data_are_refused(X: np.ndarray, y: np.ndarray, message: str) -> Non
         ({"max_time": 0}, "max_time must be positive or None, got 0"),
         ({"max_candidates": -1}, "max_candidates"),
         ({"patience": 0}, "patience"),
-        ({"loss": "l1"}, "loss must be 'squared' or 'huber', got 'l1'"),
+        ({"loss": "l1"}, "loss must be one of squared, huber, got 'l1'"),
         ({"max_complexity": 0}, "max_complexity must be at least 1"),
     ],
 )
@@ -318,7 +320,7 @@ def test_unknown_functions_and_networks_are_refused() -> None:
 
 def test_steps_taken_ahead_and_replayed_lead_where_the_island_went() -> None:
     X, y = waves()
-    search = Search(X, y, config=SearchConfig(rungs=(5, 9), **SMALL), seed=2)
+    search = Search(X, y, config=SearchConfig(stage_ages=(5, 9), **SMALL), seed=2)
     events = search.run()
     for _ in range(7):
         next(events)
@@ -331,7 +333,7 @@ def test_steps_taken_ahead_and_replayed_lead_where_the_island_went() -> None:
         for step in advance(walker, ground, search.known, 4):
             step.replay(here).absorb(here)
         assert plain_state(here) == plain_state(walker) != plain_state(island)
-        np.testing.assert_array_equal(here.own.keys, walker.own.keys)
+        np.testing.assert_array_equal(here.tried.keys, walker.tried.keys)
         # and the threads of the search itself do no other steps
         while island.age < here.age:
             search._take_steps([island], [island])[0].absorb(island)

@@ -26,7 +26,9 @@ from gmeql.fitters.cpu import default_threads, is_compiled
 from gmeql.model.front import Front
 from gmeql.model.preparation import PreparedData
 from gmeql.model.storage import CheckpointWarning, StorageError, data_hash, load_checkpoint, save_checkpoint
-from gmeql.search.search import Member, Progress, Search, SearchConfig
+from gmeql.search.config import SearchConfig, stored_settings
+from gmeql.search.events import Member, Progress
+from gmeql.search.search import Search
 
 CHECKPOINT_SECONDS = 30.0
 BUDGET_FIELDS = ("max_time", "max_candidates")
@@ -229,7 +231,7 @@ class _Keeper:
             raise StorageError(
                 f"{self.folder}: the checkpoint belongs to another data set; choose another folder, or delete this one"
             )
-        stored = content["settings"]
+        stored = stored_settings(content["settings"])
         for name, value in self.settings.items():
             if stored.get(name) != value:
                 raise StorageError(

@@ -21,7 +21,7 @@ from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
 from gmeql.search.polish.scoring import length_in_nats
 
 if TYPE_CHECKING:
-    from gmeql.search.search import Member
+    from gmeql.search.events import Member
 
 RULES = ("best", "accurate", "simple", "validation")
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from gmeql.model.front import RULES
 from gmeql.network.architecture import Architecture
+from gmeql.search.config import DEVICES, LOSSES
 
 METHODS = ("fitted", "paper", "released")
-LOSSES = ("squared", "huber")
-DEVICES = ("auto", "cpu", "gpu")
 _CODE = ("callbacks", "random_state", "model_selection")
 """Parameters that may hold objects no file can; those come back as their defaults."""
 

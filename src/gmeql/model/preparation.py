@@ -21,7 +21,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
 
 if TYPE_CHECKING:
-    from gmeql.search.search import Member, Progress
+    from gmeql.search.events import Member, Progress
 
 PLAIN_EXPONENT = 66
 """Values up to 2**66 are searched as they are: their tenth powers and the squares of those are finite."""

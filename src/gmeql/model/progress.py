@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gmeql.search.search import Member, Progress
+    from gmeql.search.events import Member, Progress
 
 MODES = ("auto", "live", "notebook", "lines")
 REFRESH_SECONDS = 0.1

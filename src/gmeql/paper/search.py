@@ -20,7 +20,8 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.paper import two_stage
-from gmeql.search.search import Member, Progress, SearchConfig
+from gmeql.search.config import SearchConfig
+from gmeql.search.events import Member, Progress
 
 DEFAULT_ARCHITECTURE = "general"
 CHUNK_STEPS = 250

@@ -23,7 +23,7 @@ from gmeql.tables.read import Training
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLRegressor
     from gmeql.model.front import Front
-    from gmeql.search.search import Progress
+    from gmeql.search.events import Progress
 
 CHECKPOINT_SECONDS = 5.0  # a killed process loses at most this much of its search
 
@@ -116,7 +116,7 @@ def _fit(
 
 def standard_functions() -> tuple[str, ...]:
     """Names of the functions that a search uses when none are given."""
-    from gmeql.search.search import DEFAULT_FUNCTIONS
+    from gmeql.network.templates import DEFAULT_FUNCTIONS
 
     return tuple(DEFAULT_FUNCTIONS)
 

@@ -33,7 +33,7 @@ from gmeql.model.storage import StorageError, write_atomic
 from gmeql.tables.read import Note, Training
 
 if TYPE_CHECKING:
-    from gmeql.search.search import Progress
+    from gmeql.search.events import Progress
 
 FORMAT = "gmeql-run"
 VERSION = 1

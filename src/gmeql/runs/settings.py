@@ -13,13 +13,14 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from gmeql.search.config import DEVICES
+
 PREFIX = "GMEQL_"
 FILE_VARIABLE = "GMEQL_CONFIG"
 DEFAULT_SECONDS = 30.0  # long enough for most laws of one to three columns, short enough to wait for
 METHODS = ("fitted", "paper", "released")
 SELECTIONS = ("best", "accurate", "simple", "validation")
 LOSSES = ("squared", "robust")
-DEVICES = ("auto", "cpu", "gpu")
 
 
 class ConfigError(ValueError):

@@ -22,7 +22,7 @@ from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform
 from gmeql.formula.operators import get_operator
 
 if TYPE_CHECKING:
-    from gmeql.search.search import Member
+    from gmeql.search.events import Member
     from gmeql.tables.read import Training
 
 MAX_LENGTH = 300
@@ -229,7 +229,7 @@ def _fresh_name(name: str, taken: Iterable[str]) -> str:
 
 def merge(members: Iterable[Member | Any], steering: Steering, names: Sequence[str]) -> list[Any]:
     """Members over the real columns, without those that hold something forbidden."""
-    from gmeql.search.search import Member
+    from gmeql.search.events import Member
 
     written = (Member(steering.write_out(m.expression, names), m.loss, 0) for m in members)
     return [replace(m, complexity=m.expression.complexity) for m in written if steering.allows(m.expression)]

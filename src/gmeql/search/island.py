@@ -6,56 +6,35 @@ structure parameters from the elites.
 
 The paper trains the structure parameters offline to maximise the mean of log P(T) over instances T drawn from the
 repository (eq. 9). For hard choices P(T) is a product of softmax probabilities, and the maximiser is known: the
-frequencies of the elites' choices under the draw. ``learn`` takes a step towards them instead of a gradient's.
+frequencies of the elites' choices under the draw. `learn` takes a step towards them instead of a gradient's.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gmeql.formula.operators import get_operator
 from gmeql.network.architecture import Architecture
 from gmeql.network.repository import Repository, empty, insert, power_law, rank_probabilities, size
+from gmeql.search.candidates import Candidates
+from gmeql.search.config import IslandConfig
+from gmeql.search.tried import IslandTried, TriedStructures
 
 WIDE = 6
 """Tables with more columns than this start from the columns' relevance."""
-OWN_BITS = 12
-"""First size of the table of what an island itself tried, as a power of two."""
-
-
-@dataclass(frozen=True)
-class IslandConfig:
-    """Numbers of an island's life. Sources: the paper (P), a trial on b1-b8 and physics formulas (T)."""
-
-    candidates_per_step: int = 128  # T: 128 to 256
-    capacity: int = 400  # P
-    power_law_exponent: float = 1.0  # T: 1/rank; the paper's 1.5 crowds the front ranks
-    resample_fraction: float = 0.2  # P
-    mean_changes: float = 1.0  # re-sampled connections beyond the first, on average
-    insert_share: float = 0.3  # candidates made by putting an idle node into a connection
-    bypass_share: float = 0.1  # by taking a node out
-    exchange_share: float = 0.15  # by letting a node of another function take over
-    complexity_classes: float = 0.5  # share of draws ranked among elites of like complexity
-    fresh_share: float = 0.1  # T
-    cross_share: float = 0.3  # T
-    inherit_share: float = 0.5  # T: half the candidates inherit their constants
-    jitter: float = 0.5  # T
-    max_tries: int = 4  # starts given to one structure whose constants are not linear
-    learning_rate: float = 0.1  # T: share of the elites' frequencies taken over per step
-    exploration: float = 0.1  # T: uniform share of the choice probabilities
-    max_steps: int = 10  # T: Levenberg-Marquardt steps
-    tolerance: float = 1e-4  # T: relative gain of a step below which a fit ends
-    finish_steps: int = 40
-    life: int = 60  # T: steps
-    patience: int = 20  # T: steps without a gain of 1 %
-    min_gain: float = 0.01
-    max_nesting: int = 0
-    with_offset: bool = True
+RELEVANCE_SHARE = 0.5
+"""Share of a wide table's first choice probabilities that follows the columns' relevance; the rest is even."""
+CLASS_WIDTH = 2
+"""Units of complexity that make one class."""
+UNSEEN_WEIGHT = 0.05
+"""Weight of the even probabilities beside the elites' frequencies, for connections that few elites use."""
 
 
 class Wiring:
@@ -78,7 +57,8 @@ class Wiring:
                 self.dense_low[node], self.dense_high[node] = sources[0], sources[-1] + 1
                 self.first_dense[node] = weights[0]
 
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """In the order in which the sampler takes them."""
         return (
             self.node_op,
             self.first_connection,
@@ -91,118 +71,26 @@ class Wiring:
 
 
 @dataclass
-class Batch:
-    """Candidates of one step: B drawn structures with their programs and starting constants."""
-
-    choices: np.ndarray
-    programs: np.ndarray
-    lengths: np.ndarray
-    n_constants: np.ndarray
-    weight_ids: np.ndarray
-    constants: np.ndarray
-    hashes: np.ndarray
-    complexities: np.ndarray
-    losses: np.ndarray
-    codes: np.ndarray
-    steps: np.ndarray
-
-    @classmethod
-    def allocate(cls, n: int, n_connections: int) -> Batch:
-        from gmeql.fitters.kernel import MAX_CONSTANTS, MAX_NODES
-
-        return cls(
-            choices=np.zeros((n, n_connections), np.int64),
-            programs=np.zeros((n, 5, MAX_NODES), np.int16),
-            lengths=np.zeros(n, np.int64),
-            n_constants=np.zeros(n, np.int64),
-            weight_ids=np.zeros((n, MAX_CONSTANTS), np.int64),
-            constants=np.zeros((n, MAX_CONSTANTS)),
-            hashes=np.zeros(n, np.uint64),
-            complexities=np.zeros(n, np.int64),
-            losses=np.full(n, np.inf),
-            codes=np.zeros(n, np.int64),
-            steps=np.zeros(n, np.int64),
-        )
-
-    def take(self, rows: Any) -> Batch:
-        """The candidates in the given rows (a slice gives views, an index array copies)."""
-        return Batch(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
-
-
-class Tries:
-    """How often structures were tried: a table of fingerprints, open addressing.
-
-    Tables that saw the same fingerprints in the same order are equal, so a table can travel as that list.
-    """
-
-    def __init__(self, bits: int) -> None:
-        self.keys = np.zeros(1 << bits, np.uint64)
-        self.counts = np.zeros(1 << bits, np.uint8)
-
-    def add(self, fingerprints: np.ndarray) -> None:
-        from gmeql.search.sampling import count_tries
-
-        count_tries(self.keys, self.counts, np.array(fingerprints, np.uint64))  # a copy: the given may be read-only
-
-    def to_dict(self) -> dict[str, np.ndarray]:
-        used = np.flatnonzero(self.keys)
-        return {"places": used, "keys": self.keys[used], "counts": self.counts[used]}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, np.ndarray], bits: int) -> Tries:
-        tries = cls(bits)
-        tries.keys[data["places"]] = data["keys"]
-        tries.counts[data["places"]] = data["counts"]
-        return tries
-
-
-class OwnTries(Tries):
-    """What one island tried since a rung began, in order; the table grows with it."""
-
-    def __init__(self, fingerprints: np.ndarray | None = None) -> None:
-        super().__init__(OWN_BITS)
-        self.fingerprints = np.zeros(0, np.uint64)
-        if fingerprints is not None and len(fingerprints):
-            self.make_room(len(fingerprints))
-            self.add(fingerprints)
-
-    def make_room(self, n: int) -> None:
-        """Room for ``n`` more at a load of at most a quarter, where probing stays short."""
-        need = 4 * (len(self.fingerprints) + n)
-        if len(self.keys) < need:
-            super().__init__((need - 1).bit_length())
-            super().add(self.fingerprints)
-
-    def add(self, fingerprints: np.ndarray) -> None:
-        super().add(fingerprints)
-        self.note(fingerprints)
-
-    def note(self, fingerprints: np.ndarray) -> None:
-        """Remember the order of what the sampler itself has put into the table."""
-        self.fingerprints = np.concatenate([self.fingerprints, fingerprints])
-
-
-@dataclass
 class Island:
     """Mutable state of one island. Everything in it can be stored and restored exactly."""
 
     architecture: Architecture
-    transform: str
+    reading: str
     config: IslandConfig
     number: int
-    random_state: np.ndarray
-    arm: int = 0
+    random_state: NDArray[np.uint64]
+    strategy: int = 0
     view: int = 0
-    columns: np.ndarray = None  # type: ignore[assignment]
-    repository: Repository = None  # type: ignore[assignment]
-    probabilities: np.ndarray = None  # type: ignore[assignment]
+    columns: NDArray[np.int64] = None  # type: ignore[assignment]  # all, unless given
+    repository: Repository = None  # type: ignore[assignment]  # empty, unless given
+    probabilities: NDArray[np.float64] = None  # type: ignore[assignment]  # [C, M]; even, unless given
     age: int = 0
     best: float = math.inf
     last_gain: int = 0
     exhausted: bool = False
-    own: OwnTries = field(default_factory=OwnTries, repr=False)
+    tried: IslandTried = field(default_factory=IslandTried, repr=False)
     wiring: Wiring = field(init=False, repr=False)
-    inputs: np.ndarray = field(init=False, repr=False)
+    inputs: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.wiring = Wiring(self.architecture)
@@ -220,16 +108,16 @@ class Island:
             self.probabilities = self.uniform.copy()
 
     @cached_property
-    def uniform(self) -> np.ndarray:
+    def uniform(self) -> NDArray[np.float64]:
         """Equal probability for every choice of a connection, [C, M]."""
         mask = self.architecture.choice_mask
         return mask / mask.sum(axis=1, keepdims=True)
 
-    def prefer_columns(self, relevance: np.ndarray) -> None:
+    def prefer_columns(self, relevance: NDArray[np.float64]) -> None:
         """Start the structure parameters of a wide table from what single columns tell; none is ever left out."""
         if self.age or len(relevance) <= WIDE or not relevance.max() > 0:
             return
-        share = 0.5 / len(relevance) + 0.5 * relevance / relevance.sum()
+        share = (1 - RELEVANCE_SHARE) / len(relevance) + RELEVANCE_SHARE * relevance / relevance.sum()
         weight = np.ones(self.architecture.n_nodes)
         weight[: len(relevance)] = share * len(relevance)
         sources = np.minimum(
@@ -240,13 +128,13 @@ class Island:
         self.probabilities = tilted / tilted.sum(axis=1, keepdims=True)
 
     @property
-    def logits(self) -> np.ndarray:
+    def logits(self) -> NDArray[np.float64]:
         """Structure parameters: log of the choice probabilities, -inf for padded choices."""
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities)
 
     @property
-    def positive(self) -> np.ndarray:
+    def positive(self) -> NDArray[np.int64]:
         """Which variables have a logarithm on every row, [V]."""
         n = self.architecture.n_variables
         return np.isfinite(self.inputs[n + 1 :, 0]).astype(np.int64)
@@ -256,14 +144,17 @@ class Island:
         """Loss that a candidate must beat to become an elite."""
         return float(self.repository.losses[-1])
 
-    def draw(self, known: Tries, max_complexity: int, salt: int) -> Batch:
-        """Draw the candidates of one step: nothing that is ``known``, or that this island tried since, once too often."""
+    def draw(self, shared_tried: TriedStructures, max_complexity: int, table_key: int) -> Candidates:
+        """Draw the candidates of one step: no structure that all, or this island since, tried once too often.
+
+        `table_key` keeps the tries of the island's view and reading apart from those of others.
+        """
         from gmeql.search.sampling import draw_candidates
 
         config = self.config
-        batch = Batch.allocate(config.candidates_per_step, self.architecture.n_connections)
+        batch = Candidates.allocate(config.candidates_per_step, self.architecture.n_connections)
         n_elites = int(size(self.repository))
-        self.own.make_room(config.candidates_per_step)
+        self.tried.make_room(config.candidates_per_step)
         drawn = draw_candidates(
             config.candidates_per_step, self.random_state, *self.wiring.arrays(), self.architecture.n_inputs,
             self.architecture.n_variables, self.positive, self.architecture.n_weights, config.with_offset,
@@ -271,20 +162,20 @@ class Island:
             self.repository.items["constants"], self.draw_weights(), n_elites,
             config.resample_fraction, config.mean_changes, config.insert_share, config.bypass_share,
             config.exchange_share, config.fresh_share, config.cross_share, config.inherit_share, config.jitter,
-            config.max_tries, max_complexity, np.uint64(salt), known.keys, known.counts, self.own.keys,
-            self.own.counts, batch.choices, batch.programs, batch.lengths, batch.n_constants, batch.weight_ids,
+            config.max_tries, max_complexity, np.uint64(table_key), shared_tried.keys, shared_tried.counts, self.tried.keys,
+            self.tried.counts, batch.choices, batch.programs, batch.lengths, batch.n_constants, batch.weight_ids,
             batch.constants, batch.hashes, batch.complexities,
         )  # fmt: skip
-        self.own.note(batch.hashes[:drawn])
+        self.tried.note(batch.hashes[:drawn])
         return batch.take(slice(0, drawn))
 
-    def report(self, known: Tries) -> np.ndarray:
-        """Add what this island tried to what all know, and start over. Returns the fingerprints."""
-        tried, self.own = self.own.fingerprints, OwnTries()
-        known.add(tried)
-        return tried
+    def share_tried(self, shared_tried: TriedStructures) -> NDArray[np.uint64]:
+        """Add what this island tried to what all tried, and start over. Returns the fingerprints."""
+        fingerprints, self.tried = self.tried.fingerprints, IslandTried()
+        shared_tried.add(fingerprints)
+        return fingerprints
 
-    def draw_weights(self) -> np.ndarray:
+    def draw_weights(self) -> NDArray[np.float64]:
         """Cumulative weights by which elites are drawn: a power law of the rank among those of like complexity.
 
         Ranking within classes of complexity keeps short formulas, of which long ones are made, in play.
@@ -292,7 +183,7 @@ class Island:
         if not self.config.complexity_classes:
             return power_law(self.config.capacity, self.config.power_law_exponent)
         n = int(size(self.repository))
-        classes = self.repository.items["complexity"][:n] // 2
+        classes = self.repository.items["complexity"][:n] // CLASS_WIDTH
         order = np.argsort(classes, kind="stable")
         ordered = classes[order]
         firsts = np.searchsorted(ordered, ordered)
@@ -303,7 +194,7 @@ class Island:
         weights += (1 - share) * np.arange(1, n + 1) ** -self.config.power_law_exponent / math.log(n + 2)
         return np.concatenate([np.cumsum(weights), np.zeros(self.config.capacity - n)])
 
-    def absorb(self, batch: Batch, exhausted: bool = False) -> None:
+    def absorb(self, batch: Candidates, exhausted: bool = False) -> None:
         """Keep the best candidates and learn the structure parameters from the elites."""
         self.age += 1
         self.exhausted = exhausted
@@ -342,16 +233,17 @@ class Island:
         )  # fmt: skip
         seen = counts.sum(axis=1, keepdims=True)
         uniform = self.uniform
-        goal = (counts + 0.05 * uniform) / (seen + 0.05)
+        goal = (counts + UNSEEN_WEIGHT * uniform) / (seen + UNSEEN_WEIGHT)
         goal = (1 - self.config.exploration) * goal + self.config.exploration * uniform
         self.probabilities += self.config.learning_rate * (goal - self.probabilities)
 
     @property
     def finished(self) -> bool:
+        """Whether it found nothing new to draw, is old, or has not gained for long."""
         return self.exhausted or self.age >= self.config.life or self.age - self.last_gain >= self.config.patience
 
-    def program_of(self, e: int) -> tuple[np.ndarray, int, np.ndarray]:
-        """Program, its length and the fitted constants of elite ``e``."""
+    def program_of(self, e: int) -> tuple[NDArray[np.int16], int, NDArray[np.float64]]:
+        """Program, its length and the fitted constants of elite `e`."""
         from gmeql.search.sampling import compile_once
 
         program, length, weight_ids, n_constants = compile_once(  # type: ignore[call-arg]
@@ -364,17 +256,18 @@ class Island:
     # --- state -----------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
+        """The island as plain scalars and arrays; its rows are not part of it."""
         return {
             "architecture": self.architecture.to_dict(),
-            "transform": self.transform,
+            "transform": self.reading,
             "number": int(self.number),
-            "arm": int(self.arm),
+            "arm": int(self.strategy),
             "view": int(self.view),
             "age": int(self.age),
             "best": float(self.best) if math.isfinite(self.best) else None,
             "last_gain": int(self.last_gain),
             "exhausted": bool(self.exhausted),
-            "own": self.own.fingerprints,
+            "own": self.tried.fingerprints,
             "columns": self.columns,
             "random_state": self.random_state,
             "probabilities": self.probabilities,
@@ -384,14 +277,15 @@ class Island:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any], config: IslandConfig) -> Island:
+    def from_dict(cls, data: Mapping[str, Any], config: IslandConfig) -> Island:
+        """The island that `to_dict` gave, still without rows."""
         island = cls(
             architecture=Architecture.from_dict(data["architecture"]),
-            transform=data["transform"],
+            reading=data["transform"],
             config=config,
             number=int(data["number"]),
             random_state=np.array(data["random_state"], np.uint64),
-            arm=int(data["arm"]),
+            strategy=int(data["arm"]),
             view=int(data["view"]),
             columns=np.array(data["columns"], np.int64),
             repository=Repository(
@@ -404,7 +298,7 @@ class Island:
             best=math.inf if data["best"] is None else float(data["best"]),
             last_gain=int(data["last_gain"]),
             exhausted=bool(data["exhausted"]),
-            own=OwnTries(np.array(data["own"], np.uint64)),
+            tried=IslandTried(np.array(data["own"], np.uint64)),
         )
         island.architecture.validate_choices(island.repository.items["choices"])
         return island

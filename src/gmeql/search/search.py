@@ -20,7 +20,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,9 @@ from gmeql.formula.nodes import Constant, Node, Variable, calls, leaves
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.network.repository import size
 from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
-from gmeql.search.island import Island, IslandConfig, Tries
+from gmeql.search.config import IslandConfig, SearchConfig
+from gmeql.search.events import Member, Progress
+from gmeql.search.island import Island
 from gmeql.search.polish import (
     Rows,
     Scored,
@@ -44,12 +46,12 @@ from gmeql.search.polish import (
     refit,
     without_dead_terms,
 )
-from gmeql.search.sides import Side, relevance
-from gmeql.search.steps import Ground, Step, take_steps
+from gmeql.search.steps import Step, StepTask, take_steps
 from gmeql.search.symmetries import View, find_views
+from gmeql.search.tried import TriedStructures
+from gmeql.search.viewed import ViewedTable, relevance
 from gmeql.search.workers import Crew, find_crew
 
-DEVICES = ("auto", "cpu", "gpu")
 STATE_VERSION = 3
 SECONDS_PER_ROW = 3e-6
 """What refitting the front on all rows takes at the end, roughly; that much of ``max_time`` is kept for it."""
@@ -62,86 +64,6 @@ LARGEST_TIDIED = 60
 MIN_WAVE_ROWS = 8
 HUBER_CUT = 1.345
 """Residuals beyond this many standard deviations count less (Huber 1964: 95 % efficiency under normal noise)."""
-
-
-@dataclass(frozen=True)
-class SearchConfig:
-    """Everything that steers a search. Numbers of the islands' life stand in ``IslandConfig``."""
-
-    functions: tuple[str, ...] | None = None
-    architecture: Any = None
-    max_time: float | None = None
-    max_candidates: int | None = None
-    max_complexity: int = 60
-    loss: str = "squared"
-    n_jobs: int | None = None
-    device: str = "auto"
-    islands: int = 4  # in flight together; on an accelerator all are
-    device_candidates: int = 1024  # candidates of an island's step on an accelerator
-    islands_per_generation: int = 32  # where smaller tables were found
-    few_islands: int = 14  # islands of a generation elsewhere, which skips the first rung
-    rungs: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
-    rewarded_per_rung: int = 3  # islands whose family and reading are drawn more often from then on
-    polished_per_rung: int = 1  # islands whose best formula is cut to shape, once the loss has settled
-    polished_at_end: int = 5
-    max_idle_rounds: int = 50
-    search_rows: int = 256  # rows that candidates are fitted on; grows while nothing exact is found
-    max_search_rows: int = 2048
-    screen_rows: int = 64  # rows that a candidate must first do well on
-    polish_rows: int = 2000
-    light_cuts: int = 4  # rounds of cutting for a formula that is not exact
-    identity_share: float = 0.5  # islands that read the target as it is
-    max_columns: int = 30  # columns an island sees of a wide table
-    table_bits: int = 21  # remembered fingerprints, as a power of two
-    patience: int | None = None  # candidates without a better formula after which the search ends
-    skip: bool = True
-    transforms: bool = True
-    symmetries: bool = True  # look for smaller tables once the first rung found nothing exact
-    raw_share: float = 0.4  # islands that read the columns as they are, where smaller tables were found
-    island: IslandConfig = field(default_factory=IslandConfig)
-
-    def __post_init__(self) -> None:
-        for name in ("max_time", "max_candidates", "patience"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive or None, got {value!r}")
-        if self.device not in DEVICES:
-            raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
-        if self.loss not in ("squared", "huber"):
-            raise ValueError(f"loss must be 'squared' or 'huber', got {self.loss!r}")
-        if self.max_complexity < 1:
-            raise ValueError(f"max_complexity must be at least 1, got {self.max_complexity!r}")
-
-    @property
-    def n_threads(self) -> int:
-        from gmeql.fitters.cpu import default_threads
-
-        if self.n_jobs is None or self.n_jobs == -1:
-            return default_threads()
-        return max(1, self.n_jobs if self.n_jobs > 0 else default_threads() + 1 + self.n_jobs)
-
-
-@dataclass(frozen=True)
-class Member:
-    """One formula of the front; ``loss`` is the weighted root mean squared error in the target's units."""
-
-    expression: Expression
-    loss: float
-    complexity: int
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a search reports after each round."""
-
-    elapsed: float
-    candidates: int
-    rate: float
-    islands: int
-    front: tuple[Member, ...]
-    best: Member
-    done: bool = False
-    reason: str = ""
 
 
 @dataclass
@@ -207,7 +129,7 @@ class Search:
         self.reason = ""
         self.members: dict[int, Scored] = {}
         self.islands: list[Island] = []
-        self.known = Tries(self.config.table_bits)
+        self.known = TriedStructures(self.config.table_bits)
         self.search_rows = min(self.config.search_rows, len(self.y))
         self.views: list[View] = [View.raw(n_variables)]
         self.looked = not self.config.symmetries or self.fixed_architecture is not None
@@ -232,10 +154,10 @@ class Search:
         self._light_rows = Rows.of(self.X[light], self.y[light], self.weights[light], self.names, threads)
         self._large = len(self.y) > self.config.polish_rows
 
-    def _side(self, view: View) -> Side:
+    def _side(self, view: View) -> ViewedTable:
         few = self._order[: self.search_rows]
-        transforms = self.config.transforms and self.fixed_architecture is None
-        return Side.of(view, self.X[few], self.y[few], self.weights[few], transforms=transforms)
+        transforms = self.config.readings and self.fixed_architecture is None
+        return ViewedTable.of(view, self.X[few], self.y[few], self.weights[few], all_readings=transforms)
 
     def _make_arms(self) -> list[_Arm]:
         arms = []
@@ -293,7 +215,7 @@ class Search:
         """One step of the islands that are furthest behind; at the end of a rung the better half goes on."""
         if not self.islands:
             self._open_generation()
-        goal = self.config.rungs[self.rung]
+        goal = self.config.stage_ages[self.rung]
         waiting = [island for island in self.islands if island.age < goal and not island.finished]
         active = waiting if self._on_device else waiting[: self.config.islands]
         for island, step in zip(active, self._take_steps(active, waiting), strict=True):
@@ -313,7 +235,7 @@ class Search:
     def _end_rung(self) -> None:
         """Close the worse half; polish what the better half has. After the last rung a new generation opens."""
         for island in self.islands:
-            tried = island.report(self.known)
+            tried = island.share_tried(self.known)
             if self._crew is not None:
                 self._crew.share_tried(tried)
         ranked = sorted(self.islands, key=lambda island: (self._best_of(island), island.number))
@@ -322,12 +244,12 @@ class Search:
         settled = lowest > 0.5 * self._lowest  # while the loss still falls, a formula cut to shape is soon outdone
         self._lowest = lowest
         for rank, island in enumerate(ranked):
-            if rank < self.config.polished_per_rung and settled:
+            if rank < self.config.polished_per_stage and settled:
                 self._polish_island(island)
             self._offer_classes(island)
-            self.arms[island.arm].gained += 1.0 / (1 + rank) if rank < self.config.rewarded_per_rung else 0.0
+            self.arms[island.strategy].gained += 1.0 / (1 + rank) if rank < self.config.rewarded_per_stage else 0.0
         self.rung += 1
-        self.islands = going_on if self.rung < len(self.config.rungs) and len(ranked) > 1 else []
+        self.islands = going_on if self.rung < len(self.config.stage_ages) and len(ranked) > 1 else []
         if not self.looked:
             self._look_for_symmetries()
         elif not self.islands:
@@ -363,7 +285,7 @@ class Search:
 
     def _open_generation(self) -> None:
         many = len(self.views) > 1  # many readings of small tables, one of them easy: a short look at each
-        self.rung = 0 if many else min(1, len(self.config.rungs) - 1)
+        self.rung = 0 if many else min(1, len(self.config.stage_ages) - 1)
         n_islands = self.config.islands_per_generation if many else self.config.few_islands
         self.islands = [self._open_island() for _ in range(n_islands)]
 
@@ -397,7 +319,7 @@ class Search:
 
     def _best_of(self, island: Island) -> float:
         """An island's best loss as a mean squared error of the target."""
-        return island.best * self._sides[island.view].units[island.transform]
+        return island.best * self._sides[island.view].units[island.reading]
 
     def _take_steps(self, islands: list[Island], waiting: list[Island]) -> Sequence[Step | None]:
         """One step of each island; None where time ran out while a worker had it."""
@@ -418,7 +340,7 @@ class Search:
 
     def _order_ahead(self, crew: Crew, waiting: list[Island]) -> None:
         """Order the rest of the rung from the workers, as far as the budget of candidates is sure to reach."""
-        goal = self.config.rungs[self.rung]
+        goal = self.config.stage_ages[self.rung]
         per_step = self.config.island.candidates_per_step
         left = math.inf if self.config.max_candidates is None else self.config.max_candidates - self.candidates
         for first in range(0, len(waiting), self.config.islands):
@@ -430,10 +352,10 @@ class Search:
                     crew.assign(island, self._ground(island), n)
                 left -= per_step * n
 
-    def _ground(self, island: Island) -> Ground:
-        target, weights = self._sides[island.view].readings[island.transform]
-        salt = _salt(island.transform, island.view)
-        return Ground(island.inputs, target, weights, salt, self.config.max_complexity, self.config.screen_rows)
+    def _ground(self, island: Island) -> StepTask:
+        target, weights = self._sides[island.view].readings[island.reading]
+        salt = _salt(island.reading, island.view)
+        return StepTask(island.inputs, target, weights, salt, self.config.max_complexity, self.config.screen_rows)
 
     # --- islands -------------------------------------------------------------------------------------------------------
 
@@ -458,8 +380,8 @@ class Search:
         self.arms[arm].tried += 1.0
         state = np.array([self.rng.integers(1, 2**63, dtype=np.int64)], np.uint64)
         return self._furnish(
-            Island(architecture=architecture, transform=self.arms[arm].transform, config=self._island_config,
-                   number=self.opened, random_state=state, arm=arm, view=self.arms[arm].view, columns=columns)
+            Island(architecture=architecture, reading=self.arms[arm].transform, config=self._island_config,
+                   number=self.opened, random_state=state, strategy=arm, view=self.arms[arm].view, columns=columns)
         )  # fmt: skip
 
     def _furnish(self, island: Island) -> Island:
@@ -503,7 +425,7 @@ class Search:
     def _polish_island(self, island: Island) -> None:
         """Polish an island's first elite that is promising, and offer what comes of it to the front."""
         for e in range(int(size(island.repository))):
-            loss = float(island.repository.losses[e]) * self._sides[island.view].units[island.transform]
+            loss = float(island.repository.losses[e]) * self._sides[island.view].units[island.reading]
             if not self._is_promising(loss, int(island.repository.items["complexity"][e])):
                 continue
             root = self._formula(island, e)
@@ -517,7 +439,7 @@ class Search:
     def _offer_classes(self, island: Island) -> None:
         """Offer the best elite of each class of complexity: what noise hides among long formulas is short ones."""
         n = int(size(island.repository))
-        losses = island.repository.losses[:n] * self._sides[island.view].units[island.transform]
+        losses = island.repository.losses[:n] * self._sides[island.view].units[island.reading]
         complexities = island.repository.items["complexity"][:n]
         roots: list[Node] = []
         lowest = math.inf
@@ -559,7 +481,7 @@ class Search:
         if not np.isfinite(constants).all():
             return None
         root = to_node(program, length, constants, len(island.columns))
-        return self._sides[island.view].formula(root, island.columns, island.transform)
+        return self._sides[island.view].formula(root, island.columns, island.reading)
 
     # --- the front -------------------------------------------------------------------------------------------------------
 
@@ -710,7 +632,7 @@ class Search:
             "version": STATE_VERSION,
             "seed": self.seed,
             "names": list(self.names),
-            "config": _config_to_dict(self.config),
+            "config": self.config.to_dict(),
             "rng": _plain_rng(self.rng.bit_generator.state),
             "candidates": int(self.candidates),
             "elapsed": float(self.elapsed),
@@ -745,7 +667,7 @@ class Search:
         """The search as it was when ``state`` was taken; ``config`` may give it a new budget."""
         if state.get("version") != STATE_VERSION:
             raise ValueError(f"this state has version {state.get('version')!r}, this program reads {STATE_VERSION}")
-        config = config or _config_from_dict(state["config"])
+        config = config or SearchConfig.from_dict(state["config"])
         search = cls(X, y, sample_weight=sample_weight, names=tuple(state["names"]), config=config, seed=state["seed"])
         if state.get("weights") is not None:
             search.weights = np.array(state["weights"], float)
@@ -758,7 +680,7 @@ class Search:
             setattr(search, name, int(state[name]))
         search.elapsed = float(state["elapsed"])
         search._lowest = math.inf if state["lowest"] is None else float(state["lowest"])
-        search.known = Tries.from_dict(state["known"], config.table_bits)
+        search.known = TriedStructures.from_dict(state["known"], config.table_bits)
         search.arms = [_Arm(**arm) for arm in state["arms"]]
         search.members = {}
         for member in state["members"]:
@@ -790,23 +712,6 @@ def _uses_device(device: str) -> bool:
             "or use device='auto' or 'cpu'"
         )
     return True
-
-
-def _config_to_dict(config: SearchConfig) -> dict[str, Any]:
-    data = asdict(config)
-    architecture = config.architecture
-    data["architecture"] = architecture.to_dict() if isinstance(architecture, Architecture) else architecture
-    return data
-
-
-def _config_from_dict(data: dict[str, Any]) -> SearchConfig:
-    data = dict(data)
-    data["island"] = IslandConfig(**data["island"])
-    data["rungs"] = tuple(data["rungs"])
-    data["functions"] = None if data["functions"] is None else tuple(data["functions"])
-    if isinstance(data["architecture"], dict):
-        data["architecture"] = Architecture.from_dict(data["architecture"])
-    return SearchConfig(**data)
 
 
 def _plain_rng(state: Mapping[str, Any]) -> dict[str, Any]:

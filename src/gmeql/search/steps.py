@@ -1,7 +1,7 @@
 """Steps of islands: draw, fit, finish the best. What threads do one step at a time, a worker does many ahead.
 
-Within a rung islands do not know of each other, so ``advance`` is a function of one island and of what was known when
-the rung began. Whoever absorbs its steps one by one ends with the very island that took them here.
+Within a stage islands do not know of each other, so `advance` is a function of one island and of what all had tried
+when the stage began. Whoever absorbs its steps one by one ends with the very island that took them here.
 """
 
 from __future__ import annotations
@@ -11,19 +11,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gmeql.search.island import Batch, Island, Tries
+from gmeql.fitters.cpu import fit_batches, thread_pool
+from gmeql.search.candidates import Candidates
+from gmeql.search.island import Island
+from gmeql.search.tried import TriedStructures
+
+FINISHED_PER_STEP = 2
+"""Best candidates of a step that are taken to convergence."""
+FINISH_TOLERANCE = 1e-6
+"""Relative gain of a step below which such a fit ends."""
+EXHAUSTED_SHARE = 4
+"""An island that draws less than its candidates over this found little new, and is closed."""
 
 
 @dataclass(frozen=True)
-class Ground:
+class StepTask:
     """What an island's candidates are fitted to: inputs [S, N], target and weights [N]; and which are drawn at all."""
 
-    inputs: np.ndarray
-    target: np.ndarray
-    weights: np.ndarray
-    salt: int
-    """Its reading's own corner of the table of tried structures."""
+    inputs: NDArray[np.float64]
+    target: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    table_key: int
+    """Keeps the tries of its view and reading apart from others' in the table of tried structures."""
     max_complexity: int
     screen_rows: int
 
@@ -33,11 +44,12 @@ class Step:
     """The fitted candidates of one step, before the island absorbs them."""
 
     drawn: int
-    batch: Batch
-    """All that were drawn; after ``trimmed`` only those that matter to the island."""
+    candidates: Candidates
+    """All that were drawn; in a step that travelled, only those that matter to the island."""
 
     def absorb(self, island: Island) -> None:
-        island.absorb(self.batch, exhausted=self.drawn < island.config.candidates_per_step // 4)
+        """Let the island keep the best and learn from them."""
+        island.absorb(self.candidates, exhausted=self.drawn < island.config.candidates_per_step // EXHAUSTED_SHARE)
 
 
 @dataclass
@@ -45,23 +57,22 @@ class TrimmedStep:
     """A step fit to travel: candidates that became elites, and what else the island needs to stand where it stood."""
 
     drawn: int
-    random_state: np.ndarray
-    fingerprints: np.ndarray
-    kept: dict[str, np.ndarray]
+    random_state: NDArray[np.uint64]
+    fingerprints: NDArray[np.uint64]
+    kept: dict[str, NDArray[Any]]
 
     @classmethod
     def of(cls, step: Step, island: Island) -> TrimmedStep:
-        """``island`` has drawn the step and not yet absorbed it."""
-        batch = step.batch
-        good = np.flatnonzero(batch.losses < island.worst)
+        """The part of a step that `island`, which has drawn it and not yet absorbed it, will need."""
+        good = np.flatnonzero(step.candidates.losses < island.worst)
         if step.drawn and not len(good):
             good = np.array([0])  # an island that drew in vain still learns
-        rows = batch.take(good)
+        rows = step.candidates.take(good)
         width = int(rows.n_constants.max(initial=0))
         return cls(
             drawn=step.drawn,
             random_state=island.random_state.copy(),
-            fingerprints=batch.hashes.copy(),
+            fingerprints=step.candidates.hashes.copy(),
             kept={
                 "rows": good.astype(np.int32),
                 "choices": rows.choices.astype(np.int16),
@@ -76,71 +87,77 @@ class TrimmedStep:
     def replay(self, island: Island) -> Step:
         """The step as the island would have taken it itself."""
         island.random_state[:] = self.random_state
-        island.own.make_room(len(self.fingerprints))
-        island.own.add(self.fingerprints)
+        island.tried.make_room(len(self.fingerprints))
+        island.tried.add(self.fingerprints)
         kept = self.kept
-        batch = Batch.allocate(len(kept["rows"]), island.architecture.n_connections)
+        candidates = Candidates.allocate(len(kept["rows"]), island.architecture.n_connections)
         for name in ("choices", "n_constants", "complexities", "losses"):
-            getattr(batch, name)[:] = kept[name]
+            getattr(candidates, name)[:] = kept[name]
         width = kept["constants"].shape[1]
-        batch.weight_ids[:, :width] = kept["weight_ids"]
-        batch.constants[:, :width] = kept["constants"]
-        batch.hashes[:] = self.fingerprints[kept["rows"]]
-        return Step(self.drawn, batch)
+        candidates.weight_ids[:, :width] = kept["weight_ids"]
+        candidates.constants[:, :width] = kept["constants"]
+        candidates.hashes[:] = self.fingerprints[kept["rows"]]
+        return Step(self.drawn, candidates)
 
 
 def take_steps(
-    islands: Sequence[Island], grounds: Sequence[Ground], known: Tries, *, n_threads: int, on_device: bool = False
+    islands: Sequence[Island],
+    tasks: Sequence[StepTask],
+    shared_tried: TriedStructures,
+    *,
+    n_threads: int,
+    on_device: bool = False,
 ) -> list[Step]:
     """One step of each island; the candidates of all share the threads, or the accelerator."""
-    from gmeql.fitters.cpu import fit_batches, thread_pool
-
     if not islands:
         return []
     # islands do not know of each other here, so they draw and finish side by side
-    each = thread_pool(n_threads).map if n_threads > 1 and len(islands) > 1 else map
-    batches = list(
-        each(lambda island, ground: island.draw(known, ground.max_complexity, ground.salt), islands, grounds)
+    each: Any = thread_pool(n_threads).map if n_threads > 1 and len(islands) > 1 else map
+    drawn: list[Candidates] = list(
+        each(lambda island, task: island.draw(shared_tried, task.max_complexity, task.table_key), islands, tasks)
     )
     config = islands[0].config
     jobs = [
-        (batch, ground.inputs, ground.target, ground.weights, island.worst)
-        for island, ground, batch in zip(islands, grounds, batches, strict=True)
+        (candidates, task.inputs, task.target, task.weights, island.worst)
+        for island, task, candidates in zip(islands, tasks, drawn, strict=True)
     ]
     options: dict[str, Any] = dict(
-        max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=grounds[0].screen_rows
+        max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=tasks[0].screen_rows
     )
     if on_device:
-        from gmeql.fitters import device
+        from gmeql.fitters import device  # JAX is loaded only where it is used
 
         device.fit_batches(jobs, **options)
     else:
         fit_batches(jobs, **options, n_threads=n_threads)
-    list(each(_finish_best, islands, grounds, batches))
-    return [Step(len(batch.losses), batch) for batch in batches]
+    list(each(_finish_best, islands, tasks, drawn))
+    return [Step(len(candidates.losses), candidates) for candidates in drawn]
 
 
-def _finish_best(island: Island, ground: Ground, batch: Batch) -> None:
+def _finish_best(island: Island, task: StepTask, candidates: Candidates) -> None:
     """Take the step's best candidates to convergence; the others stay where their few steps led."""
-    from gmeql.fitters.cpu import fit_batches
-
-    if not len(batch.losses):
+    if not len(candidates.losses):
         return
-    best = np.argsort(batch.losses, kind="stable")[:2]
-    best = best[batch.losses[best] < island.worst]
+    best = np.argsort(candidates.losses, kind="stable")[:FINISHED_PER_STEP]
+    best = best[candidates.losses[best] < island.worst]
     if len(best):
-        chosen = batch.take(best)
-        fit_batches([(chosen, ground.inputs, ground.target, ground.weights, np.inf)],
-                    max_steps=island.config.finish_steps, tolerance=1e-6, screen_rows=None, n_threads=1)  # fmt: skip
-        batch.losses[best] = chosen.losses
-        batch.constants[best] = chosen.constants
+        chosen = candidates.take(best)
+        fit_batches(
+            [(chosen, task.inputs, task.target, task.weights, np.inf)],
+            max_steps=island.config.finish_steps,
+            tolerance=FINISH_TOLERANCE,
+            screen_rows=None,
+            n_threads=1,
+        )
+        candidates.losses[best] = chosen.losses
+        candidates.constants[best] = chosen.constants
 
 
-def advance(island: Island, ground: Ground, known: Tries, n_steps: int) -> list[TrimmedStep]:
-    """Up to ``n_steps`` steps of one island, until it is finished. ``island`` is used up."""
+def advance(island: Island, task: StepTask, shared_tried: TriedStructures, n_steps: int) -> list[TrimmedStep]:
+    """Up to `n_steps` steps of one island, until it is finished. `island` is used up."""
     steps: list[TrimmedStep] = []
     while len(steps) < n_steps and not island.finished:
-        (step,) = take_steps([island], [ground], known, n_threads=1)
+        (step,) = take_steps([island], [task], shared_tried, n_threads=1)
         steps.append(TrimmedStep.of(step, island))
         step.absorb(island)
     return steps

@@ -6,7 +6,8 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.network.templates import FunctionSet
-from gmeql.search.search import Search, SearchConfig
+from gmeql.search.config import SearchConfig
+from gmeql.search.search import Search
 from gmeql.search.symmetries import View, find_views
 
 

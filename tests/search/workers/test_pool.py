@@ -12,14 +12,16 @@ import joblib
 import numpy as np
 import pytest
 
-from gmeql.search.island import Tries
-from gmeql.search.search import Progress, Search, SearchConfig
+from gmeql.search.island import TriedStructures
+from gmeql.search.config import SearchConfig
+from gmeql.search.events import Progress
+from gmeql.search.search import Search
 from gmeql.search.workers import pool, worker
 from gmeql.search.workers.backends import Backend
 from gmeql.search.workers.pool import WorkerError, find_pool
 from gmeql.search.workers.worker import Message
 
-SMALL = dict(islands_per_generation=5, rungs=(2, 4, 7), table_bits=14, max_candidates=4000, n_jobs=2)
+SMALL = dict(islands_per_generation=5, stage_ages=(2, 4, 7), table_bits=14, max_candidates=4000, n_jobs=2)
 
 
 def waves(n: int = 80) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +161,7 @@ def test_data_are_sent_once_to_each_worker(use: Use) -> None:
 def test_the_budget_bounds_what_is_assigned_in_vain(use: Use) -> None:
     backend = Pretended()
     use(backend)
-    _, candidates, *_ = end(max_candidates=1000, rungs=(40,))
+    _, candidates, *_ = end(max_candidates=1000, stage_ages=(40,))
     assigned = sum(message.assignment.n_steps for _, message in backend.messages) * 128
     assert candidates <= assigned <= candidates + 5 * 128
 
@@ -214,7 +216,7 @@ def test_a_state_taken_with_workers_goes_on_without(monkeypatch: pytest.MonkeyPa
 def test_no_more_workers_than_can_be_kept_busy() -> None:
     with joblib.parallel_config("loky"):
         for asked, expected in ((8, 8), (80, 14)):
-            found = find_pool(asked, Tries(4), 14)
+            found = find_pool(asked, TriedStructures(4), 14)
             assert found is not None and found.n_workers == expected
-        assert find_pool(1, Tries(4), 14) is None
-    assert find_pool(2, Tries(4), 14) is None
+        assert find_pool(1, TriedStructures(4), 14) is None
+    assert find_pool(2, TriedStructures(4), 14) is None

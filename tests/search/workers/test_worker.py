@@ -13,8 +13,8 @@ from gmeql._version import __version__
 from gmeql.fitters.programs import input_slots
 from gmeql.formula.operators import OPERATORS, register_operator, unregister_operator
 from gmeql.network.architecture import architecture_preset
-from gmeql.search.island import Island, IslandConfig, Tries
-from gmeql.search.steps import Ground, advance
+from gmeql.search.island import Island, IslandConfig, TriedStructures
+from gmeql.search.steps import StepTask, advance
 from gmeql.search.workers import worker
 from gmeql.search.workers.worker import Assignment, Message, carry_out, forget, packed, start, unpacked
 
@@ -30,21 +30,21 @@ def nothing_held() -> Iterator[None]:
 
 
 def fresh_island() -> Island:
-    island = Island(architecture=architecture_preset("general", 1), transform="identity", config=IslandConfig(), number=7,
+    island = Island(architecture=architecture_preset("general", 1), reading="identity", config=IslandConfig(), number=7,
                     random_state=np.array([5], np.uint64))  # fmt: skip
     island.inputs = ARRAYS["inputs"]
     return island
 
 
-def task() -> Ground:
-    return Ground(ARRAYS["inputs"], ARRAYS["target"], ARRAYS["weights"], 0, 60, 20)
+def task() -> StepTask:
+    return StepTask(ARRAYS["inputs"], ARRAYS["target"], ARRAYS["weights"], 0, 60, 20)
 
 
 def message(n_steps: int = 2, **changes: Any) -> Message:
     """A first message, which brings everything; `changes` make later ones of it."""
     island = fresh_island()
     assignment = Assignment(packed(island), island.config, n_steps, "inputs", "target", "weights", 0, 60, 20)
-    first = Message("search", assignment, ARRAYS, (), None, 1, BITS, Tries(BITS).to_dict(), ())
+    first = Message("search", assignment, ARRAYS, (), None, 1, BITS, TriedStructures(BITS).to_dict(), ())
     return replace(first, **changes)
 
 
@@ -59,7 +59,7 @@ def same_steps(some: Any, others: Any) -> bool:
 
 
 def test_steps_are_those_the_island_would_take_itself() -> None:
-    expected = advance(fresh_island(), task(), Tries(BITS), 3)
+    expected = advance(fresh_island(), task(), TriedStructures(BITS), 3)
     assert len(expected) == 3 and same_steps(carry_out(message(3)), expected)
 
 
@@ -105,7 +105,7 @@ def test_arrays_to_forget_are_forgotten() -> None:
 
 def test_an_island_travels_without_its_empty_slots() -> None:
     island = fresh_island()
-    advance(island, task(), Tries(BITS), 2)
+    advance(island, task(), TriedStructures(BITS), 2)
     data = packed(island)
     assert 0 < len(data["losses"]) < island.config.capacity
     again = unpacked(data, island.config)

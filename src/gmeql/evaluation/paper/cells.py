@@ -255,7 +255,8 @@ def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> lis
 
 def _train_fitted(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> list[Outcome]:
     from gmeql.evaluation.baselines import mean_absolute_error
-    from gmeql.search.search import Search, SearchConfig
+    from gmeql.search.config import SearchConfig
+    from gmeql.search.search import Search
 
     outcomes = []
     for cell in cells:

@@ -17,8 +17,9 @@ import numpy as np
 
 from gmeql._version import __version__
 from gmeql.formula.operators import OPERATORS
-from gmeql.search.island import Island, Tries
-from gmeql.search.steps import Ground, Step, TrimmedStep
+from gmeql.search.island import Island
+from gmeql.search.steps import Step, StepTask, TrimmedStep
+from gmeql.search.tried import TriedStructures
 from gmeql.search.workers.backends import Backend, WorkerSlot, active_backend
 from gmeql.search.workers.worker import Assignment, Message, carry_out, packed, start
 
@@ -68,7 +69,7 @@ class _Worker:
 class WorkerPool:
     """Workers that take islands' steps ahead: `assign` islands, `take` their steps one by one, `close` at the end."""
 
-    def __init__(self, backend: Backend, n_workers: int, tried: Tries) -> None:
+    def __init__(self, backend: Backend, n_workers: int, tried: TriedStructures) -> None:
         self.backend = backend
         self.n_workers = n_workers
         self.tried = tried
@@ -107,11 +108,11 @@ class WorkerPool:
         """Whether steps of this island are here or on their way."""
         return number in self._under_way or bool(self._done.get(number))
 
-    def assign(self, island: Island, task: Ground, n_steps: int) -> None:
+    def assign(self, island: Island, task: StepTask, n_steps: int) -> None:
         """Have the next steps of an island taken, from where it stands."""
         arrays = {_content_name(array): array for array in (task.inputs, task.target, task.weights)}
         inputs, target, weights = (_content_name(array) for array in (task.inputs, task.target, task.weights))
-        assignment = Assignment(packed(island), island.config, n_steps, inputs, target, weights, task.salt,
+        assignment = Assignment(packed(island), island.config, n_steps, inputs, target, weights, task.table_key,
                                 task.max_complexity, task.screen_rows)  # fmt: skip
         self._under_way.add(island.number)
         self._queue.append(_Pending(island.number, assignment, arrays))
@@ -251,7 +252,7 @@ def _content_name(array: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def find_pool(n_jobs: int | None, tried: Tries, most: int) -> WorkerPool | None:
+def find_pool(n_jobs: int | None, tried: TriedStructures, most: int) -> WorkerPool | None:
     """The pool that the active joblib backend offers; None where it is threads, as it is by default.
 
     `n_jobs` None takes the number of the backend's context, or all it has. `most` workers can be kept busy.

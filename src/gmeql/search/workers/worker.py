@@ -12,8 +12,10 @@ from gmeql.fitters.programs import input_slots
 from gmeql.formula.operators import OPERATORS, Operator
 from gmeql.network.architecture import architecture_preset
 from gmeql.network.repository import size
-from gmeql.search.island import Island, IslandConfig, Tries
-from gmeql.search.steps import Ground, TrimmedStep, advance
+from gmeql.search.config import IslandConfig
+from gmeql.search.island import Island
+from gmeql.search.steps import StepTask, TrimmedStep, advance
+from gmeql.search.tried import TriedStructures
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Assignment:
     inputs: str
     target: str
     weights: str
-    salt: int
+    table_key: int
     max_complexity: int
     screen_rows: int
 
@@ -54,7 +56,7 @@ class Message:
 class WorkerData:
     """What a worker holds of one search: the table of tried structures and arrays by their names."""
 
-    tried: Tries
+    tried: TriedStructures
     version: int
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -66,11 +68,11 @@ def start(operators: list[Operator]) -> str:
     """Make this process ready: the user's own operators, compiled kernels. Returns the version of gmeql."""
     for operator in operators:
         OPERATORS[operator.name] = operator
-    island = Island(architecture=architecture_preset("general", 1), transform="identity", config=IslandConfig(), number=1,
+    island = Island(architecture=architecture_preset("general", 1), reading="identity", config=IslandConfig(), number=1,
                     random_state=np.array([1], np.uint64))  # fmt: skip
     rows = np.arange(1.0, 9.0)
     island.inputs = input_slots(rows[:, None])[0]
-    advance(island, Ground(island.inputs, np.sin(rows), np.ones(8), 0, 60, 8), Tries(12), 2)
+    advance(island, StepTask(island.inputs, np.sin(rows), np.ones(8), 0, 60, 8), TriedStructures(12), 2)
     return __version__
 
 
@@ -78,7 +80,9 @@ def carry_out(message: Message) -> list[TrimmedStep] | None:
     """Take the steps of an assignment. None when this process does not have what the message takes for granted."""
     data = _HELD.get(message.search)
     if message.whole is not None:
-        data = _HELD[message.search] = WorkerData(Tries.from_dict(message.whole, message.bits), message.version)
+        data = _HELD[message.search] = WorkerData(
+            TriedStructures.from_dict(message.whole, message.bits), message.version
+        )
     elif data is None or data.version != message.has:
         return None
     for fingerprints in message.news:
@@ -93,7 +97,7 @@ def carry_out(message: Message) -> list[TrimmedStep] | None:
         return None
     island = unpacked(assignment.island, assignment.config)
     island.inputs = data.arrays[assignment.inputs]
-    task = Ground(island.inputs, data.arrays[assignment.target], data.arrays[assignment.weights], assignment.salt,
+    task = StepTask(island.inputs, data.arrays[assignment.target], data.arrays[assignment.weights], assignment.table_key,
                   assignment.max_complexity, assignment.screen_rows)  # fmt: skip
     return advance(island, task, data.tried, assignment.n_steps)
 

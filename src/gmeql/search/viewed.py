@@ -1,4 +1,4 @@
-"""Sides of the data: a view of the columns with the target's readings, as islands of the fitted search see them."""
+"""A view of the columns with the target's readings, as islands of the fitted search see them."""
 
 from __future__ import annotations
 
@@ -6,56 +6,59 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gmeql.fitters.programs import input_slots
 from gmeql.formula.nodes import Constant, Node, Variable, build, transform
+from gmeql.search.readings import PLAIN, READINGS, read_target
 from gmeql.search.symmetries import View
-from gmeql.search.transforms import TRANSFORMS, readings
+
+FloatArray = NDArray[np.float64]
 
 LARGE = 20.0
 """Columns that a view made are scaled when their size, or its inverse, is beyond this."""
-_NATURAL = ("sin", "cos")
-"""Readings that take the target as it is: asin and acos are not free of scale."""
+_UNSCALED = ("sin", "cos")
+"""Readings that take the target in its own units: asin and acos are not free of scale."""
 
 
 @dataclass(frozen=True)
-class Side:
+class ViewedTable:
     """One view of the data as islands read it: input slots, and per reading of the target its values and weights.
 
-    ``units`` turns an island's loss into a mean squared error of the target itself. Columns that a view made are
-    divided by ``sizes`` where they are large or small, so that constants near 1 are good starts.
+    `units` turns an island's loss into a mean squared error of the target itself. Columns that a view made are
+    divided by `sizes` where they are large or small, so that constants near 1 are good starts.
     """
 
     view: View
-    inputs: np.ndarray
-    sizes: np.ndarray
-    readings: dict[str, tuple[np.ndarray, np.ndarray]]
+    inputs: FloatArray
+    sizes: FloatArray
+    readings: dict[str, tuple[FloatArray, FloatArray]]
     units: dict[str, float]
     scale: float
     sign: float
 
     @classmethod
-    def of(cls, view: View, X: np.ndarray, y: np.ndarray, weights: np.ndarray, *, transforms: bool) -> Side:
-        """The side of some raw rows; without ``transforms`` the target is read as it is only."""
+    def of(cls, view: View, X: FloatArray, y: FloatArray, weights: FloatArray, *, all_readings: bool) -> ViewedTable:
+        """The view's table of some raw rows; without `all_readings` the target is read as it is only."""
         factors = view.factors(X)
         target, weights = y / factors, weights * factors**2
         scale = math.sqrt(float(np.mean(target**2))) or 1.0
-        found = readings(target / scale, weights)
-        natural = readings(target, weights / scale**2)
-        for name in _NATURAL:
+        found = read_target(target / scale, weights)
+        unscaled = read_target(target, weights / scale**2)
+        for name in _UNSCALED:
             found.pop(name, None)
-            if name in natural:
-                found[name] = natural[name]
-        if not transforms:
-            found = {"identity": found["identity"]}
+            if name in unscaled:
+                found[name] = unscaled[name]
+        if not all_readings:
+            found = {PLAIN: found[PLAIN]}
         units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
         table = view.table(X)
         sizes = np.ones(table.shape[1]) if view.is_raw else _far_sizes(table)
         sign = 1.0 if target.mean() >= 0 else -1.0
         return cls(view, input_slots(table / sizes)[0], sizes, found, units, scale, sign)
 
-    def formula(self, root: Node, columns: np.ndarray, reading: str) -> Node:
-        """What an island found over some of this side's columns, as a formula of the raw ones for the target."""
+    def formula(self, root: Node, columns: NDArray[np.int64], reading: str) -> Node:
+        """What an island found over some of this view's columns, as a formula of the raw ones for the target."""
 
         def column(leaf: Node) -> Node:
             if not isinstance(leaf, Variable):
@@ -63,13 +66,13 @@ class Side:
             index = int(columns[leaf.index])
             return build("mul", Constant(1 / self.sizes[index]), Variable(index))
 
-        root = TRANSFORMS[reading].invert(transform(root, column), self.sign)
-        if reading not in _NATURAL:
+        root = READINGS[reading].invert(transform(root, column), self.sign)
+        if reading not in _UNSCALED:
             root = build("mul", Constant(self.scale), root)
         return self.view.restore(root)
 
 
-def _far_sizes(table: np.ndarray) -> np.ndarray:
+def _far_sizes(table: FloatArray) -> FloatArray:
     """Root mean square of columns that are far from 1, else 1: frequencies of combined columns are often 1."""
     with np.errstate(all="ignore"):
         sizes = np.sqrt(np.mean(table**2, axis=0))
@@ -77,7 +80,7 @@ def _far_sizes(table: np.ndarray) -> np.ndarray:
     return np.where(far, sizes, 1.0)
 
 
-def relevance(X: np.ndarray, y: np.ndarray, weights: np.ndarray, bins: int = 12) -> np.ndarray:
+def relevance(X: FloatArray, y: FloatArray, weights: FloatArray, bins: int = 12) -> FloatArray:
     """How much of the target's variance the bins of each column explain, corrected for chance; between 0 and 1."""
     rows = np.arange(len(y)) if len(y) <= 20_000 else np.linspace(0, len(y) - 1, 20_000).astype(int)
     target, mass = y[rows], weights[rows]

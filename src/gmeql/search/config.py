@@ -1,0 +1,175 @@
+"""Everything that steers a fitted search: one frozen config, its numbers with their sources, its tables of choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from gmeql.fitters.cpu import default_threads
+from gmeql.network.architecture import Architecture
+
+LOSSES = ("squared", "huber")
+"""How residuals count: squared, or squared near zero and in proportion further out."""
+DEVICES = ("auto", "cpu", "gpu")
+"""Where constants are fitted; "auto" is the processor so far, for the reason that docs/performance.md gives."""
+
+RENAMED = {
+    "rungs": "stage_ages",
+    "rewarded_per_rung": "rewarded_per_stage",
+    "polished_per_rung": "polished_per_stage",
+    "transforms": "readings",
+}
+"""Fields that earlier versions stored under another name."""
+
+
+@dataclass(frozen=True)
+class IslandConfig:
+    """Numbers of an island's life. Sources: the paper (P), a trial on b1-b8 and physics formulas (T)."""
+
+    candidates_per_step: int = 128  # T: 128 to 256
+    capacity: int = 400  # P
+    power_law_exponent: float = 1.0  # T: 1/rank; the paper's 1.5 crowds the front ranks
+    resample_fraction: float = 0.2  # P
+    mean_changes: float = 1.0  # re-sampled connections beyond the first, on average
+    insert_share: float = 0.3  # candidates made by putting an idle node into a connection
+    bypass_share: float = 0.1  # by taking a node out
+    exchange_share: float = 0.15  # by letting a node of another function take over
+    complexity_classes: float = 0.5  # share of draws ranked among elites of like complexity
+    fresh_share: float = 0.1  # T
+    cross_share: float = 0.3  # T
+    inherit_share: float = 0.5  # T: half the candidates inherit their constants
+    jitter: float = 0.5  # T
+    max_tries: int = 4  # starts given to one structure whose constants are not linear
+    learning_rate: float = 0.1  # T: share of the elites' frequencies taken over per step
+    exploration: float = 0.1  # T: uniform share of the choice probabilities
+    max_steps: int = 10  # T: Levenberg-Marquardt steps
+    tolerance: float = 1e-4  # T: relative gain of a step below which a fit ends
+    finish_steps: int = 40
+    life: int = 60  # T: steps
+    patience: int = 20  # T: steps without a gain of 1 %
+    min_gain: float = 0.01
+    max_nesting: int = 0
+    with_offset: bool = True
+
+
+@dataclass(frozen=True)
+class FrontConfig:
+    """Numbers by which formulas reach the front. Losses are relative to the target's spread or to rounding level."""
+
+    near_exact: float = 1e-7  # error of an island's best formula from which it is taken to convergence
+    exact: float = 1e-10  # error of a converged formula from which it is cut to shape at once: near misses reach 1e-8
+    exact_steps: int = 60  # steps to convergence
+    exact_floor: float = 100.0  # loss in units of rounding level up to which a member of the front is exact
+    short: int = 20  # complexity up to which an exact formula ends the search whatever its constants
+    look_on: float = 2.0  # a longer one may have a shorter twin: look on until the candidates have grown by this factor
+    look_on_candidates: int = 10_000  # and to at least this many times it
+    least_gain: float = 1e-6  # share of the loss that a more complex formula must save to be shown beside a simpler one
+    gain_nats: float = 0.5  # fall of the description length that counts as a gain
+    class_gain: float = 0.98  # loss of an elite, relative to a simpler one's, up to which both are offered
+    largest_tidied: int = 60  # nodes up to which a formula is put in normal form while the search goes on
+    min_wave_rows: int = 8  # rows that the fastest wave is judged by where there are fewer
+    light_cuts_kept: int = 4  # formulas refitted of those that a few cuts made
+    islands_at_end: int = 2  # islands whose best formula is polished when the search ends
+    final_steps: int = 3  # steps by which the front is refitted on all rows
+
+
+@dataclass(frozen=True)
+class ClockConfig:
+    """How `max_time` is shared out between search, symmetries and what is kept for the end."""
+
+    polish_share: float = 0.2  # kept for polishing the front,
+    polish_seconds: float = 3.0  # but no more than this
+    refit_share: float = 0.3  # kept for refitting the front of a large table, at most
+    seconds_per_row: float = 3e-6  # what that refit takes, roughly
+    symmetry_share: float = 0.15  # given to the look for symmetries, at most
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Everything that steers a search; numbers of single parts stand in `island`, `front` and `clock`."""
+
+    functions: tuple[str, ...] | None = None
+    architecture: Any = None
+    max_time: float | None = None
+    max_candidates: int | None = None
+    max_complexity: int = 60
+    loss: str = "squared"
+    n_jobs: int | None = None
+    device: str = "auto"
+    islands: int = 4  # in flight together; on an accelerator all are
+    device_candidates: int = 1024  # candidates of an island's step on an accelerator
+    islands_per_generation: int = 32  # where smaller tables were found
+    few_islands: int = 14  # islands of a generation elsewhere, which skips the first stage
+    stage_ages: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
+    rewarded_per_stage: int = 3  # islands whose view and reading are drawn more often from then on
+    polished_per_stage: int = 1  # islands whose best formula is cut to shape, once the loss has settled
+    polished_at_end: int = 5
+    large_fall: float = 0.5  # share of the loss it falls to that is worth a look: at an island's best, at a stage's end
+    max_idle_rounds: int = 50
+    search_rows: int = 256  # rows that candidates are fitted on; grows while nothing exact is found
+    max_search_rows: int = 2048
+    row_growth: int = 2  # by this factor
+    screen_rows: int = 64  # rows that a candidate must first do well on
+    polish_rows: int = 2000
+    light_cuts: int = 4  # rounds of cutting for a formula that is not exact
+    identity_share: float = 0.5  # islands that read the target as it is
+    plain_islands: int = 2  # the first islands, which read the columns and the target as they are
+    prior_gain: float = 1.0  # what a view and reading is taken to have earned before it was tried
+    prior_tried: float = 2.0  # in so many islands
+    max_columns: int = 30  # columns an island sees of a wide table
+    table_bits: int = 21  # remembered fingerprints, as a power of two
+    patience: int | None = None  # candidates without a better formula after which the search ends
+    huber_cut: float = 1.345  # standard deviations beyond which residuals count less (Huber 1964: 95 % efficiency)
+    skip: bool = True
+    readings: bool = True  # of the target besides itself
+    symmetries: bool = True  # look for smaller tables once the first stage found nothing exact
+    raw_share: float = 0.4  # islands that read the columns as they are, where smaller tables were found
+    island: IslandConfig = field(default_factory=IslandConfig)
+    front: FrontConfig = field(default_factory=FrontConfig)
+    clock: ClockConfig = field(default_factory=ClockConfig)
+
+    def __post_init__(self) -> None:
+        for name in ("max_time", "max_candidates", "patience"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive or None, got {value!r}")
+        for name, table in (("device", DEVICES), ("loss", LOSSES)):
+            value = getattr(self, name)
+            if value not in table:
+                raise ValueError(f"{name} must be one of {', '.join(table)}, got {value!r}")
+        if self.max_complexity < 1:
+            raise ValueError(f"max_complexity must be at least 1, got {self.max_complexity!r}")
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that `n_jobs` stands for: None and -1 are all, -2 all but one."""
+        if self.n_jobs is None or self.n_jobs == -1:
+            return default_threads()
+        return max(1, self.n_jobs if self.n_jobs > 0 else default_threads() + 1 + self.n_jobs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The config as plain scalars, lists and dictionaries."""
+        data = asdict(self)
+        architecture = self.architecture
+        data["architecture"] = architecture.to_dict() if isinstance(architecture, Architecture) else architecture
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SearchConfig:
+        """What `to_dict` gave, of this version or an earlier one: what that did not know has its default."""
+        values = {RENAMED.get(name, name): value for name, value in data.items()}
+        for name, part in (("island", IslandConfig), ("front", FrontConfig), ("clock", ClockConfig)):
+            values[name] = part(**values.get(name, {}))
+        values["stage_ages"] = tuple(values["stage_ages"])
+        values["functions"] = None if values["functions"] is None else tuple(values["functions"])
+        if isinstance(values["architecture"], dict):
+            values["architecture"] = Architecture.from_dict(values["architecture"])
+        return cls(**values)
+
+
+def stored_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings of a checkpoint (name and `repr` of each field) under today's names; what was not stored has its default."""
+    defaults = SearchConfig()
+    known = {one.name: repr(getattr(defaults, one.name)) for one in fields(defaults)}
+    return known | {RENAMED.get(name, name): text for name, text in settings.items()}
