@@ -8,7 +8,7 @@ import pytest
 from gmeql.network.architecture import Architecture
 from gmeql.paper.search import CHUNK_STEPS, PaperSearch, ReleasedSearch
 from gmeql.paper.two_stage import TwoStageConfig
-from gmeql.search.search import SearchConfig
+from gmeql.search.config import SearchConfig
 import itertools
 
 LAYERS = (("id", "square"),)
