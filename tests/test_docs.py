@@ -34,7 +34,8 @@ RUNS = [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] if p.stem in SLOW el
 
 @pytest.mark.parametrize("page", RUNS)
 def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch) -> None:
-    from gmeql.formula.operators import OPERATORS, unregister_operator
+    from gmeql.formula.operators import OPERATORS
+    from gmeql.formula.registration import unregister_operator
 
     monkeypatch.chdir(tmp_path)
     known = set(OPERATORS)

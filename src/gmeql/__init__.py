@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from gmeql.estimator import GMEQLRegressor, fit_formula
     from gmeql.evaluation.problems import Problem, judge, load_suite
     from gmeql.formula.expression import Expression
-    from gmeql.formula.operators import Operator, get_operator, register_operator
+    from gmeql.formula.operators import Operator, get_operator
+    from gmeql.formula.registration import register_operator
     from gmeql.model.front import Front
     from gmeql.network.architecture import Architecture, architecture_preset
     from gmeql.search.config import SearchConfig
@@ -34,7 +35,7 @@ _HOME = {
     "Front": "model.front",
     "Operator": "formula.operators",
     "get_operator": "formula.operators",
-    "register_operator": "formula.operators",
+    "register_operator": "formula.registration",
     "Problem": "evaluation.problems",
     "judge": "evaluation.problems",
     "load_suite": "evaluation.problems",

@@ -29,7 +29,8 @@ from gmeql.fitters.programs import (
 )
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable
-from gmeql.formula.operators import OPERATORS, Operator, get_operator, register_operator, unregister_operator
+from gmeql.formula.operators import OPERATORS, Operator, get_operator
+from gmeql.formula.registration import register_operator, unregister_operator
 from gmeql.network.architecture import Architecture
 from gmeql.search.candidates import Candidates
 from gmeql.search.config import IslandConfig

@@ -27,7 +27,8 @@ from gmeql.formula.nodes import (
     leaves,
     tree_complexity,
 )
-from gmeql.formula.operators import OPERATORS, get_operator, register_operator, unregister_operator
+from gmeql.formula.operators import OPERATORS, get_operator
+from gmeql.formula.registration import register_operator, unregister_operator
 from random_trees import NAMES, any_constants, call, comparable, expressions, rows, trees
 
 x1, x2, x3 = (Variable(i) for i in range(3))

@@ -10,17 +10,9 @@ import numpy as np
 import pytest
 import sympy
 
-from gmeql.formula.operators import (
-    NAMED_CONSTANTS,
-    OPERATORS,
-    TINY,
-    USER_OPCODE,
-    Operator,
-    get_operator,
-    operator_of_opcode,
-    register_operator,
-    unregister_operator,
-)
+from gmeql.formula.domains import TINY
+from gmeql.formula.operators import NAMED_CONSTANTS, OPERATORS, USER_OPCODE, Operator, get_operator, operator_of_opcode
+from gmeql.formula.registration import register_operator, unregister_operator
 
 HARD = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-30, -1e-30, 1e30, -1e30, 1e-12, -1e-12, 100.0, -100.0]
 """Inputs at which unguarded functions or their slopes are nan or inf."""

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import MAX_DEPTH, MAX_NODES, Call, Constant, Node, Variable
-from gmeql.formula.operators import register_operator, unregister_operator
+from gmeql.formula.registration import register_operator, unregister_operator
 from gmeql.formula.printing.export import EXPORTS, export
 from gmeql.formula.printing.notation import (
     display_names,

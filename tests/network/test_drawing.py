@@ -11,7 +11,7 @@ from hypothesis import given
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import MAX_DEPTH, MAX_NODES, Node, Variable
-from gmeql.formula.operators import register_operator, unregister_operator
+from gmeql.formula.registration import register_operator, unregister_operator
 from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.network.drawing import MAX_IDLE_INPUTS, MAX_TREE_NODES, draw_expression, draw_network
 from random_trees import NAMES, call, expressions

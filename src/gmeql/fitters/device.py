@@ -31,6 +31,7 @@ from jax.sharding import Mesh, PartitionSpec
 from gmeql.fitters.cpu import fit_user_operators
 from gmeql.fitters.programs import MAX_CONSTANTS, MAX_NODES, POWER_FITTED, POWER_WHOLE, Program, stack
 from gmeql.fitters.result import CONVERGED, HOPELESS, NOT_FINITE, STEPS_SPENT, FitResult
+from gmeql.formula.limits import ANGLE_LIMIT, EXPONENTIAL_LIMIT
 from gmeql.formula.operators import OPERATORS, USER_OPCODE
 
 PRECISIONS = ("float64", "float32", "mixed")
@@ -51,10 +52,6 @@ FINISH_STEPS = 2
 MEMORY_SHARE = 0.2
 """Share of the accelerator's memory that the slots of one batch may take (temporaries double it)."""
 CPU_MEMORY = 2**27
-
-# Limits of the CPU kernel; beyond them a candidate is not finite.
-_ANGLE_LIMIT = 1e6
-_EXPONENT_LIMIT = 700.0
 
 _OP = {name: operator.opcode for name, operator in OPERATORS.items() if not operator.is_user_defined}
 _FAMILIES = {
@@ -156,7 +153,7 @@ def _node(op: Any, whole: Any, u: Any, w: Any, families: frozenset[str]) -> tupl
         left = jnp.where(chosen, whole * below, left)
     if "trigonometric" in families:
         angle = jnp.where(among("sin", "cos"), u, 0)
-        angle = jnp.where(jnp.abs(angle) <= _ANGLE_LIMIT, angle, nan)
+        angle = jnp.where(jnp.abs(angle) <= ANGLE_LIMIT, angle, nan)
         sine, cosine = jnp.sin(angle), jnp.cos(angle)
         when("sin", sine, cosine)
         when("cos", cosine, -sine)
@@ -165,7 +162,7 @@ def _node(op: Any, whole: Any, u: Any, w: Any, families: frozenset[str]) -> tupl
         logarithm = jnp.log(jnp.where(takes_log, jnp.where((u > 0) & (u < jnp.inf), u, nan), 1))
         when("log", logarithm, 1 / u)
         exponent = jnp.where(among("pow"), w * logarithm, jnp.where(among("exp"), u, 0))
-        exponent = jnp.where(exponent <= _EXPONENT_LIMIT, jnp.maximum(exponent, -_EXPONENT_LIMIT), nan)
+        exponent = jnp.where(exponent <= EXPONENTIAL_LIMIT, jnp.maximum(exponent, -EXPONENTIAL_LIMIT), nan)
         power = jnp.exp(exponent)
         when("exp", power, power)
         when("pow", power, power * w / u, power * logarithm)

@@ -27,6 +27,7 @@ from numba.extending import intrinsic
 
 from gmeql.fitters.programs import MAX_CONSTANTS, MAX_NODES, POWER_FITTED, POWER_WHOLE
 from gmeql.fitters.result import CONVERGED, HOPELESS, NOT_FINITE, STEPS_SPENT
+from gmeql.formula.limits import ANGLE_LIMIT, EXPONENTIAL_LIMIT
 
 BLOCK = 256
 """Data rows per block: a row of the table has 2 KiB, and the twenty or so that a program touches stay in cache."""
@@ -39,10 +40,6 @@ _OPTIONS = dict(cache=True, nogil=True, error_model="numpy", fastmath=_FLAGS)
 _IN_ORDER = _OPTIONS | dict(fastmath={"contract", "nsz"})
 # Numba optimises a function anew inside each one that calls it: what is called from one place is pasted there instead.
 _INLINE = _OPTIONS | dict(inline="always")
-
-# Arguments of sine and exponential beyond these bounds make a candidate non-finite.
-_ANGLE_LIMIT = 1e6
-_EXPONENT_LIMIT = 700.0
 
 _TWO_OVER_PI = 0.6366197723675814
 _HALF_PI_1 = 1.5707963267341256
@@ -127,7 +124,7 @@ def _sine_cosine(table, source, factor, sine, cosine, n):
             )
         )
         odd = (quadrant & 1) != 0
-        bad = 0.0 if abs(u) <= _ANGLE_LIMIT else np.nan
+        bad = 0.0 if abs(u) <= ANGLE_LIMIT else np.nan
         table[sine, i] = _double(_bits(c if odd else s) ^ ((quadrant & 2) << 62)) + bad
         table[cosine, i] = _double(_bits(s if odd else c) ^ (((quadrant + 1) & 2) << 62)) + bad
 
@@ -135,7 +132,7 @@ def _sine_cosine(table, source, factor, sine, cosine, n):
 @njit(**_IN_ORDER)
 def _exponential(x):
     """exp(x); nan beyond the limit."""
-    u = min(max(x, -_EXPONENT_LIMIT), _EXPONENT_LIMIT)
+    u = min(max(x, -EXPONENTIAL_LIMIT), EXPONENTIAL_LIMIT)
     rounded = u * _LOG2_E + _ROUNDER
     k = rounded - _ROUNDER
     r = (u - k * _LN2_HIGH) - k * _LN2_LOW
@@ -177,7 +174,7 @@ def _exponential(x):
         )
     )
     power = _double((_bits(rounded) - (_ROUNDER_BITS - 1023)) << 52)
-    return p * power + (0.0 if x <= _EXPONENT_LIMIT else np.nan)
+    return p * power + (0.0 if x <= EXPONENTIAL_LIMIT else np.nan)
 
 
 @njit(**_IN_ORDER)

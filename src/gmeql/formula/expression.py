@@ -109,7 +109,7 @@ class Expression:
 
     @property
     def is_protected(self) -> bool:
-        """Whether any call is a protected reading."""
+        """Whether any call is a protected form."""
         return fold(self.root, lambda leaf: False, lambda call, args: call.protected or any(args))
 
     def with_constants(self, values: Iterable[float]) -> Expression:
@@ -131,7 +131,7 @@ class Expression:
         return Expression(self.root, tuple(names))
 
     def natural(self) -> Expression:
-        """The same formula with every call in its natural reading."""
+        """The same formula with every call in its natural form."""
         return self.with_root(fold(self.root, lambda leaf: leaf, lambda call, args: Call(call.operator, tuple(args))))
 
     # --- calculus

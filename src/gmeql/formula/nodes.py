@@ -22,7 +22,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from gmeql.formula.messages import listing, short
-from gmeql.formula.operators import get_operator
+from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT, WHOLE_EXPONENT_LIMIT
+from gmeql.formula.operators import EXPONENTS, POWER_NAMES, get_operator
 
 MAX_NODES = 10_000
 """Most nodes a tree may have."""
@@ -77,7 +78,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Call:
-    """An operator applied to arguments; ``protected`` picks the operator's protected reading."""
+    """An operator applied to arguments; ``protected`` picks the operator's protected form."""
 
     operator: str
     args: tuple[Node, ...]
@@ -274,9 +275,20 @@ def row_values(root: Node, names: Sequence[str], X: Any) -> np.ndarray:
 def whole_exponent(node: Call) -> int | None:
     """The exponent of a ``pow`` call where it is a small whole constant."""
     exponent = node.args[1]
-    if isinstance(exponent, Constant) and exponent.value.is_integer() and abs(exponent.value) <= 64:
-        return int(exponent.value)
+    if isinstance(exponent, Constant) and exponent.value.is_integer():
+        return int(exponent.value) if abs(exponent.value) <= WHOLE_EXPONENT_LIMIT else None
     return None
+
+
+def exponent_of(operator: str, args: Sequence[Node]) -> float | None:
+    """The exponent of a call that raises its first argument to a constant power, whichever way it is written.
+
+    >>> exponent_of("cube", [Variable(0)]), exponent_of("pow", [Variable(0), Constant(0.3)])
+    (3.0, 0.3)
+    """
+    if operator == "pow":
+        return args[1].value if isinstance(args[1], Constant) else None
+    return EXPONENTS.get(operator)
 
 
 # --- size for people --------------------------------------------------------------------------------------------------
@@ -324,13 +336,12 @@ def _is_negated(node: Node) -> bool:
 
 def is_plain_exponent(node: Node) -> bool:
     """Whether an exponent is a whole or half number of at most 6, as people write them."""
-    return isinstance(node, Constant) and abs(node.value) <= 6 and (2 * node.value).is_integer()
+    return isinstance(node, Constant) and abs(node.value) <= PLAIN_EXPONENT_LIMIT and (2 * node.value).is_integer()
 
 
 # --- building with the obvious simplified away -----------------------------------------------------------------------
 
 _ZERO, _ONE = Constant(0.0), Constant(1.0)
-_POWERS = {2.0: "square", 3.0: "cube", 4.0: "pow4", 5.0: "pow5", 6.0: "pow6", 0.5: "sqrt"}
 
 
 def build(operator: str, *args: Node) -> Node:
@@ -360,7 +371,7 @@ def build(operator: str, *args: Node) -> Node:
         exponent = args[1].value
         if exponent in (0.0, 1.0):
             return _ONE if exponent == 0.0 else args[0]
-        return Call(_POWERS[exponent], args[:1]) if exponent in _POWERS else Call("pow", args)
+        return Call(POWER_NAMES[exponent], args[:1]) if exponent in POWER_NAMES else Call("pow", args)
     if name == "neg" and isinstance(args[0], Call) and args[0].operator == "neg":
         return args[0].args[0]
     if name == "id":

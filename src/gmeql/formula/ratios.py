@@ -14,7 +14,8 @@ Sums of nested fractions that search and fit put together often hide a short rat
 
 from __future__ import annotations
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, whole_exponent
+from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT
+from gmeql.formula.nodes import Constant, Node, Variable, build, exponent_of
 
 Monomial = tuple[tuple[Node, int], ...]
 Polynomial = dict[Monomial, float]
@@ -22,7 +23,6 @@ Ratio = tuple[Polynomial, Polynomial]
 
 MAX_TERMS = 24
 """Polynomials of more terms are given up: nobody would read them."""
-MAX_POWER = 6
 _UNIT: Polynomial = {(): 1.0}
 
 
@@ -60,13 +60,11 @@ def _ratio(node: Node) -> Ratio:
         for part in parts[1:]:
             total = _times(total[0], part[0]), _times(total[1], part[1])
         return _cancelled(total)
-    power = (
-        whole_exponent(node) if name == "pow" else {"square": 2, "cube": 3, "pow4": 4, "pow5": 5, "pow6": 6}.get(name)
-    )
-    if power is not None and 0 < abs(power) <= MAX_POWER:
+    power = exponent_of(name, node.args)
+    if power is not None and power.is_integer() and 0 < abs(power) <= PLAIN_EXPONENT_LIMIT:
         base = _ratio(node.args[0])
         total = base
-        for _ in range(abs(power) - 1):
+        for _ in range(abs(int(power)) - 1):
             total = _times(total[0], base[0]), _times(total[1], base[1])
         return total if power > 0 else _inverse(total)
     atom = build(name, *(_write(_ratio(arg)) for arg in node.args))

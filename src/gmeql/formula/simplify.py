@@ -18,16 +18,15 @@ from functools import lru_cache
 from typing import overload
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, tree_complexity
+from gmeql.formula.limits import SIMPLIFIED_EXPONENT_LIMIT, SIMPLIFIED_EXPONENTIAL_LIMIT
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, exponent_of, fold, tree_complexity
 
 Terms = dict[Node, float]
 Powers = dict[Node, float]
 Positive = Callable[[Node], bool]
 
-_WHOLE_POWERS = {"square": 2.0, "cube": 3.0, "pow4": 4.0, "pow5": 5.0, "pow6": 6.0, "sqrt": 0.5, "inv": -1.0}
 _ODD = frozenset({"sin", "tanh", "asin", "atan"})
 _EVEN = frozenset({"cos", "abs"})
-_LARGEST_EXPONENT = 60.0
 _LARGEST_REARRANGED = 40
 """Products of more nodes are written as they come: nobody reads them, and trying every form takes long."""
 
@@ -65,10 +64,8 @@ def simplify(root: Node | Expression, positive: Positive = _never) -> Node | Exp
                 coefficient *= factor
                 _merge_powers(powers, more)
             return _make_product(coefficient, powers, positive)
-        if name in _WHOLE_POWERS:
-            return _make_product(*_raised(args[0], _WHOLE_POWERS[name], positive), positive)
-        if name == "pow" and isinstance(args[1], Constant):
-            return _make_product(*_raised(args[0], args[1].value, positive), positive)
+        if (power := exponent_of(name, args)) is not None:
+            return _make_product(*_raised(args[0], power, positive), positive)
         if name in _ODD or name in _EVEN:
             constant, terms = _as_sum(args[0], positive)
             leading = next(iter(terms.values()), constant)
@@ -117,10 +114,8 @@ def _split_product(node: Node) -> tuple[float, Powers]:
             coefficient *= factor**sign if factor != 0 else (math.nan if sign < 0 else 0.0)
             _merge_powers(powers, {base: sign * exponent for base, exponent in more.items()})
         return coefficient, powers
-    if name in _WHOLE_POWERS:
-        return 1.0, {node.args[0]: _WHOLE_POWERS[name]}
-    if name == "pow" and isinstance(node.args[1], Constant):
-        return 1.0, {node.args[0]: node.args[1].value}
+    if (exponent := exponent_of(name, node.args)) is not None:
+        return 1.0, {node.args[0]: exponent}
     return 1.0, {node: 1.0}
 
 
@@ -253,7 +248,7 @@ def _write_product(coefficient: float, powers: Powers, positive: Positive) -> No
     powers = {base: exponent for base, exponent in powers.items() if exponent != 0.0}
     coefficient, powers = _join_exponentials(coefficient, powers, positive)
     coefficient, powers = _normalised_sums(coefficient, powers, positive)
-    if not math.isfinite(coefficient) or any(abs(e) > _LARGEST_EXPONENT for e in powers.values()):
+    if not math.isfinite(coefficient) or any(abs(e) > SIMPLIFIED_EXPONENT_LIMIT for e in powers.values()):
         raise ArithmeticError("a constant of the formula overflowed")
     if not powers:
         return Constant(coefficient)
@@ -442,7 +437,7 @@ def _make_exponential(constant: float, terms: Terms, positive: Positive) -> Node
     rest: Terms = {}
     powers: Powers = {}
     for core, coefficient in terms.items():
-        if isinstance(core, Call) and core.operator == "log" and abs(coefficient) <= _LARGEST_EXPONENT:
+        if isinstance(core, Call) and core.operator == "log" and abs(coefficient) <= SIMPLIFIED_EXPONENT_LIMIT:
             factor, more = _raised(core.args[0], coefficient, positive)
             if factor == 1.0:
                 _merge_powers(powers, more)
@@ -457,7 +452,7 @@ def _make_exponential(constant: float, terms: Terms, positive: Positive) -> Node
     except OverflowError:
         coefficient = 0.0
     if rest:
-        if not math.isfinite(coefficient) or coefficient == 0.0 or abs(constant) > 300:
+        if not math.isfinite(coefficient) or coefficient == 0.0 or abs(constant) > SIMPLIFIED_EXPONENTIAL_LIMIT:
             return build("exp", _make_sum(constant, rest, positive))
         _merge_powers(powers, {build("exp", _make_sum(0.0, rest, positive)): 1.0})
     return _write_product(coefficient, powers, positive)

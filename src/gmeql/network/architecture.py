@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.operators import NAMED_CONSTANTS, get_operator
+from gmeql.formula.operators import NAMED_CONSTANTS, WHOLE_POWERS, get_operator
 
 Array = Any
 Namespace = Any
@@ -306,13 +306,12 @@ def _mix(value: Array, salt: int, xp: Namespace) -> Array:
 
 # --- presets ----------------------------------------------------------------------------------------------------
 
-_POWERS = ("square", "cube", "pow4", "pow5", "pow6")
 PRESETS: dict[str, tuple[tuple[str, ...], ...]] = {
     # Layers of the authors' released code for b1-b4.
-    "released": (("id", *_POWERS, "sin", "cos"), ("add", "mul", "div", "sum"), ("add", "mul")),
+    "released": (("id", *WHOLE_POWERS, "sin", "cos"), ("add", "mul", "div", "sum"), ("add", "mul")),
     # Holds all eight truths of the paper's Table 1.
     "general": (
-        ("id", "id", *_POWERS, "sin", "cos", "mul", "div"),
+        ("id", "id", *WHOLE_POWERS, "sin", "cos", "mul", "div"),
         ("id", "sin", "cos", "square", "add", "mul", "div", "sum"),
         ("add", "mul", "sqrt", "id"),
     ),

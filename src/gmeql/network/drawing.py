@@ -17,7 +17,7 @@ import numpy as np
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node
-from gmeql.formula.operators import get_operator
+from gmeql.formula.operators import WHOLE_POWERS, get_operator
 from gmeql.formula.printing.notation import DIGITS, display_names, number_text, round_constant
 from gmeql.network.architecture import Architecture
 
@@ -119,10 +119,9 @@ def _word(operator: str) -> str:
     entry = get_operator(operator)
     if entry.name == "id":
         return "id"
-    if entry.symbol.startswith("**"):
-        exponent = entry.symbol[2:]
-        return "x" + exponent.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if exponent else "^"
-    signs = {"sub": "−", "mul": "×", "div": "÷", "inv": "1/x", "neg": "−", "sqrt": "√"}
+    if entry.name in WHOLE_POWERS:
+        return "x" + f"{entry.exponent:g}".translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    signs = {"pow": "^", "sub": "−", "mul": "×", "div": "÷", "inv": "1/x", "neg": "−", "sqrt": "√"}
     return signs.get(entry.name, _cut(entry.symbol))
 
 

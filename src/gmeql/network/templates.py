@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gmeql.formula.operators import get_operator
+from gmeql.formula.operators import WHOLE_POWERS, get_operator
 from gmeql.network.architecture import PRESETS, Architecture
 
 DEFAULT_FUNCTIONS = (
@@ -20,7 +20,7 @@ DEFAULT_FUNCTIONS = (
 )  # fmt: skip
 """The paper's set, with exponential, logarithm, tanh and Π."""
 
-_POWERS = ("square", "cube", "pow4", "pow5", "pow6", "sqrt", "inv")
+_POWERS = (*WHOLE_POWERS, "sqrt", "inv")
 _BINARY = ("add", "sub", "mul", "div")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform
-from gmeql.formula.operators import get_operator
+from gmeql.formula.operators import EXPONENTS, get_operator
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
@@ -121,13 +121,10 @@ def _leaf_key(leaf: Constant | Variable) -> Any:
     return ("constant", f"{leaf.value:.6g}") if isinstance(leaf, Constant) else ("variable", str(leaf.index))
 
 
-_POWERS = {"square": "2", "cube": "3", "pow4": "4", "pow5": "5", "pow6": "6", "inv": "-1", "sqrt": "0.5"}
-
-
 def _call_key(operator: str, args: Sequence[Any]) -> Any:
     """One key for all spellings: powers by name or exponent, differences as sums, quotients as products."""
-    if operator in _POWERS:
-        return ("pow", (args[0], ("constant", _POWERS[operator])))
+    if operator in EXPONENTS:
+        return ("pow", (args[0], ("constant", f"{EXPONENTS[operator]:.6g}")))
     if operator == "neg":
         return ("mul", tuple(sorted([("constant", "-1"), args[0]], key=repr)))
     if operator == "sub":

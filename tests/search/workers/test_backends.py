@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gmeql import GMEQLRegressor
-from gmeql.formula.operators import register_operator, unregister_operator
+from gmeql.formula.registration import register_operator, unregister_operator
 from gmeql.search.workers import worker
 from gmeql.search.workers.backends import DaskThreads, LokyProcesses, active_backend
 

@@ -11,7 +11,8 @@ import pytest
 
 from gmeql._version import __version__
 from gmeql.fitters.programs import input_slots
-from gmeql.formula.operators import OPERATORS, register_operator, unregister_operator
+from gmeql.formula.operators import OPERATORS
+from gmeql.formula.registration import register_operator, unregister_operator
 from gmeql.network.architecture import architecture_preset
 from gmeql.search.island import Island, IslandConfig, TriedStructures
 from gmeql.search.steps import StepTask, advance

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gmeql.formula.limits import WHOLE_EXPONENT_LIMIT
 from gmeql.formula.nodes import Call, Constant, Variable, fold
-from gmeql.formula.operators import Operator, get_operator
+from gmeql.formula.operators import EXPONENTS, Operator, get_operator
 from gmeql.formula.printing.notation import Formula, round_constants, symbol_names
 from gmeql.formula.printing.writing import differs_when_protected
 
@@ -21,7 +21,7 @@ _INTEGER_DEGREE = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """SymPy form of a part, its value where it is a number, and whether a protected reading is spelled out in it."""
+    """SymPy form of a part, its value where it is a number, and whether a protected form is spelled out in it."""
 
     sympy: Any
     value: float | None = None
@@ -31,7 +31,7 @@ class _Form:
 def to_sympy(expression: Formula, rounded: bool = False) -> Any:
     """SymPy form, built from objects; symbols are plain ``sympy.Symbol`` of the column names (see ``symbol_names``).
 
-    A protected reading is spelled out with Abs, Max, Min and Piecewise. One that holds another appears as a function
+    A protected form is spelled out with Abs, Max, Min and Piecewise. One that holds another appears as a function
     ``protected_...``, which ``lambdify`` and ``evalf`` compute: SymPy takes nested maxima apart without end.
     """
     import sympy
@@ -56,8 +56,8 @@ def to_sympy(expression: Formula, rounded: bool = False) -> Any:
         values = [arg.value for arg in args if arg.value is not None]
         if len(values) == len(args):
             with np.errstate(all="ignore"):
-                reading = operator.protected if protected else operator.natural
-                return number(float(reading(np, *map(np.float64, values))))
+                function = operator.protected if protected else operator.natural
+                return number(float(function(np, *map(np.float64, values))))
         forms = [arg.sympy for arg in args]
         nested = any(arg.protected for arg in args)
         if any(form in (sympy.nan, sympy.oo, -sympy.oo, sympy.zoo) for form in forms):
@@ -67,7 +67,7 @@ def to_sympy(expression: Formula, rounded: bool = False) -> Any:
         if protected:
             return _Form(operator.protected_sympy(*forms), protected=True)
         if node.operator == "pow" and (exponent := args[1].value) is not None:
-            is_half = (2 * exponent).is_integer() and abs(exponent) <= 64
+            is_half = (2 * exponent).is_integer() and abs(exponent) <= WHOLE_EXPONENT_LIMIT
             forms[1] = sympy.Rational(int(2 * exponent), 2) if is_half else sympy.Float(exponent)
         form = operator.sympy(*forms)
         if operator.is_user_defined and getattr(form, "name", None) == operator.name:
@@ -82,10 +82,10 @@ def _computed_function(operator: Operator, protected: bool) -> Any:
     """A SymPy function without a closed form, which ``lambdify`` and ``evalf`` compute by the operator itself."""
     from sympy.utilities.lambdify import implemented_function
 
-    reading = operator.protected if protected else operator.natural
+    function = operator.protected if protected else operator.natural
 
     def compute(*args: Any) -> Any:
-        value = reading(np, *(np.asarray(arg, dtype=float) for arg in args))
+        value = function(np, *(np.asarray(arg, dtype=float) for arg in args))
         return float(value) if np.ndim(value) == 0 else value
 
     return implemented_function(f"protected_{operator.name}" if protected else operator.name, compute)
@@ -96,5 +96,4 @@ def _degree(node: Call, degrees: list[float]) -> float:
         return sum(degrees)
     if node.operator == "pow" and isinstance(node.args[1], Constant):
         return max(1.0, abs(node.args[1].value)) * degrees[0]
-    symbol = get_operator(node.operator).symbol
-    return max(degrees) * (int(symbol[2:]) if re.fullmatch(r"\*\*\d+", symbol) else 1)
+    return max(degrees) * max(1.0, EXPONENTS.get(node.operator, 1.0))

@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, whole_exponent
-from gmeql.formula.operators import EVERYWHERE, Operator, get_operator
+from gmeql.formula.domains import EVERYWHERE
+from gmeql.formula.operators import Operator, get_operator
 from gmeql.formula.printing.notation import DIGITS, number_text
 
 SUM, PRODUCT, POWER, ATOM = range(4)
@@ -150,7 +151,7 @@ class Notation:
         return node, args
 
     def special(self, node: Call, args: Sequence[Written]) -> Written:
-        """A call that the language has no word for: a protected reading or an operator of the user's own."""
+        """A call that the language has no word for: a protected form or an operator of the user's own."""
         return self.function(f"protected_{node.operator}" if node.protected else node.operator, args)
 
     def spill(self, piece: Written) -> Written:
@@ -171,7 +172,7 @@ def _nesting(pieces: Iterable[Written], more: int) -> int:
 
 
 def differs_when_protected(operator: Operator) -> bool:
-    """Whether the protected reading is another function than the natural one."""
+    """Whether the protected form is another function than the natural one."""
     return operator.protected_override is not None or any(domain != EVERYWHERE for domain in operator.domains)
 
 
@@ -230,8 +231,8 @@ def _spell(notation: Notation, node: Call, operator: Operator, args: list[Writte
     if name == "pow":
         exponent = whole_exponent(node)
         return notation.power(args[0], args[1] if exponent is None else _whole(exponent))
-    if operator.symbol.startswith("**"):
-        return notation.power(args[0], _whole(int(operator.symbol[2:])))
+    if operator.exponent is not None and operator.exponent.is_integer():
+        return notation.power(args[0], _whole(int(operator.exponent)))
     return notation.function(name, args)
 
 
