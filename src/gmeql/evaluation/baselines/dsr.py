@@ -35,7 +35,7 @@ import numpy as np
 from gmeql.evaluation.baselines import Budget, Curve, Result, Task, mean_absolute_error, refit
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.formula.operators import get_operator
+from gmeql.formula.operators import WHOLE_POWERS, get_operator
 
 PAPER_FUNCTIONS = ("add", "sub", "mul", "div", "sin", "cos", "sqrt", "square", "cube", "pow4", "pow5", "pow6")
 """The GMEQL paper's elementary functions: every truth b1-b8 fits into 30 tokens."""
@@ -46,7 +46,6 @@ PAPER_SAMPLES = 2_000_000
 
 _TRIGONOMETRIC = ("sin", "cos")
 _INVERSE = {"exp": "log", "log": "exp", "sqrt": "square", "square": "sqrt"}
-_POWERS = ("square", "cube", "pow4", "pow5", "pow6")
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,10 @@ def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: _Libr
     trigonometric = jnp.array([name in _TRIGONOMETRIC for name in library.names] + [False])
     pointless = jnp.array(
         [
-            [_INVERSE.get(parent) == child or (parent in _POWERS and child in _POWERS) for child in library.names]
+            [
+                _INVERSE.get(parent) == child or (parent in WHOLE_POWERS and child in WHOLE_POWERS)
+                for child in library.names
+            ]
             for parent in (*library.names, "")
         ]
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, is_plain_exponent, leaves
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, exponent_of, fold, is_plain_exponent, leaves
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
 
 DEAD = 1e-9
@@ -61,7 +61,6 @@ def reductions(node: Node) -> Iterator[Node]:
         yield build("add", Constant(math.pi / 2), inner)
 
 
-_EXPONENTS = {"square": 2.0, "cube": 3.0, "pow4": 4.0, "pow5": 5.0, "pow6": 6.0, "sqrt": 0.5}
 _FUNCTIONS = frozenset({"sin", "cos", "exp", "log", "tanh"})
 
 
@@ -79,10 +78,8 @@ def exchanges(node: Node) -> Iterator[Node]:
     if len(columns) != 1:
         return
     (column,) = columns
-    exponent = _EXPONENTS.get(node.operator)
-    if node.operator == "pow" and isinstance(node.args[1], Constant):
-        exponent = node.args[1].value
-    if (exponent is not None and node.args[0] == column) or node.operator in _FUNCTIONS:
+    is_power = node.operator != "inv" and exponent_of(node.operator, node.args) is not None
+    if (is_power and node.args[0] == column) or node.operator in _FUNCTIONS:
         powers = [build("pow", column, Constant(float(whole))) for whole in range(1, 7)]
         yield from (power for power in powers if power != node)
         if node != column:
