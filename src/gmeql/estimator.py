@@ -59,8 +59,9 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         same result; use `max_time=None` with it.
     max_complexity : int or None, default=None
         Formulas more complex than this are not kept; None takes the default of `SearchConfig`.
-    loss : {"squared"}, default="squared"
-        What the constants minimise.
+    loss : {"squared", "huber"}, default="squared"
+        What the constants minimise: the mean squared error, or Huber's loss, which outliers move less; "robust" is
+        another name for "huber".
     model_selection : {"best", "accurate", "simple", "validation"} or callable, default="best"
         How the formula is chosen from the front, see `Front.select`. "validation" keeps a quarter of the rows from the
         search to judge by.

@@ -24,6 +24,7 @@ import numpy as np
 
 from gmeql.fitters.cpu import default_threads, is_compiled
 from gmeql.model.front import Front
+from gmeql.model.methods import METHODS
 from gmeql.model.preparation import PreparedData
 from gmeql.model.storage import CheckpointWarning, StorageError, data_hash, load_checkpoint, save_checkpoint
 from gmeql.search.config import SearchConfig, stored_settings
@@ -104,7 +105,7 @@ def run_search(
     With `checkpoint`, a folder, the state is saved there every `checkpoint_seconds` and at the end, and a state already
     there is continued. `previous` is an earlier run on the same data to go on from, with the budget on top of its own.
     """
-    searcher = _searcher(method)
+    searcher = METHODS[method].load()
     if method == "fitted" and config.max_time is not None:
         load_kernels()
     keeper = _Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)
@@ -186,15 +187,6 @@ def load_kernels() -> None:
             search.draw_once()
     for _ in search.run():
         pass
-
-
-def _searcher(method: str) -> Any:
-    """The class that searches by `method`; all have the interface of `Search`."""
-    if method == "fitted":
-        return Search
-    from gmeql.paper.search import PaperSearch, ReleasedSearch
-
-    return {"paper": PaperSearch, "released": ReleasedSearch}[method]
 
 
 class _Keeper:

@@ -23,7 +23,13 @@ from gmeql.search.polish.scoring import length_in_nats
 if TYPE_CHECKING:
     from gmeql.search.events import Member
 
-RULES = ("best", "accurate", "simple", "validation")
+RULES = {
+    "best": "shortest description of formula and residuals together",
+    "accurate": "smallest loss",
+    "simple": "largest drop of the loss per unit of complexity",
+    "validation": "simplest within one standard error of the best on rows kept from the search",
+}
+"""The one table of selection rules; `Front.select` says each in full."""
 
 _EPS = float(np.finfo(np.float64).eps)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import PurePath
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from gmeql.model.front import RULES
+from gmeql.model.methods import METHODS
 from gmeql.network.architecture import Architecture
-from gmeql.search.config import DEVICES, LOSSES
+from gmeql.search.config import DEVICES, LOSS_ALIASES, LOSSES
 
-METHODS = ("fitted", "paper", "released")
 _CODE = ("callbacks", "random_state", "model_selection")
 """Parameters that may hold objects no file can; those come back as their defaults."""
 
@@ -23,7 +23,7 @@ _CODE = ("callbacks", "random_state", "model_selection")
 def check_parameters(parameters: Mapping[str, Any]) -> None:
     """Every parameter's type and range; a ValueError names the first that is wrong. The search judges the rest."""
     get = parameters.__getitem__
-    _check(get("method") in METHODS, "method", get("method"), f"one of {list(METHODS)}")
+    _check_choice("method", get("method"), METHODS)
     functions = get("functions")
     names = isinstance(functions, Sequence) and not isinstance(functions, str) and len(functions) > 0
     allowed = 'None or a list of operator names such as ["+", "*", "sin"]'
@@ -37,13 +37,14 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     if get("max_time") is None and get("max_candidates") is None and get("method") == "fitted":
         raise ValueError("max_time=None and max_candidates=None give the search no end; set one of them")
     rule = get("model_selection")
-    _check(callable(rule) or rule in RULES, "model_selection", rule, f"one of {list(RULES)} or a callable")
+    if not callable(rule):
+        _check_choice("model_selection", rule, RULES, " or a callable")
     jobs = get("n_jobs")
     _check(
         jobs is None or (_is_whole(jobs) and jobs != 0), "n_jobs", jobs, "None, -1 (every core) or a number of threads"
     )
-    _check(get("loss") in LOSSES, "loss", get("loss"), f"one of {list(LOSSES)}")
-    _check(get("device") in DEVICES, "device", get("device"), f"one of {list(DEVICES)}")
+    _check_choice("loss", get("loss"), (*LOSSES, *LOSS_ALIASES))
+    _check_choice("device", get("device"), DEVICES)
     verbose = get("verbose")
     _check(_is_whole(verbose) or isinstance(verbose, bool), "verbose", verbose, "0, 1 or 2")
     _check(isinstance(get("warm_start"), bool | np.bool_), "warm_start", get("warm_start"), "True or False")
@@ -59,6 +60,10 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 def _check(holds: bool, name: str, value: Any, allowed: str) -> None:
     if not holds:
         raise ValueError(f"{name}={value!r} is not allowed; it must be {allowed}")
+
+
+def _check_choice(name: str, value: Any, table: Collection[str], more: str = "") -> None:
+    _check(isinstance(value, str) and value in table, name, value, f"one of {list(table)}{more}")
 
 
 def _is_positive(value: Any) -> bool:

@@ -7,20 +7,31 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gmeql.search.config import DEVICES
+from gmeql.model.front import RULES
+from gmeql.model.methods import METHODS
+from gmeql.search.config import DEVICES, LOSS_ALIASES, LOSSES
+from gmeql.tables.cells import DECIMAL_MARKS
 
 PREFIX = "GMEQL_"
 FILE_VARIABLE = "GMEQL_CONFIG"
 DEFAULT_SECONDS = 30.0  # long enough for most laws of one to three columns, short enough to wait for
-METHODS = ("fitted", "paper", "released")
-SELECTIONS = ("best", "accurate", "simple", "validation")
-LOSSES = ("squared", "robust")
+CHOICES: dict[str, Collection[str]] = {
+    "method": METHODS,
+    "selection": RULES,
+    "loss": LOSSES,
+    "device": DEVICES,
+    "decimal": DECIMAL_MARKS,
+}
+"""Settings that are one of a few words, and the table of those."""
+ALIASES = {"loss": LOSS_ALIASES}
+"""Other names for some of them."""
 
 
 class ConfigError(ValueError):
@@ -95,7 +106,6 @@ _NAMES = tuple(field.name for field in fields(FitSettings))
 _LISTS = frozenset({"columns", "drop", "functions", "pin", "forbid"})
 _FLAGS = frozenset({"header", "skip_bad_rows", "text_as_missing"})
 _NUMBERS = {"max_time": float, "max_candidates": int, "max_complexity": int, "seed": int, "jobs": int}
-_CHOICES = {"method": METHODS, "selection": SELECTIONS, "decimal": (".", ","), "loss": LOSSES, "device": DEVICES}
 _LOWEST = {"max_time": 0.0, "max_candidates": 1, "max_complexity": 1, "seed": 0}
 
 
@@ -169,8 +179,9 @@ def _checked(key: str, value: Any, where: str) -> Any:
         return _number(key, value, where)
     if not isinstance(value, str):
         raise ConfigError(f"{where}: {value!r} is not text")
-    if key in _CHOICES and value not in _CHOICES[key]:
-        raise ConfigError(f"{where}: {value!r} is not one of {', '.join(_CHOICES[key])}")
+    value = ALIASES.get(key, {}).get(value, value)
+    if key in CHOICES and value not in CHOICES[key]:
+        raise ConfigError(f"{where}: {value!r} is not one of {', '.join(CHOICES[key])}")
     if key == "delimiter":
         value = {"tab": "\t", "\\t": "\t", "space": " "}.get(value, value)
     return value
@@ -228,3 +239,27 @@ def _number(key: str, value: Any, where: str) -> float | int:
     if key == "jobs" and number == 0:
         raise ConfigError(f"{where}: 0 workers cannot work; give 1 or more, or -1 for all cores")
     return number
+
+
+def reproduce_command(description: Mapping[str, Any]) -> str:
+    """A command line that repeats the run; by candidates where they are the budget, which repeats exactly."""
+    settings = replace(FitSettings.from_dict(description["settings"]), out=None)
+    words = ["gmeql", "fit", str(description["data"]["source"]), "--target", str(description["data"]["target"])]
+    default = FitSettings()
+    for key, value in settings.to_dict().items():
+        if key in ("target", "out") or value is None or getattr(settings, key) == getattr(default, key):
+            continue
+        option = _flag(key)
+        if value is True:
+            words.append(option)
+        elif value is False:
+            words.append(_flag("no_" + key))
+        elif key in ("pin", "forbid"):
+            words += [word for item in value for word in (option, item)]
+        else:
+            words += [option, ",".join(_quoted(item) for item in value) if isinstance(value, list) else str(value)]
+    return shlex.join(words + (["--seed", "0"] if settings.seed == 0 else []))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name

@@ -9,10 +9,19 @@ from typing import Any
 from gmeql.fitters.cpu import default_threads
 from gmeql.network.architecture import Architecture
 
-LOSSES = ("squared", "huber")
-"""How residuals count: squared, or squared near zero and in proportion further out."""
-DEVICES = ("auto", "cpu", "gpu")
-"""Where constants are fitted; "auto" is the processor so far, for the reason that docs/performance.md gives."""
+LOSSES = {
+    "squared": "the mean squared error",
+    "huber": "squared near zero, in proportion further out: outliers move it less",
+}
+"""The one table of losses, which constants minimise."""
+LOSS_ALIASES = {"robust": "huber"}
+"""Other names for them."""
+DEVICES = {
+    "auto": "what was measured to be faster: the processor so far, for the reason that docs/performance.md gives",
+    "cpu": "the processor",
+    "gpu": "any accelerator that JAX sees",
+}
+"""The one table of places where constants are fitted."""
 
 RENAMED = {
     "rungs": "stage_ages",
@@ -130,6 +139,7 @@ class SearchConfig:
     clock: ClockConfig = field(default_factory=ClockConfig)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", LOSS_ALIASES.get(self.loss, self.loss))
         for name in ("max_time", "max_candidates", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:

@@ -14,6 +14,7 @@ MISSING = frozenset(
     {"", "na", "n/a", "n.a.", "nan", "-nan", "null", "none", "nil", "missing", "-", "--", "?", ".", "..", "…"}
     | {"#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!", "<na>", "(null)"}
 )
+DECIMAL_MARKS = (".", ",")
 SPACES = "\u00a0\u202f\u2009\u2007\ufeff\u200b"
 _STRIP = str.maketrans({"\u2212": "-", "\u2013": "-", **dict.fromkeys(SPACES, " ")})
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)

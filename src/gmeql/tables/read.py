@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from gmeql.tables.cells import Note, TableError, clean_cell, is_missing, parse_number, show
+from gmeql.tables.cells import DECIMAL_MARKS, Note, TableError, clean_cell, is_missing, parse_number, show
 from gmeql.tables.table import Column, Kind, Table, Training
 from gmeql.tables.text import Grid, TextTable, name_columns, read_text, tidy_names
 
@@ -57,7 +57,7 @@ def read(
     name = name or ("table" if isinstance(source, bytes) else "standard input" if str(source) == "-" else str(source))
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '\n\r"'):
         raise TableError(name, f"the delimiter {delimiter!r} is not one character", mend="as in --delimiter ';'")
-    if decimal not in (None, ".", ","):
+    if decimal is not None and decimal not in DECIMAL_MARKS:
         raise TableError(name, f"the decimal mark {decimal!r} is unknown", mend="--decimal takes '.' or ','")
     if decimal is not None and decimal == delimiter:
         raise TableError(

@@ -1,0 +1,41 @@
+"""The one table of methods: by what name a search is asked for, what it is, and the class that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to search. Classes of all methods have the interface of `gmeql.search.search.Search`."""
+
+    description: str
+    load: Callable[[], Any]
+    """Imports the class: the paper's methods need JAX, which takes seconds to load."""
+
+
+def _fitted() -> Any:
+    from gmeql.search.search import Search
+
+    return Search
+
+
+def _paper() -> Any:
+    from gmeql.paper.search import PaperSearch
+
+    return PaperSearch
+
+
+def _released() -> Any:
+    from gmeql.paper.search import ReleasedSearch
+
+    return ReleasedSearch
+
+
+METHODS = {
+    "fitted": Method("islands of networks whose every formula gets constants of its own", _fitted),
+    "paper": Method("Algorithm 1 of the GMEQL paper: one network with shared weights", _paper),
+    "released": Method("the same with the settings of its authors' released code", _released),
+}
