@@ -1,5 +1,5 @@
 """The command line: `gmeql`."""
 
-from gmeql.cli.commands import main
+from gmeql.cli.app import main
 
 __all__ = ["main"]

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gmeql.model.progress import ProgressDisplay
-from gmeql.runs.execute import Outcome, Stop, execute, save_emergency
+from gmeql.runs.execute import RunOutcome, Stop, execute, save_emergency
 
 if TYPE_CHECKING:
     from gmeql.runs.folder import Run
@@ -27,7 +27,7 @@ _leaving = threading.Lock()
 
 def run_interruptibly(
     run: Run, training: Training, settings: FitSettings, *, quiet: bool
-) -> tuple[Outcome | None, int]:
+) -> tuple[RunOutcome | None, int]:
     """Execute the run in a thread while this one watches for SIGINT and SIGTERM.
 
     The search's thread may be held by a compiler or a long step; this one answers signals at once. Returns the outcome
@@ -35,7 +35,7 @@ def run_interruptibly(
     saved and the process ends by itself.
     """
     stop = Stop()
-    result: list[Outcome] = []
+    result: list[RunOutcome] = []
     failure: list[BaseException] = []
     latest: list[Any] = []
     budget = f"of {settings.max_time:g} s" if settings.max_time is not None else ""

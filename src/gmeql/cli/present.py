@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
-import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from gmeql.model.targets import as_list
 from gmeql.report.judgement import figures, judge
-from gmeql.runs.folder import member_record, versions
+from gmeql.runs.folder import member_record
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from gmeql.estimator import GMEQLRegressor
     from gmeql.model.front import Front
-    from gmeql.runs.execute import Outcome
+    from gmeql.runs.execute import RunOutcome
     from gmeql.runs.folder import Run
     from gmeql.tables.read import Training
 
@@ -30,14 +30,14 @@ def print_json(record: Any) -> None:
     print(json.dumps(record, ensure_ascii=False, allow_nan=False))
 
 
-def fit_record(run: Run, training: Training, outcome: Outcome) -> dict[str, Any]:
+def fit_record(run: Run, training: Training, outcome: RunOutcome) -> dict[str, Any]:
     """The outcome of a fit for programs."""
     model = outcome.model
     assert model is not None
     found = figures(model.expression_(training.X), training.y, training.weights)
     return {
         "target": training.target,
-        **model_record(model, None),
+        **formula_record(model.front_, model.selected_index_),
         "r2": found.r2 if np.isfinite(found.r2) else None,
         "rmse": found.rmse if np.isfinite(found.rmse) else None,
         "judgement": judge(model.front_, model.selected_index_, training),
@@ -54,25 +54,30 @@ def fit_record(run: Run, training: Training, outcome: Outcome) -> dict[str, Any]
     }
 
 
-def model_record(model: Any, index: int | None) -> dict[str, Any]:
-    """A model's formula and front for programs."""
-    index = model.selected_index_ if index is None else index
-    expression = model.front_[index].expression
+def model_record(model: GMEQLRegressor, picks: Sequence[int]) -> dict[str, Any]:
+    """A model's formula and front for programs; with several targets, a list of them under "targets"."""
+    records = [formula_record(front, k) for front, k in zip(as_list(model.front_), picks, strict=True)]
+    return records[0] if len(records) == 1 else {"targets": records}
+
+
+def formula_record(front: Front, index: int) -> dict[str, Any]:
+    """One formula of a front, and the front."""
+    member = front[index]
     return {
-        "formula": str(expression),
-        "exact": expression.exact(),
-        "latex": expression.latex(),
-        "loss": model.front_[index].loss,
-        "complexity": model.front_[index].complexity,
+        "formula": str(member.expression),
+        "exact": member.expression.exact(),
+        "latex": member.expression.latex(),
+        "loss": member.loss,
+        "complexity": member.complexity,
         "index": index,
-        "front": [member_record(member) for member in model.front_],
+        "front": [member_record(other) for other in front],
     }
 
 
 # ------------------------------------------------------------------------------------------------- for people
 
 
-def print_result(run: Run, training: Training, outcome: Outcome, *, file: TextIO) -> None:
+def print_result(run: Run, training: Training, outcome: RunOutcome, *, file: TextIO) -> None:
     """The end of a fit: formula, front, judgement, where things are."""
     from rich.console import Console
     from rich.padding import Padding
@@ -98,11 +103,14 @@ def print_result(run: Run, training: Training, outcome: Outcome, *, file: TextIO
         console.print(Text(f"report  {outcome.report}"), soft_wrap=True)
 
 
-def print_front(front: Front, selected: int, *, file: TextIO) -> None:
-    """The front as a table, the chosen formula marked."""
+def print_front(front: Front, selected: int, *, title: str = "", file: TextIO) -> None:
+    """The front as a table, the chosen formula marked; `title` stands above it."""
     from rich.console import Console
 
-    Console(file=file, highlight=False, width=None if file.isatty() else 200).print(front_table(front, selected))
+    console = Console(file=file, highlight=False, width=None if file.isatty() else 200)
+    if title:
+        console.print(title, markup=False)
+    console.print(front_table(front, selected))
 
 
 def front_table(front: Front, selected: int) -> RenderableType:
@@ -155,113 +163,3 @@ def large_formula(expression: Any, target: str, width: int) -> RenderableType:
     if max(map(len, drawn.split("\n"))) > width:
         return flat
     return Text(drawn, style="bold", no_wrap=True)
-
-
-# ------------------------------------------------------------------------------------------------- doctor and bench
-
-
-def doctor_record() -> dict[str, Any]:
-    """Versions, cores, devices and caches."""
-    record: dict[str, Any] = {
-        "versions": versions(),
-        "python": sys.executable,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "machine": platform.machine(),
-        "memory_gib": _memory_gib(),
-        "devices": _devices(),
-        "kernel_cache": _kernel_cache(),
-        "optional": {
-            name: _installed(name) for name in ("pandas", "fastexcel", "openpyxl", "starlette", "uvicorn", "torch")
-        },
-    }
-    return record
-
-
-def _memory_gib() -> float | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _devices() -> list[str]:
-    try:
-        import jax
-
-        return [f"{device.platform}: {device.device_kind}" for device in jax.devices()]
-    except (ImportError, RuntimeError) as error:
-        return [f"JAX does not start: {' '.join(str(error).split())[:200]}"]
-
-
-def _kernel_cache() -> dict[str, Any]:
-    """Where Numba keeps compiled kernels, and whether there are any: the first fit after an update compiles them."""
-    from pathlib import Path
-
-    import gmeql
-
-    override = os.environ.get("NUMBA_CACHE_DIR")
-    places = [Path(override)] if override else list(Path(gmeql.__file__).parent.rglob("__pycache__"))
-    files = [file for place in places if place.is_dir() for file in place.rglob("*.nbc")]
-    folder = Path(override) if override else Path(gmeql.__file__).parent
-    return {"folder": str(folder), "writable": os.access(folder, os.W_OK), "compiled_kernels": len(files)}
-
-
-def _installed(name: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def print_doctor(record: dict[str, Any]) -> None:
-    """The doctor's findings as a table on stdout."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    cache = record["kernel_cache"]
-    cached = f"{cache['compiled_kernels']} compiled in {cache['folder']}" + (
-        "" if cache["writable"] else " (not writable)"
-    )
-    if not cache["compiled_kernels"]:
-        cached += "; the first fit compiles them, about 15 s once"
-    rows = {
-        **record["versions"],
-        "interpreter": record["python"],
-        "cores": f"{record['cores']} ({record['machine']}), {record['memory_gib']} GiB memory",
-        "devices": ", ".join(record["devices"]),
-        "kernels": cached,
-        **{name: found or "not installed" for name, found in record["optional"].items()},
-    }
-    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
-    for name, value in rows.items():
-        table.add_row(Text(name, style="bold"), Text(str(value)))
-    Console(highlight=False).print(table)
-
-
-def run_bench(suite: str, problems: str | None, path: str | None, settings: dict[str, Any]) -> int:
-    """Run a benchmark with a live table on stderr; records to `path`, a summary to stdout. Returns the exit code.
-
-    `settings` are those of `bench.run_suite`.
-    """
-    from rich.console import Console
-
-    from gmeql.evaluation import bench
-    from gmeql.runs.settings import split_names
-
-    try:
-        records = bench.run_suite(
-            suite,
-            problems=list(split_names(problems)) if problems else None,
-            path=path,
-            show=True,
-            **settings,
-        )
-    except ValueError as error:
-        print(f"gmeql: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    Console(highlight=False, width=None if sys.stdout.isatty() else 160).print(bench.table(records))
-    return 0

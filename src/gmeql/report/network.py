@@ -20,7 +20,7 @@ from gmeql.formula.printing.notation import display_names, number_text
 
 MAX_NODES = 140  # a larger network is a tangle: simpler formulas are drawn first, and the rest is left out
 MAX_LABEL = 14
-COLUMN, ROW, HEIGHT, FONT = 132, 40, 26, 12
+COLUMN, ROW, HEIGHT = 132, 40, 26
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "sqrt": "√", "square": "x²", "cube": "x³", "pow": "xᵃ"}
 SIGNS |= {"pow4": "x⁴", "pow5": "x⁵", "pow6": "x⁶", "inv": "1/x", "neg": "−x", "abs": "|x|", "sum": "Σ", "prod": "Π"}
 """How operators are shown to people, here and on the live page; others by their name."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gmeql.runs.settings import ConfigError, FitSettings
-from gmeql.runs.folder import ProgressLog, Run, front_csv, reason_text, reproduce_command
+from gmeql.runs.folder import ProgressLog, Run, front_csv, reason_text
+from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge
 from gmeql.model.storage import StorageError
 from gmeql.tables.read import Training
@@ -37,7 +37,7 @@ class Stop(threading.Event):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What became of a run: a fitted model or None, how it ended, and where the report lies."""
 
     model: GMEQLRegressor | None
@@ -53,7 +53,7 @@ def execute(
     settings: FitSettings | None = None,
     on_progress: Callable[[Progress], Any] | None = None,
     stop: Stop | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Fit the run's data, from its newest checkpoint if there is one, and write model, front and report.
 
     `stop` ends the search after the step it is in; what was found is kept. `settings` may change the budget of a
@@ -82,18 +82,18 @@ def execute(
         except Exception as error:
             run.update(state="failed", reason=f"{type(error).__name__}: {error}"[:500])
             if isinstance(error, ValueError) and last and not any(np.isfinite(m.loss) for m in last[0].front):
-                return Outcome(None, "failed", "no formula was found")
+                return RunOutcome(None, "failed", "no formula was found")
             raise
     if steering.active or run.description().get("continues"):
         model = _steered_model(run, model, training, settings, steering)
     save_results(run, model)
     if stop.is_set() and stop.for_later:
         run.update(state="queued", reason="")
-        return Outcome(model, "queued", "")
+        return RunOutcome(model, "queued", "")
     state = "stopped" if stop.is_set() else "done"
     reason = "stopped" if stop.is_set() else reason_text(last[0].reason if last else "")
     run.update(state=state, reason=reason)
-    return Outcome(model, state, reason, write_report(run, model, training))
+    return RunOutcome(model, state, reason, write_report(run, model, training))
 
 
 def _fit(

@@ -17,7 +17,6 @@ import io
 import itertools
 import json
 import os
-import platform
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gmeql._version import versions
 from gmeql.runs.settings import DEFAULT_SECONDS, ConfigError, FitSettings
 from gmeql.model.storage import StorageError, write_atomic
 from gmeql.tables.read import Note, Training
@@ -41,22 +41,6 @@ LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front cha
 MAX_LOG_LINES = 200_000
 TAIL_BYTES = 2**18
 STATES = ("queued", "running", "done", "stopped", "failed")
-REPORTED_PACKAGES = ("numpy", "scipy", "numba", "jax", "scikit-learn", "sympy", "polars")
-
-
-def versions() -> dict[str, str]:
-    """Versions of gmeql, Python and the packages that a result depends on."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    from gmeql._version import __version__
-
-    found = {"gmeql": __version__, "python": platform.python_version(), "platform": platform.platform()}
-    for package in REPORTED_PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def default_folder(source: str, base: str | Path = "gmeql-runs") -> Path:
@@ -348,29 +332,3 @@ def front_csv(front: Any) -> str:
     for member in front:
         writer.writerow([member.index, member.complexity, repr(member.loss), f"{member.score:.6g}", str(member)])
     return buffer.getvalue()
-
-
-def reproduce_command(description: Mapping[str, Any]) -> str:
-    """A command line that repeats the run; by candidates where they are the budget, which repeats exactly."""
-    import shlex
-
-    settings = replace(FitSettings.from_dict(description["settings"]), out=None)
-    words = ["gmeql", "fit", str(description["data"]["source"]), "--target", str(description["data"]["target"])]
-    default = FitSettings()
-    for key, value in settings.to_dict().items():
-        if key in ("target", "out") or value is None or getattr(settings, key) == getattr(default, key):
-            continue
-        option = "--" + key.replace("_", "-")
-        if value is True:
-            words.append(option)
-        elif value is False:
-            words.append("--no-" + key.replace("_", "-"))
-        elif key in ("pin", "forbid"):
-            words += [word for item in value for word in (option, item)]
-        else:
-            words += [option, ",".join(_quoted(item) for item in value) if isinstance(value, list) else str(value)]
-    return shlex.join(words + (["--seed", "0"] if settings.seed == 0 else []))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name

@@ -1,0 +1,70 @@
+"""`gmeql`, the command line. Data on stdout, everything for people on stderr.
+
+Heavy modules are imported inside the commands: `gmeql --help` loads none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from gmeql.cli.bench import bench, paper
+from gmeql.cli.choices import ChoosingCommand
+from gmeql.cli.exits import INTERRUPTED, OK, explain, say
+from gmeql.cli.fit import fit, resume
+from gmeql.cli.model import predict, show
+from gmeql.cli.tools import doctor, ui
+
+app = typer.Typer(
+    name="gmeql",
+    help="A table of numbers in, a formula out.",
+    epilog="Start with: gmeql fit DATA.csv --target COLUMN     or a page to click through: gmeql ui",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+for command in (fit, resume, predict, show, bench, paper, doctor, ui):
+    app.command(cls=ChoosingCommand)(command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from gmeql._version import __version__
+
+        print(f"gmeql {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; every way out of it is an exit code and at most one line of explanation."""
+    code = OK
+    try:
+        app(arguments, standalone_mode=False, prog_name="gmeql")
+    except Exception as error:  # noqa: BLE001  the outermost line: whatever it is, the user gets one sentence
+        code = explain(error)
+    except KeyboardInterrupt:
+        say("interrupted")
+        code = INTERRUPTED
+    except SystemExit as ended:  # Typer's way out with 1 when the reader of stdout, such as head, has gone: no failure
+        code = OK if ended.code == 1 else int(ended.code or 0)
+    _flush_stdout()
+    sys.exit(code)
+
+
+def _flush_stdout() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has gone: not our failure
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,169 @@
+"""`gmeql fit` and `gmeql resume`: a search in the foreground, in a run folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gmeql.cli.choices import complete
+from gmeql.cli.exits import NO_MODEL, USAGE, Exit
+from gmeql.cli.options import DataArgument, JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from gmeql.runs.execute import RunOutcome
+    from gmeql.runs.folder import Run
+    from gmeql.runs.settings import FitSettings
+    from gmeql.tables.read import Training
+
+
+def _complete_column(context: typer.Context, incomplete: str) -> list[str]:
+    """Column names of DATA, for the shell's completion."""
+    # While an option is being completed, words that are no option yet stand in `args`.
+    data = next((word for word in (context.params.get("data"), *context.args) if word and Path(word).is_file()), None)
+    if data is None:
+        return []
+    from gmeql.tables.read import TableError, read
+
+    try:
+        return [name for name in read(data).names if name.startswith(incomplete)]
+    except TableError:
+        return []
+
+
+def _option(panel: str, help: str, *flags: str, complete: Callable[..., list[str]] | None = None) -> Any:
+    return typer.Option(*flags, help=help, rich_help_panel=panel, autocompletion=complete)
+
+
+_search, _table, _output = (partial(_option, panel) for panel in ("The search", "The table", "Output"))
+
+
+def fit(
+    data: DataArgument,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="Column to explain.", autocompletion=_complete_column)
+    ] = None,
+    max_time: Annotated[float | None, _search("Seconds to search. (default: 30)")] = None,
+    max_candidates: Annotated[int | None, _search("Formulas to try: the reproducible budget.")] = None,
+    seed: Annotated[int | None, _search("Seed of the search. (default: 0)")] = None,
+    functions: Annotated[str | None, _search("What a formula may use, as in +,-,*,/,sin,exp.")] = None,
+    pin: Annotated[list[str] | None, _search("A part to build on, as in 'a/b'; may be repeated.")] = None,
+    forbid: Annotated[list[str] | None, _search("A function or part not to use; may be repeated.")] = None,
+    method: Annotated[str | None, _search("{choices}. (default: fitted)", complete=complete("method"))] = None,
+    selection: Annotated[str | None, _search("{choices}. (default: best)", complete=complete("selection"))] = None,
+    max_complexity: Annotated[int | None, _search("No formula larger than this.")] = None,
+    loss: Annotated[
+        str | None, _search("{choices}, which outliers move less. (default: squared)", complete=complete("loss"))
+    ] = None,
+    jobs: Annotated[int | None, _search("Threads. (default: all)", "--jobs", "-j")] = None,
+    device: Annotated[str | None, _search("{choices}. (default: auto)", complete=complete("device"))] = None,
+    columns: Annotated[str | None, _table("Use only these columns, as in a,b,c.")] = None,
+    drop: Annotated[str | None, _table("Leave these columns out.")] = None,
+    weights: Annotated[str | None, _table("Column of row weights.")] = None,
+    delimiter: Annotated[str | None, _table("Between cells, if not found right.")] = None,
+    decimal: Annotated[str | None, _table("Decimal mark: {choices}", complete=complete("decimal"))] = None,
+    header: Annotated[bool | None, _table("Whether the first row names the columns.", "--header/--no-header")] = None,
+    encoding: Annotated[str | None, _table("As in utf-8 or latin-1.")] = None,
+    sheet: Annotated[str | None, _table("Sheet of a workbook.")] = None,
+    skip_bad_rows: Annotated[bool | None, _table("Leave out rows of the wrong length.", "--skip-bad-rows")] = None,
+    text_as_missing: Annotated[bool | None, _table("Count text among numbers as missing.", "--text-as-missing")] = None,
+    out: Annotated[str | None, _output("Run folder. (default: gmeql-runs/...)", "--out", "-o")] = None,
+    config: Annotated[str | None, _output("TOML file with settings; flags are stronger.")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find a formula for one column of a table.
+
+    Writes a run folder with the model, the front of formulas and report.html. Ctrl-C ends it with what was found.
+    """
+    given = dict(locals())
+    from gmeql.runs.folder import Run, default_folder
+    from gmeql.runs.settings import resolve
+    from gmeql.runs.steering import Steering, check_functions
+    from gmeql.tables.read import read
+
+    flags = {key: value for key, value in given.items() if key not in ("data", "config", "as_json", "quiet")}
+    settings = resolve(flags, file=config)
+    check_functions(settings)
+    table = read(data, **settings.table_options())
+    if settings.target is None:
+        names = ", ".join(f"'{name}'" for name in table.names[:20])
+        raise Exit(USAGE, f"gmeql: {table.source}: say which column is to be explained; --target takes one of {names}")
+    training = table.select(settings.target, **settings.select_options())
+    Steering.of(settings, training.names).extend(training)  # what cannot be pinned is refused before a folder is made
+    _say_notes(training, quiet)
+    folder = Path(settings.out) if settings.out else default_folder("" if data == "-" else data)
+    _run(Run.create(folder, training, settings), training, settings, as_json=as_json, quiet=quiet)
+
+
+def resume(
+    run: Annotated[str, typer.Argument(help="Run folder of an earlier fit.", metavar="RUN")],
+    max_time: Annotated[float | None, typer.Option(help="Seconds more to search.")] = None,
+    max_candidates: Annotated[int | None, typer.Option(help="Formulas to try in all.")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Go on with a run, from its newest checkpoint."""
+    from dataclasses import replace
+
+    from gmeql.runs.folder import Run
+    from gmeql.runs.settings import resolve
+
+    opened = Run.open(run)
+    training = opened.training()
+    checked = resolve({"max_time": max_time, "max_candidates": max_candidates}, environment={})
+    settings = opened.settings()
+    if max_candidates is not None:
+        settings = replace(settings, max_candidates=checked.max_candidates)
+    if max_time is not None or max_candidates is None:
+        settings = opened.with_more_time(settings, checked.max_time if max_time is not None else None)
+    _say_notes(training, quiet)
+    _run(opened, training, settings, as_json=as_json, quiet=quiet)
+
+
+def _say_notes(training: Training, quiet: bool) -> None:
+    if quiet:
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    columns = ", ".join(training.names[:8]) + (
+        f" and {len(training.names) - 8} more" if len(training.names) > 8 else ""
+    )
+    rows = f"{len(training.y):,} rows"
+    console.print(f"{training.source}: {rows}, explaining {training.target} by {columns}", markup=False, soft_wrap=True)
+    for note in training.notes:
+        console.print(f"  {note}", markup=False, style="dim", soft_wrap=True)
+
+
+def _run(run: Run, training: Training, settings: FitSettings, *, as_json: bool, quiet: bool) -> None:
+    """Search in a thread, so that the main thread answers signals at once whatever the search is computing."""
+    from gmeql.cli.foreground import leave, run_interruptibly
+
+    outcome, code = run_interruptibly(run, training, settings, quiet=quiet)
+    if outcome is None or outcome.model is None:
+        raise Exit(
+            code or NO_MODEL,
+            "" if code else "gmeql: the budget is over and no formula was found; give it more --max-time",
+        )
+    _present(run, training, outcome, as_json=as_json, quiet=quiet)
+    if code:
+        leave(code, f"interrupted: what was found is saved; go on with: gmeql resume {run.folder}")
+
+
+def _present(run: Run, training: Training, outcome: RunOutcome, *, as_json: bool, quiet: bool) -> None:
+    from gmeql.cli import present
+
+    model = outcome.model
+    if as_json:
+        present.print_json(present.fit_record(run, training, outcome))
+    elif sys.stdout.isatty():
+        present.print_result(run, training, outcome, file=sys.stdout)
+    else:
+        print(f"{training.target} = {model.expression_}")  # type: ignore[union-attr]
+        if not quiet:
+            present.print_result(run, training, outcome, file=sys.stderr)

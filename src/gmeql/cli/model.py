@@ -1,0 +1,149 @@
+"""`gmeql predict` and `gmeql show`: a fitted model, of one target or several."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gmeql.cli.choices import complete, require
+from gmeql.cli.exits import USAGE, Exit, say
+from gmeql.cli.options import DataArgument, JsonOption
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gmeql.estimator import GMEQLRegressor
+
+ModelArgument = Annotated[str, typer.Argument(help="model.json or a run folder.", metavar="MODEL")]
+IndexOption = Annotated[
+    str | None, typer.Option(help="Another formula of the front, by its index; one for each target, as in 2,0.")
+]
+
+
+def load(model: str) -> GMEQLRegressor:
+    """The model of a file or of a run folder."""
+    from gmeql.estimator import GMEQLRegressor
+    from gmeql.model.storage import StorageError
+
+    path = Path(model)
+    if path.is_dir():
+        path = path / "model.json"
+        if not path.exists():
+            raise StorageError(f"{model}: holds no model.json; give a finished run, or resume it: gmeql resume {model}")
+    return GMEQLRegressor.load(path)
+
+
+def chosen(model: GMEQLRegressor, index: str | None) -> list[int]:
+    """The formula of each target's front: the one at `index` where that is given, else the one the model chose."""
+    from gmeql.model.targets import as_list
+
+    fronts = as_list(model.front_)
+    if index is None:
+        return as_list(model.selected_index_)
+    words = index.split(",")
+    if not all(word.strip().isdigit() for word in words) or len(words) not in (1, len(fronts)):
+        allowed = "a whole number" if len(fronts) == 1 else f"a whole number, or {len(fronts)} with commas between"
+        raise Exit(USAGE, f"gmeql: --index {index!r}: is not {allowed}")
+    picks = [int(word) for word in words] * (len(fronts) // len(words))
+    for front, pick in zip(fronts, picks, strict=True):
+        if pick >= len(front):
+            raise Exit(USAGE, f"gmeql: --index {pick}: the front has formulas 0 to {len(front) - 1}")
+    return picks
+
+
+def predict(
+    model: ModelArgument,
+    data: DataArgument,
+    index: IndexOption = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="CSV file instead of stdout.")] = None,
+    append: Annotated[bool, typer.Option("--append", help="Keep the columns that the formula uses.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Values of the formula for a new table, one row for each of its rows, one column for each target."""
+    import numpy as np
+
+    from gmeql.cli.present import print_json
+    from gmeql.model.targets import as_list, target_names
+    from gmeql.tables.read import read
+
+    loaded = load(model)
+    picks = chosen(loaded, index)
+    table = read(data)
+    known = getattr(loaded, "feature_names_in_", None)
+    names = list(map(str, known)) if known is not None else list(table.names[: loaded.n_features_in_])
+    X = table.matrix(names)
+    complete_rows = np.isfinite(X).all(axis=1)
+    _say_empty(int((~complete_rows).sum()), len(X), "a value is missing")
+    columns = {name: X[:, i] for i, name in enumerate(names)} if append else {}
+    predicted: dict[str, Any] = {}
+    for label, front, k in zip(target_names(len(picks), "prediction"), as_list(loaded.front_), picks, strict=True):
+        values = np.where(complete_rows, front[k].expression(X), np.nan)
+        of_it = "the formula" if len(picks) == 1 else f"the formula of {label}"
+        _say_empty(int((~np.isfinite(values) & complete_rows).sum()), len(X), f"{of_it} is not defined there")
+        predicted[_free_name(label, columns)] = np.where(np.isfinite(values), values, np.nan)
+    if as_json:
+        return print_json({name: _plain(values) for name, values in predicted.items()})
+    return _write_csv(columns | predicted, out)
+
+
+def _say_empty(count: int, rows: int, why: str) -> None:
+    if count:
+        say(f"{count} of {rows} predictions are empty: {why}")
+
+
+def _plain(values: np.ndarray) -> list[float | None]:
+    return [None if value != value else float(value) for value in values]
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _write_csv(columns: dict[str, Any], out: str | None) -> None:
+    """Columns as CSV to the file `out`, or to stdout; an empty cell for nan."""
+    import io
+
+    import polars as pl
+
+    from gmeql.model.storage import write_atomic
+
+    buffer = io.BytesIO()
+    pl.DataFrame(columns).with_columns(pl.all().fill_nan(None)).write_csv(buffer)
+    if out is None:
+        sys.stdout.buffer.write(buffer.getvalue())
+    else:
+        write_atomic(out, buffer.getvalue())
+
+
+def show(
+    model: ModelArgument,
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help="{choices}.", autocompletion=complete("format"))
+    ] = None,
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The formula of a model in another form, or the whole front; of several targets, one after the other."""
+    from gmeql.cli import present
+    from gmeql.model.targets import as_list, target_names
+
+    if format is not None:
+        require("format", format)
+    loaded = load(model)
+    fronts, picks = as_list(loaded.front_), chosen(loaded, index)
+    if as_json:
+        return present.print_json(present.model_record(loaded, picks))
+    if format is None and index is None:
+        titles = target_names(len(fronts)) if len(fronts) > 1 else [""]
+        for title, front, k in zip(titles, fronts, picks, strict=True):
+            present.print_front(front, k, title=title, file=sys.stdout)
+        return None
+    for front, k in zip(fronts, picks, strict=True):
+        print(front[k].expression.export(format or "text"))
+    return None

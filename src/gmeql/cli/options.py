@@ -1,0 +1,13 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+DataArgument = Annotated[
+    str, typer.Argument(help="CSV, TSV, Parquet or Excel file; - is standard input.", metavar="DATA")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]

@@ -1,0 +1,119 @@
+"""The command line as a whole: help, completion, exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from command_line import run_gmeql
+from gmeql.cli import main
+from gmeql.cli.choices import words
+from gmeql.cli.exits import DEBUG_VARIABLE
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom gmeql import cli\n"
+        "try:\n    cli.main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'polars', 'jax', 'numba', 'sympy', 'sklearn', 'scipy', 'starlette'} & set(sys.modules)\n"
+        "print('heavy:', sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "heavy: []" and "doctor" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["fit"], 2, "Missing argument"),
+        (["fit", "{table}"], 2, "--target takes one of 'a', 'b', 'y'"),
+        (["fit", "{table}", "-t", "z"], 2, "there is no such column"),
+        (["fit", "missing.csv", "-t", "y"], 2, "no such file"),
+        (["fit", "{table}", "-t", "y", "--max-time", "soon"], 2, "--max-time"),
+        (["fit", "{table}", "-t", "y", "--max-time", "0"], 2, "--max-time"),
+        (["fit", "{table}", "-t", "y", "--seed", "-1"], 2, "--seed"),
+        (["fit", "{table}", "-t", "y", "--jobs", "0"], 2, "--jobs"),
+        (["fit", "{table}", "-t", "y", "--method", "magic"], 2, "one of fitted, paper, released"),
+        (["fit", "{table}", "-t", "y", "--loss", "cubic"], 2, "one of squared, huber"),
+        (["fit", "{table}", "-t", "y", "--selection", "prettiest"], 2, "one of best, accurate, simple, validation"),
+        (["fit", "{table}", "-t", "y", "--device", "abacus"], 2, "one of auto, cpu, gpu"),
+        (["fit", "{table}", "-t", "y", "--decimal", ";"], 2, "one of ., ,"),
+        (["fit", "{table}", "-t", "y", "--functions", "sinn"], 2, "unknown operator"),
+        (["fit", "{table}", "-t", "y", "--columns", "q"], 2, "no such column"),
+        (["fit", "{table}", "-t", "y", "--pin", "a+"], 2, "can be read"),
+        (["fit", "{table}", "-t", "y", "--pin", "__import__('os')"], 2, "not a function"),
+        (["fit", "{table}", "-t", "y", "--pin", "q*a"], 2, "there is no column 'q'"),
+        (["fit", "{table}", "-t", "y", "--config", "none.toml"], 2, "no such file"),
+        (["fit", "{table}", "-t", "y", "--frobnicate"], 2, "No such option"),
+        (["resume", "{folder}"], 4, "not a run folder"),
+        (["show", "{folder}/none.json"], 4, "none.json"),
+        (["show", "{table}"], 4, "line.csv"),
+        (["predict", "{folder}", "{table}"], 4, "no model.json"),
+        (["show", "{folder}", "--format", "braille"], 2, "one of text, exact"),
+        (["show", "{folder}", "--format", "numpy"], 2, "one of text, exact"),
+        (["bench", "nothing"], 2, "nothing"),
+        (["bench", "paper", "--method", "magic"], 2, "one of fitted, paper, released"),
+        (["paper", "--budget", "huge"], 2, "--budget"),
+        (["nonsense"], 2, "No such command"),
+    ],
+)
+def test_every_mistake_is_one_line_and_a_code(arguments, code, words, table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    filled = [word.format(table=table, folder=tmp_path) for word in arguments]
+    run_gmeql(*filled, expect=code)
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if line.startswith("gmeql:")]
+    assert out == "" and len(lines) == 1 and words in lines[0] and "Traceback" not in err
+
+
+def test_an_unexpected_failure_is_code_1_without_traceback(table, tmp_path, monkeypatch, capsys):
+    def broken(*arguments, **options):
+        raise ZeroDivisionError("a bug\nover two lines")
+
+    monkeypatch.setattr("gmeql.tables.read.read", broken)
+    monkeypatch.delenv(DEBUG_VARIABLE, raising=False)
+    run_gmeql("fit", str(table), "-t", "y", expect=1)
+    assert capsys.readouterr().err.startswith("gmeql: ZeroDivisionError: a bug over two lines")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("fit {table} --target ", ["a", "b", "y"]),
+        ("show x --format l", ["latex"]),
+        ("fit x --loss h", ["huber"]),
+        ("pre", ["predict"]),
+    ],
+)
+def test_the_shell_completes_commands_formats_and_columns(words, offered, table, monkeypatch, capsys):
+    typed = f"gmeql {words.format(table=table)}"
+    monkeypatch.setenv("_GMEQL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    with pytest.raises(SystemExit):
+        main([])
+    assert capsys.readouterr().out.split() == offered
+
+
+def test_broken_pipe_is_no_failure(finished):
+    command = f"{sys.executable} -m gmeql show {finished} --json | true"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, check=False, env=os.environ
+    )
+    assert done.returncode == 0 and b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("fit", "method"), ("fit", "selection"), ("fit", "loss"), ("fit", "device"), ("fit", "decimal")]
+    + [("show", "format"), ("bench", "method"), ("paper", "budget")],
+)
+def test_the_help_of_a_choice_names_every_word(command, option, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "300")
+    run_gmeql(command, "--help")
+    out = capsys.readouterr().out
+    (line,) = (line for line in out.splitlines() if f"--{option} " in line)
+    assert "{choices}" not in out and all(word in line for word in words(option))

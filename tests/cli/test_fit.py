@@ -1,0 +1,183 @@
+"""`gmeql fit` and `gmeql resume` from outside: what goes to stdout, what to stderr, what lies in the folder."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import LINE, run_gmeql
+from gmeql.runs.folder import Run
+from malformed_tables import REFUSED
+
+
+def test_fit_prints_the_formula_alone_on_stdout(table, tmp_path, capsys):
+    run_gmeql("fit", str(table), "--target", "y", "--max-candidates", "600", "--out", str(tmp_path / "run"))
+    out, err = capsys.readouterr()
+    assert out.startswith("y = ") and out.count("\n") == 1
+    assert "2.5*a" in out and "3*b" in out
+    assert "report.html" in err and "reproduces all 12 rows" in err
+
+
+def test_the_run_folder_holds_everything(finished):
+    assert {path.name for path in finished.iterdir()} == {
+        "run.json",
+        "data.parquet",
+        "progress.jsonl",
+        "checkpoints",
+        "model.json",
+        "front.csv",
+        "report.html",
+    }
+    description = json.loads((finished / "run.json").read_text())
+    assert description["state"] == "done" and description["seed"] == 0 and description["versions"]["numpy"]
+    assert description["data"]["fingerprint"] == Run.open(finished).training().fingerprint
+    lines = [json.loads(line) for line in (finished / "progress.jsonl").read_text().splitlines()]
+    assert lines and lines[-1]["candidates"] >= 0 and lines[-1]["front"]
+    assert (finished / "front.csv").read_text().startswith("index,complexity,loss,score,formula\n0,")
+    assert not list(finished.rglob("*.tmp"))
+
+
+def test_the_same_seed_and_candidates_give_the_same_model(table, tmp_path):
+    for name in ("one", "two"):
+        run_gmeql(
+            "fit", str(table), "-t", "y", "--max-candidates", "600", "--seed", "3", "--out", str(tmp_path / name), "-q"
+        )
+    assert (tmp_path / "one" / "front.csv").read_text() == (tmp_path / "two" / "front.csv").read_text()
+
+
+def test_fit_json_is_one_object(table, tmp_path, capsys):
+    run_gmeql(
+        "fit", str(table), "-t", "y", "--max-candidates", "600", "--out", str(tmp_path / "run"), "--json", "--quiet"
+    )
+    out, err = capsys.readouterr()
+    record = json.loads(out)
+    assert record["formula"] and record["r2"] > 0.999999 and record["front"] and record["state"] == "done"
+    assert Path(record["report"]).is_file() and Path(record["model"]).is_file()
+    assert err == ""
+
+
+def test_a_second_fit_into_the_same_folder_is_refused(table, finished, capsys):
+    before = (finished / "model.json").read_bytes()
+    run_gmeql("fit", str(table), "-t", "y", "--out", str(finished), "-q", expect=4)
+    assert "holds a run already" in capsys.readouterr().err
+    assert (finished / "model.json").read_bytes() == before
+
+
+def test_standard_input(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LINE.encode("utf-16"))))
+    run_gmeql("fit", "-", "-t", "y", "--max-candidates", "300", "--out", str(tmp_path / "run"), "-q")
+    assert capsys.readouterr().out.startswith("y = ")
+    assert Run.open(tmp_path / "run").description()["data"]["source"] == "standard input"
+
+
+def test_resume_goes_on(finished, tmp_path, capsys):
+    import shutil
+
+    run = tmp_path / "again"
+    shutil.copytree(finished, run)
+    run_gmeql("resume", str(run), "--max-candidates", "1200", "--json", "--quiet")
+    record = json.loads(capsys.readouterr().out)
+    assert record["formula"] and Run.open(run).description()["state"] == "done"
+
+
+def test_pinned_and_forbidden_parts(table, tmp_path, capsys):
+    run_gmeql(
+        *(
+            "fit",
+            str(table),
+            "-t",
+            "y",
+            "--max-candidates",
+            "600",
+            "--pin",
+            "a*b",
+            "--forbid",
+            "sin",
+            "--forbid",
+            "cos",
+        ),
+        *("--out", str(tmp_path / "run"), "--json", "-q"),
+    )
+    record = json.loads(capsys.readouterr().out)
+    assert not any("sin" in m["formula"] or "cos" in m["formula"] for m in record["front"])
+    assert record["columns"] == ["a", "b"] and "`" not in record["formula"]
+    model_data = tmp_path / "new.csv"
+    model_data.write_text("a,b\n1,2\n")
+    run_gmeql("predict", str(tmp_path / "run"), str(model_data))
+
+
+def test_a_bad_cell_names_row_column_and_mend(tmp_path, capsys):
+    path = tmp_path / "bad.csv"
+    path.write_text("a,y\n1,2\nx,3\n4,5\n")
+    run_gmeql("fit", str(path), "-t", "y", expect=2)
+    err = capsys.readouterr().err
+    assert err == (
+        f"gmeql: {path}, row 3, column 'a': 'x' is not a number; mend the cell, count such cells as missing with "
+        "--text-as-missing, or leave the column out with --drop 'a'\n"
+    )
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_every_malformed_table_ends_with_code_2_and_one_line(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data, target, words, row, column = REFUSED[case]
+    Path("table.csv").write_bytes(data)
+    run_gmeql("fit", "table.csv", "--target", target, expect=2)
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("gmeql: table.csv") and err.count("\n") == 1 and "\x1b" not in err
+    assert any(word in err for word in words.split("|"))
+    assert row is None or f"row {row}" in err
+    assert column is None or column in err
+    assert not Path("gmeql-runs").exists()
+
+
+def test_no_formula_within_the_budget_is_code_3(table, tmp_path, monkeypatch, capsys):
+    from gmeql.runs.execute import RunOutcome
+
+    monkeypatch.setattr("gmeql.cli.foreground.execute", lambda run, **options: RunOutcome(None, "failed", "nothing"))
+    run_gmeql("fit", str(table), "-t", "y", "--out", str(tmp_path / "run"), "-q", expect=3)
+    out, err = capsys.readouterr()
+    assert out == "" and "no formula was found" in err
+
+
+def test_a_folder_that_cannot_be_written_is_code_4(table, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    run_gmeql("fit", str(table), "-t", "y", "--out", str(tmp_path / "file" / "run"), "-q", expect=4)
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_changed_data_is_not_resumed(finished, tmp_path, capsys):
+    import shutil
+
+    run = tmp_path / "changed"
+    shutil.copytree(finished, run)
+    description = json.loads((run / "run.json").read_text())
+    description["data"]["fingerprint"] = "0" * 64
+    (run / "run.json").write_text(json.dumps(description))
+    run_gmeql("resume", str(run), "-q", expect=4)
+    assert "is not the data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"format": "gmeql-run", "version": 99}', '{"format": "gmeql-run"}']
+)
+def test_a_damaged_description_is_a_storage_error(content, tmp_path, capsys):
+    (tmp_path / "run.json").write_text(content)
+    run_gmeql("resume", str(tmp_path), expect=4)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("loss", ["huber", "robust"])
+def test_a_loss_that_outliers_move_less(loss, tmp_path, capsys):
+    rows = LINE.splitlines()
+    rows[5] = rows[5].rsplit(",", 1)[0] + ",900"
+    (tmp_path / "outlier.csv").write_text("\n".join(rows) + "\n")
+    run_gmeql(
+        *("fit", str(tmp_path / "outlier.csv"), "-t", "y", "--loss", loss, "--max-candidates", "600"),
+        *("--out", str(tmp_path / "run"), "-q", "--json"),
+    )
+    assert json.loads(capsys.readouterr().out)["formula"]
+    assert Run.open(tmp_path / "run").settings().loss == "huber"

@@ -1,0 +1,123 @@
+"""`gmeql predict` and `gmeql show` from outside, with one target and with several."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from command_line import run_gmeql
+from gmeql import GMEQLRegressor
+from gmeql.cli.choices import formats
+
+
+def test_predict_keeps_rows_and_empties_what_is_missing(finished, tmp_path, capsys):
+    data = tmp_path / "new.csv"
+    data.write_text("b;a\n1;2\n;3\n2;4\n")
+    run_gmeql("predict", str(finished), str(data))
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0] == "prediction" and float(lines[1]) == pytest.approx(8.0) and float(lines[3]) == pytest.approx(16.0)
+    assert lines[2] in ("", '""') and "1 of 3 predictions are empty" in err
+    run_gmeql("predict", str(finished / "model.json"), str(data), "--append", "--out", str(tmp_path / "p.csv"))
+    assert (tmp_path / "p.csv").read_text().startswith("a,b,prediction\n")
+    run_gmeql("predict", str(finished), str(data), "--json")
+    assert json.loads(capsys.readouterr().out)["prediction"][1] is None
+
+
+@pytest.mark.parametrize("form", formats())
+def test_show_in_every_form(finished, form, capsys):
+    run_gmeql("show", str(finished), "--format", form)
+    assert capsys.readouterr().out.strip()
+
+
+def test_show_the_front(finished, capsys):
+    run_gmeql("show", str(finished))
+    assert "complexity" in capsys.readouterr().out
+    run_gmeql("show", str(finished), "--json")
+    assert json.loads(capsys.readouterr().out)["front"]
+    run_gmeql("show", str(finished), "--index", "0")
+    assert capsys.readouterr().out.strip()
+
+
+# ------------------------------------------------------------------------------------------------- several targets
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a model of two targets, a + b and a*b, of columns a and b."""
+    X = pd.DataFrame(np.random.default_rng(0).uniform(1, 3, (30, 2)), columns=["a", "b"])
+    Y = np.column_stack([X["a"] + X["b"], X["a"] * X["b"]])
+    path = tmp_path_factory.mktemp("several") / "model.json"
+    GMEQLRegressor(max_candidates=600, max_time=None, random_state=0).fit(X, Y).save(path)
+    return path
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "new.csv"
+    path.write_text("b,a\n2,3\n4,\n1,5\n")
+    return path
+
+
+def test_predict_has_a_column_for_each_target(several, rows, tmp_path, capsys):
+    run_gmeql("predict", str(several), str(rows))
+    out, err = capsys.readouterr()
+    head, first, second, third = out.splitlines()
+    assert head == "prediction1,prediction2" and second == ","
+    assert [float(cell) for cell in first.split(",")] == pytest.approx([5.0, 6.0])
+    assert [float(cell) for cell in third.split(",")] == pytest.approx([6.0, 5.0])
+    assert err == "1 of 3 predictions are empty: a value is missing\n"
+    run_gmeql("predict", str(several), str(rows), "--append", "--out", str(tmp_path / "p.csv"))
+    assert (tmp_path / "p.csv").read_text().startswith("a,b,prediction1,prediction2\n")
+
+
+def test_predict_json_has_a_list_for_each_target(several, rows, capsys):
+    run_gmeql("predict", str(several), str(rows), "--json")
+    record = json.loads(capsys.readouterr().out)
+    assert record["prediction1"] == [pytest.approx(5.0), None, pytest.approx(6.0)]
+    assert record["prediction2"] == [pytest.approx(6.0), None, pytest.approx(5.0)]
+
+
+def test_predict_by_index_takes_one_for_all_or_one_for_each(several, rows, capsys):
+    model = GMEQLRegressor.load(several)
+    chosen = model.selected_index_
+    run_gmeql("predict", str(several), str(rows), "--index", f"0,{chosen[1]}")
+    first = capsys.readouterr().out.splitlines()[1].split(",")
+    assert float(first[0]) == pytest.approx(model.front_[0][0]([[3.0, 2.0]])[0]) and float(first[1]) == pytest.approx(6)
+    run_gmeql("predict", str(several), str(rows), "--index", "0")
+    first = capsys.readouterr().out.splitlines()[1].split(",")
+    assert [float(cell) for cell in first] == pytest.approx([front[0]([[3.0, 2.0]])[0] for front in model.front_])
+
+
+@pytest.mark.parametrize(
+    ("index", "words"), [("x", "whole number"), ("-1", "whole number"), ("0,0,0", "2 with commas"), ("99", "0 to")]
+)
+def test_an_index_that_is_none_is_refused(index, words, several, capsys):
+    run_gmeql("show", str(several), f"--index={index}", expect=2)
+    assert words in capsys.readouterr().err
+
+
+def test_show_each_targets_front(several, capsys):
+    run_gmeql("show", str(several))
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "y1" in lines and "y2" in lines and sum("complexity" in line for line in lines) == 2
+    chosen = [line for line in lines if line.startswith("▶")]
+    assert chosen[0].endswith("a + b") and chosen[1].endswith("a*b")
+
+
+@pytest.mark.parametrize("form", formats())
+def test_show_each_targets_formula_in_every_form(several, form, capsys):
+    run_gmeql("show", str(several), "--format", form)
+    expected = [str(text) for text in GMEQLRegressor.load(several).export(form)]
+    assert capsys.readouterr().out == "".join(text + "\n" for text in expected)
+
+
+def test_show_json_lists_the_targets(several, capsys):
+    run_gmeql("show", str(several), "--json")
+    first, second = json.loads(capsys.readouterr().out)["targets"]
+    assert first["formula"] == "a + b" and second["formula"] == "a*b"
+    assert first["front"][first["index"]]["formula"] == "a + b"
