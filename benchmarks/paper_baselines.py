@@ -32,8 +32,9 @@ def log(text: str) -> None:
 
 def evolve(cell: dict) -> dict:
     """One GP or fitted run in a worker process."""
-    from gmeql.evaluation.paper.cells import Cell, train
+    from gmeql.evaluation.paper.cells import Cell
     from gmeql.evaluation.paper.plan import budget_plan
+    from gmeql.evaluation.paper.train import train
 
     return train([Cell(**cell)], budget_plan(cell["budget"]))[0].to_dict() | {"device": "one CPU core"}
 
@@ -53,10 +54,11 @@ def main() -> int:
     parser.add_argument("--skip-standard", action="store_true", help="only ablations and noise, except for GP")
     options = parser.parse_args()
 
-    from gmeql.evaluation.paper.cells import Cell, batches, train
+    from gmeql.evaluation.paper.cells import Cell
     from gmeql.evaluation.paper.figures import FIGURES
     from gmeql.evaluation.paper.plan import budget_plan
     from gmeql.evaluation.paper.records import device
+    from gmeql.evaluation.paper.train import batches, train
 
     plan = budget_plan(options.budget)
     options.out.parent.mkdir(parents=True, exist_ok=True)

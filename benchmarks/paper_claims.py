@@ -199,7 +199,7 @@ def report(options: argparse.Namespace) -> None:
 def report_settings(what: str, lines: list[dict[str, Any]]) -> None:
     """Solved runs and median test MAE of EQL's settings on b1-b8."""
     from gmeql.evaluation.paper.cells import Cell, table, test_table
-    from gmeql.evaluation.paper.records import judge_expression
+    from gmeql.evaluation.paper.judging import judge_expression
 
     problems = [f"b{i}" for i in range(1, 9)]
     print(f"\n| EQL, {what} | " + " | ".join(problems) + " | solved |\n" + "| --- " * 10 + "|")

@@ -9,7 +9,7 @@ never knowingly overrun: a piece that would not fit is left for the next call.
 
 What a record says of a run, for T*, the best instance Algorithm 1 kept:
 - `loss`: its relaxed MAE on the 300 training rows; `hard_loss`: MAE of its hard structure with the same weights.
-- `solved`: the rule of the whole evaluation (`gmeql.evaluation.paper.records.SOLVED_RULE`, which ends in
+- `solved`: the rule of the whole evaluation (`gmeql.evaluation.paper.judging.SOLVED_RULE`, which ends in
   `gmeql.evaluation.problems.judge`). `report` judges every record anew, whatever the record itself says.
 """
 
@@ -31,7 +31,7 @@ import jax
 import numpy as np
 
 from gmeql.evaluation.paper.cells import Cell, table
-from gmeql.evaluation.paper.records import judge_expression
+from gmeql.evaluation.paper.judging import judge_expression
 from gmeql.evaluation.problems import paper_problem
 from gmeql.fitters import programs
 from gmeql.network.architecture import Architecture, architecture_preset

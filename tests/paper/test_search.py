@@ -1,6 +1,7 @@
 """Algorithm 1 behind the interface of a search: events, budgets, resume, what it refuses."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from gmeql.network.architecture import Architecture
 from gmeql.paper.search import CHUNK_STEPS, PaperSearch, ReleasedSearch
 from gmeql.paper.two_stage import TwoStageConfig
 from gmeql.search.config import SearchConfig
-import itertools
 
 LAYERS = (("id", "square"),)
 

@@ -1,26 +1,14 @@
-"""A cell is one run: problem, method, setting, noise, seed, budget. Here cells become outcomes.
-
-`train(cells, plan)` runs cells of one kind as one batch and returns what each gave: curve, final expression and
-cost. It judges nothing (`records` does), so that an accelerator is not kept waiting for SymPy.
-"""
+"""A cell is one run: problem, method, setting, noise, seed, budget; and the table that its run learns from."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
-import time
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gmeql.evaluation.baselines import Budget, Task, fit
+from gmeql.evaluation.paper.methods import METHODS
 from gmeql.evaluation.problems import paper_problem
-from gmeql.formula.expression import Expression
-
-if TYPE_CHECKING:
-    from gmeql.evaluation.paper.plan import BudgetPlan
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "standard": {},
@@ -32,18 +20,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "refresh_elites": {"refresh_elites": True},  # ours: losses of drawn elites are brought up to date
 }
 """Changes to `TwoStageConfig` by the name of a setting; only GMEQL has settings other than "standard"."""
-
-ARCHITECTURES = {f"b{i}": "released" if i <= 4 else "general" for i in range(1, 9)}
-"""Network of each problem: the released code's layers for b1-b4; those that hold the other four truths for b5-b8."""
-
-UNITS = {
-    "gmeql": "sampled instances",
-    "eql": "training steps",
-    "dsr": "sampled expressions",
-    "gp": "evaluated programs",
-    "fitted": "fitted candidates",
-}
-CURVE_POINTS = 100
 
 
 @dataclass(frozen=True)
@@ -58,8 +34,8 @@ class Cell:
     budget: str = "smoke"
 
     def __post_init__(self) -> None:
-        if self.method not in UNITS:
-            raise ValueError(f"method must be one of {', '.join(UNITS)}, got {self.method!r}")
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         if self.setting not in SETTINGS:
             raise ValueError(f"setting must be one of {', '.join(SETTINGS)}, got {self.setting!r}")
 
@@ -67,61 +43,6 @@ class Cell:
     def key(self) -> str:
         """The name under which its record is kept."""
         return f"{self.budget}/{self.problem}/{self.method}/{self.setting}/noise{self.noise:g}/seed{self.seed}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run gave. `mae` is the training MAE along the run; `seconds` its share of its batch's wall clock."""
-
-    cell: Cell
-    expression: Expression
-    candidates: tuple[int, ...]
-    mae: tuple[float, ...]
-    total: int
-    seconds: float
-    batch: int
-    config: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        data["cell"] = dataclasses.asdict(self.cell)
-        data["expression"] = self.expression.to_dict()
-        data["mae"] = [m if math.isfinite(m) else None for m in self.mae]
-        return data
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Outcome:
-        known = {f.name: data[f.name] for f in dataclasses.fields(cls)}
-        known["cell"] = Cell(**data["cell"])
-        known["expression"] = Expression.from_dict(data["expression"])
-        known["candidates"] = tuple(data["candidates"])
-        known["mae"] = tuple(math.inf if m is None else m for m in data["mae"])
-        return cls(**known)
-
-
-TRAINED_SETTINGS = {"paper": "standard", "text, all connections": "resample_all", "text, refresh": "refresh_elites"}
-"""Settings of `benchmarks/paper_table.py` that are cells here."""
-
-
-def outcome_of(data: dict[str, Any]) -> Outcome | None:
-    """The outcome that a line of a training benchmark holds; None where it is no cell of ours."""
-    if "expression" in data:
-        return Outcome.from_dict(data)
-    if data.get("setting") not in TRAINED_SETTINGS:
-        return None
-    from gmeql.fitters import programs
-    from gmeql.network.architecture import Architecture
-
-    names = paper_problem(data["problem"]).names
-    architecture = Architecture(len(names), tuple(tuple(layer) for layer in data["layers"]))
-    (expression,) = programs.expression_from_structure(architecture, data["choices"], data["weights"], names)
-    config = data["config"]
-    per_step = config["samples_per_step"]
-    steps = config["stage2_steps"] + config["use_stage1"] * config["stage1_rounds"] * config["stage1_steps"]
-    curve = _thin([s * per_step for s in data["curve_steps"]], data["curve_best"])
-    cell = Cell(data["problem"], "gmeql", TRAINED_SETTINGS[data["setting"]], 0.0, data["seed"], "full")
-    share = data["train_seconds"] / data["batch"]
-    return Outcome(cell, expression, *curve, steps * per_step, share, data["batch"], config)
 
 
 def table(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
@@ -137,153 +58,3 @@ def test_table(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
 
 
 test_table.__test__ = False  # type: ignore[attr-defined]  # not a test, whatever pytest thinks of its name
-
-
-def batches(cells: Iterable[Cell], largest: dict[str, int]) -> list[list[Cell]]:
-    """Cells that can train side by side, at most `largest[method]` together; GP and fitted runs stand alone."""
-    groups: dict[Any, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(_kind(cell), []).append(cell)
-    found = []
-    for kind, members in groups.items():
-        size = largest.get(kind[0], 1)
-        found += [members[i : i + size] for i in range(0, len(members), size)]
-    return found
-
-
-def _kind(cell: Cell) -> tuple[Any, ...]:
-    if cell.method == "gmeql":  # one compiled program: same layers, same columns, same stages
-        from gmeql.network.architecture import architecture_preset
-
-        width = len(paper_problem(cell.problem).names)
-        layers = architecture_preset(ARCHITECTURES[cell.problem], width).layers
-        return ("gmeql", cell.budget, width, layers, SETTINGS[cell.setting].get("use_stage1", True))
-    return (cell.method, cell.budget)
-
-
-def train(cells: Sequence[Cell], plan: BudgetPlan, seconds: float = math.inf) -> list[Outcome]:
-    """Run cells of one kind (see `batches`) side by side."""
-    kinds = {_kind(cell) for cell in cells}
-    if len(kinds) != 1:
-        raise ValueError(f"cells of one batch must be of one kind, got {len(kinds)}; group them with batches(...)")
-    runners: dict[str, Callable[..., list[Outcome]]] = {"gmeql": _train_gmeql, "fitted": _train_fitted}
-    return runners.get(cells[0].method, _train_baseline)(cells, plan, seconds)
-
-
-def _thin(candidates: Any, mae: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """At most CURVE_POINTS points of a curve, the last among them."""
-    count = len(candidates)
-    keep = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).round().astype(int)) if count else np.arange(0)
-    return tuple(int(candidates[i]) for i in keep), tuple(float(mae[i]) for i in keep)
-
-
-def _train_baseline(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> list[Outcome]:
-    method = cells[0].method
-    tasks = [Task(*table(cell), seed=cell.seed, names=paper_problem(cell.problem).names) for cell in cells]
-    config = None
-    if method == "gp":
-        from gmeql.evaluation.baselines.gp import GPConfig
-
-        config = GPConfig(population=plan.gp_population)
-    size = {"eql": plan.eql_steps, "dsr": plan.dsr_samples, "gp": plan.gp_population * plan.gp_generations}[method]
-    results = fit(method, tasks, Budget(size, seconds), config)
-    return [
-        Outcome(
-            cell,
-            r.expression,
-            *_thin(r.curve.candidates, r.curve.mae),
-            r.candidates,
-            r.seconds,
-            len(cells),
-            {**r.config, "budget": size},
-        )
-        for cell, r in zip(cells, results, strict=True)
-    ]
-
-
-def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> list[Outcome]:
-    from gmeql.fitters import programs
-    from gmeql.paper import two_stage
-
-    started = time.perf_counter()
-    configs = [
-        two_stage.TwoStageConfig.paper(
-            stage1_rounds=plan.gmeql_rounds,
-            stage1_steps=plan.gmeql_stage1,
-            stage2_steps=plan.gmeql_stage2,
-            curve_every=max(1, plan.gmeql_stage1 // 20),
-            chunk_steps=plan.gmeql_stage1,  # one program for both stages
-            **SETTINGS[cell.setting],
-        )
-        for cell in cells
-    ]
-    data = [table(cell) for cell in cells]
-    X, y = np.stack([X for X, _ in data]), np.stack([y for _, y in data])
-    architecture = ARCHITECTURES[cells[0].problem]
-    run = two_stage.run(architecture, X, y, seeds=[cell.seed for cell in cells], config=configs)
-    begun: tuple[float, int] | None = None  # when the first chunk, which holds the compilation, had ended
-    for progress in run:
-        now = time.perf_counter()
-        begun = begun or (now, progress.step)
-        per_step = (now - begun[0]) / max(progress.step - begun[1], 1)
-        needed = now - started + per_step * (progress.total_steps - progress.step)
-        if not progress.done and needed > seconds:
-            raise TimeoutError(f"{len(cells)} GMEQL runs need {needed:.0f} s, not {seconds:.0f} s; nothing was kept")
-    result = progress.result
-    share = (time.perf_counter() - started) / len(cells)
-    outcomes = []
-    for s, cell in enumerate(cells):
-        names = paper_problem(cell.problem).names
-        (expression,) = programs.expression_from_structure(
-            result.architecture, result.choices[s], result.weights[s], names, protected=True
-        )
-        per_step = configs[s].samples_per_step
-        curve = _thin(result.curves.steps * per_step, result.curves.best[:, s])
-        outcomes.append(
-            Outcome(
-                cell,
-                expression,
-                *curve,
-                progress.step * per_step,
-                share,
-                len(cells),
-                {**dataclasses.asdict(configs[s]), "layers": result.architecture.layers},
-            )
-        )
-    return outcomes
-
-
-def _train_fitted(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> list[Outcome]:
-    from gmeql.evaluation.baselines import mean_absolute_error
-    from gmeql.search.config import SearchConfig
-    from gmeql.search.search import Search
-
-    outcomes = []
-    for cell in cells:
-        started = time.perf_counter()
-        X, y = table(cell)
-        limit = min(plan.fitted_seconds, seconds / len(cells))
-        config = SearchConfig(max_candidates=plan.fitted_candidates, max_time=limit)
-        search = Search(X, y, names=paper_problem(cell.problem).names, config=config, seed=cell.seed)
-        counts: list[int] = []
-        mae: list[float] = []
-        best = None
-        for progress in search.run():
-            if progress.best is not None and progress.best is not best:
-                best = progress.best
-                mae.append(min(mean_absolute_error(best.expression, X, y), mae[-1] if mae else math.inf))
-                counts.append(progress.candidates)
-        if best is None:
-            raise RuntimeError(f"the fitted search found no expression for {cell.key}")
-        outcomes.append(
-            Outcome(
-                cell,
-                best.expression,
-                *_thin(counts, mae),
-                progress.candidates,
-                time.perf_counter() - started,
-                1,
-                dataclasses.asdict(config),
-            )
-        )
-    return outcomes

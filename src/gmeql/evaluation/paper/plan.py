@@ -6,23 +6,22 @@ in seeds and length and say so on every figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gmeql.evaluation.paper.cells import Cell
+from gmeql.evaluation.paper.methods import CURVE_METHODS
 
 PROBLEMS = ("b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8")
-CURVE_METHODS = ("gmeql", "eql", "dsr", "fitted")
-METHODS = (*CURVE_METHODS, "gp")
 NOISE_LEVELS = (0.0, 0.1, 0.2, 0.5)
-NOISE_METHODS = ("gmeql", "eql", "dsr", "fitted")
 
 
 @dataclass(frozen=True)
 class BudgetPlan:
     """Sizes of one budget. Attributes name the method they belong to.
 
-    `fitted_seconds` is a second bound beside `fitted_candidates`; where it decides, other machines give other runs.
+    `largest_batch` says how many runs of a method train side by side on a CPU core. `fitted_seconds` is a second bound
+    beside `fitted_candidates`; where it decides, other machines give other runs.
     """
 
     name: str
@@ -39,6 +38,7 @@ class BudgetPlan:
     fitted_seconds: float
     noise_problems: tuple[str, ...]
     noise_methods: tuple[str, ...]
+    largest_batch: Mapping[str, int]
     note: str
 
     @property
@@ -62,6 +62,7 @@ BUDGETS = {
         fitted_seconds=120.0,
         noise_problems=("b2",),
         noise_methods=("gmeql", "fitted"),
+        largest_batch={"gmeql": 24, "eql": 16, "dsr": 8},  # few compilations count for more than even shares
         note="smoke budget: 2 seeds and about a hundredth of the paper's steps; it shows that everything runs, "
         "not who is better",
     ),
@@ -79,7 +80,8 @@ BUDGETS = {
         fitted_candidates=10_000,
         fitted_seconds=60.0,
         noise_problems=("b2", "b6"),
-        noise_methods=NOISE_METHODS,
+        noise_methods=CURVE_METHODS,
+        largest_batch={"gmeql": 10, "eql": 20, "dsr": 10},
         note="quick budget: 5 seeds; GMEQL a sixth of the paper's steps, DSR 50,000 samples, GP 1,000 x 20",
     ),
     "full": BudgetPlan(
@@ -96,7 +98,8 @@ BUDGETS = {
         fitted_candidates=20_000,
         fitted_seconds=120.0,
         noise_problems=PROBLEMS,
-        noise_methods=NOISE_METHODS,
+        noise_methods=CURVE_METHODS,
+        largest_batch={"gmeql": 20, "eql": 20, "dsr": 20},
         note="the paper's budget: 20 seeds, its steps, samples and generations",
     ),
 }

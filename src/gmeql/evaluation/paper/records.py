@@ -11,37 +11,20 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gmeql._version import versions
-from gmeql.evaluation.baselines import mean_absolute_error, refit
-from gmeql.evaluation.paper.cells import UNITS, Cell, Outcome, table, test_table
-from gmeql.evaluation.problems import Verdict, judge, paper_problem
-from gmeql.formula.expression import Expression
+from gmeql.evaluation.baselines import mean_absolute_error
+from gmeql.evaluation.paper.cells import Cell, table, test_table
+from gmeql.evaluation.paper.judging import judge_expression
+from gmeql.evaluation.paper.methods import METHODS
+from gmeql.evaluation.paper.train import TrainedCell
 
 Record = dict[str, Any]
 FILE = "records.jsonl"
-MAX_JUDGED_CONSTANTS = 40
-"""An expression with more constants than this is not the truth of any of the eight problems."""
-NEAR = 0.1
-"""A run counts only if its own final expression came this near: RMSE on the training rows in units of std(y), the
-noise not counted."""
-EXACT = 1e-9
-"""RMSE, in units of std(y), that the refitted expression must reach on noise-free training rows."""
-HOPELESS = 1e-6
-"""RMSE on the noise-free test rows, in units of std(y), beyond which no cutting makes a refitted expression the truth;
-under noise, the noise itself: a formula that holds the truth ends well below it."""
-SOLVED_RULE = (
-    "solved: the final expression has an RMSE below a tenth of the standard deviation on the training rows; with its "
-    "constants refitted in double precision, and nothing else changed, it fits them exactly; and without terms that "
-    "carry nothing it equals the truth on 10,000 fresh points to 1e-8 of the standard deviation and is no longer than "
-    "needed (with noise: it has the truth's structure). The same rule for every method."
-)
 
 
 def device() -> str:
@@ -55,12 +38,12 @@ def device() -> str:
     return str(jax.devices()[0].device_kind)
 
 
-def record_of(outcome: Outcome, *, where: str | None = None) -> Record:
-    """Judge an outcome and make its record."""
-    cell = outcome.cell
+def record_of(trained: TrainedCell, *, where: str | None = None) -> Record:
+    """Judge a trained cell and make its record."""
+    cell = trained.cell
     X, y = table(cell)
     X_test, y_test = test_table(cell)
-    verdict, judged = judge_expression(outcome.expression, cell, X, y)
+    verdict, judged = judge_expression(trained.expression, cell, X, y)
     return {
         "key": cell.key,
         "cell": dataclasses.asdict(cell),
@@ -68,21 +51,21 @@ def record_of(outcome: Outcome, *, where: str | None = None) -> Record:
         "solved": verdict.solved,
         "reason": verdict.reason,
         "relative_rmse": _number(verdict.relative_rmse),
-        "train_mae": _number(mean_absolute_error(outcome.expression, X, y)),
-        "test_mae": _number(mean_absolute_error(outcome.expression, X_test, y_test)),
+        "train_mae": _number(mean_absolute_error(trained.expression, X, y)),
+        "test_mae": _number(mean_absolute_error(trained.expression, X_test, y_test)),
         "curve": {
-            "unit": UNITS[cell.method],
-            "candidates": list(outcome.candidates),
-            "mae": [_number(m) for m in outcome.mae],
+            "unit": METHODS[cell.method].unit,
+            "candidates": list(trained.candidates),
+            "mae": [_number(m) for m in trained.mae],
         },
-        "candidates": outcome.total,
-        "seconds": outcome.seconds,
-        "batch": outcome.batch,
-        "text": str(outcome.expression)[:2000],
+        "candidates": trained.total,
+        "seconds": trained.seconds,
+        "batch": trained.batch,
+        "text": str(trained.expression)[:2000],
         "judged": str(judged)[:2000],
-        "expression": outcome.expression.to_dict(),
-        "complexity": outcome.expression.complexity,
-        "config": plain(outcome.config),
+        "expression": trained.expression.to_dict(),
+        "complexity": trained.expression.complexity,
+        "config": plain(trained.config),
         "versions": versions("gplearn"),
         "device": where or device(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -99,64 +82,6 @@ def failure_of(cell: Cell, error: str, attempts: int) -> Record:
         "attempts": attempts,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def judge_expression(expression: Expression, cell: Cell, X: np.ndarray, y: np.ndarray) -> tuple[Verdict, Expression]:
-    """Decide `SOLVED_RULE` for an expression: refit, cut what carries nothing, compare with the truth."""
-    problem = paper_problem(cell.problem)
-    if len(expression.constants) > MAX_JUDGED_CONSTANTS:
-        return _unsolved(f"{len(expression.constants)} constants", expression, cell), expression
-    with np.errstate(all="ignore"):
-        distance = float(np.sqrt(np.mean((expression(X) - y) ** 2)) / np.std(y))
-    if not distance < NEAR + cell.noise / float(np.std(y)):
-        return _unsolved(f"the run ended {distance:.2g} std(y) from the data", expression, cell), expression
-    if expression.is_protected:
-        with np.errstate(all="ignore"):
-            same = np.allclose(expression.natural()(X), expression(X), rtol=1e-9, atol=1e-9)
-        if not same:
-            return _unsolved("a protected function acts outside its domain", expression, cell), expression
-        expression = expression.natural()
-    fitted = refit(expression, X, y)
-    loss = _mean_square(fitted, X, y)
-    verdict = _unsolved("the refitted expression is not the truth", fitted, cell)
-    if not verdict.relative_rmse < (cell.noise / float(np.std(y)) if cell.noise else HOPELESS):
-        return verdict, fitted  # and a long expression is spared minutes of algebra
-    if not cell.noise and not math.sqrt(loss) < EXACT * float(np.std(y)):
-        return judge(fitted, problem), fitted
-    first: tuple[Verdict, Expression] | None = None
-    for candidate in (fitted, *_without_ballast(fitted, loss, X, y)):
-        verdict = judge(candidate, problem, noise_std=cell.noise)
-        if verdict.solved:
-            return verdict, candidate
-        first = first or (verdict, candidate)
-    assert first is not None  # the fitted expression itself was judged
-    return first
-
-
-def _unsolved(reason: str, expression: Expression, cell: Cell) -> Verdict:
-    """The verdict on an expression that cannot be the truth, with its error on the test rows."""
-    X, y = test_table(cell)
-    with np.errstate(all="ignore"):
-        error = (expression(X) - y) / float(np.std(y))
-        return Verdict(False, reason, float(np.max(np.abs(error))), float(np.sqrt(np.mean(error**2))))
-
-
-def _mean_square(expression: Expression, X: np.ndarray, y: np.ndarray) -> float:
-    with np.errstate(all="ignore"):
-        loss = float(np.mean((expression(X) - y) ** 2))
-    return loss if math.isfinite(loss) else math.inf
-
-
-def _without_ballast(fitted: Expression, loss: float, X: np.ndarray, y: np.ndarray) -> Iterator[Expression]:
-    """Shorter forms of a fitted expression. Cutting cannot improve a fit: what fits better has become another formula,
-    found by the cutting and not by the method, and is left out."""
-    from gmeql.search import polish
-
-    rows = polish.Rows.of(X, y, None, fitted.names)
-    least = 0.99 * loss if loss > rows.floor else 0.0
-    found = [scored for scored in polish.prune(fitted.root, rows) if scored.loss >= least]
-    for scored in sorted(found, key=lambda s: s.length)[:3]:
-        yield Expression(scored.root, fitted.names)
 
 
 def plain(value: Any) -> Any:

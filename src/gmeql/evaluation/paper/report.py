@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from gmeql._version import versions
-from gmeql.evaluation.paper.figures import LEVEL, Figure, Finding, Records
+from gmeql.evaluation.paper.figures import Figure, Finding, Records
+from gmeql.evaluation.paper.figures.statistics import LEVEL
+from gmeql.evaluation.paper.judging import SOLVED_RULE
 from gmeql.evaluation.paper.plan import BudgetPlan
-from gmeql.evaluation.paper.records import SOLVED_RULE, checksum
+from gmeql.evaluation.paper.records import checksum
 
 AGREEMENT = {
     "agrees": "Measured here: as the paper says.",

@@ -1,0 +1,92 @@
+"""Figure 2 i to k and the offline rules of appendix C: GMEQL with one of its parts left out or exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gmeql.evaluation.paper.cells import Cell
+from gmeql.evaluation.paper.figures.drawing import add_note, draw_curves
+from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
+from gmeql.evaluation.paper.figures.statistics import (
+    LEVEL,
+    compare,
+    final_errors,
+    fisher,
+    median_error,
+    number_or_none,
+    overall,
+    summary,
+    test_errors,
+    tested,
+)
+from gmeql.evaluation.paper.methods import METHODS
+from gmeql.evaluation.paper.plan import BudgetPlan, cells_for
+from gmeql.evaluation.paper.records import Record, select
+
+SETTING_LABELS = {
+    "no_stage1": "without stage 1",
+    "no_elites": "without the elite repository",
+    "no_offline": "without offline training",
+    "squared_difference": "with the rule of appendix B",
+}
+
+
+def ablation(name: str, title: str, says: str, problem: str, setting: str, claim: str) -> Figure:
+    def groups(plan: BudgetPlan, records: Records) -> tuple[list[Record], list[Record]]:
+        return tuple(
+            select(records, cells_for(plan, [problem], ["gmeql"], setting=s))  # type: ignore[return-value]
+            for s in ("standard", setting)
+        )
+
+    def cells(plan: BudgetPlan) -> list[Cell]:
+        return [c for s in ("standard", setting) for c in cells_for(plan, [problem], ["gmeql"], setting=s)]
+
+    def measure(plan: BudgetPlan, records: Records) -> Finding:
+        whole, cut = groups(plan, records)
+        names = "GMEQL as published", f"GMEQL {SETTING_LABELS[setting]}"
+        rows = [
+            {"problem": problem, "method": "gmeql", "setting": s, **summary(g)}
+            for s, g in (("standard", whole), (setting, cut))
+        ]
+        if not whole or not cut:
+            return Finding(rows, [compare(whole, cut, names)[1]], "not measured")
+        verdict, sentence, p = compare(whole, cut, names, claim)
+        on_curve, curve_sentence, curve_p = compare(whole, cut, names, claim, errors=final_errors)
+        solved = [sum(bool(r["solved"]) for r in g) for g in (whole, cut)]
+        solved_p = fisher(solved[0], len(whole), solved[1], len(cut))
+        words = [
+            _direction(names[1], whole, cut, p, curve_p),
+            curve_sentence,
+            sentence,
+            f"Solved: {solved[0]} of {len(whole)} and {solved[1]} of {len(cut)}, p = {solved_p:.2g} "
+            "(Fisher's exact test).",
+        ]
+        both = overall([verdict, on_curve])
+        rows[1] |= {
+            **tested("standard", p, both),
+            "p_value_training": number_or_none(curve_p),
+            "p_value_solved": solved_p,
+        }
+        return Finding(rows, words, both)
+
+    def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
+        ax = figure.subplots()
+        whole, cut = groups(plan, records)
+        draw_curves(ax, {"GMEQL": (whole, METHODS["gmeql"].colour), SETTING_LABELS[setting]: (cut, "#c0392b")})
+        ax.set_title(f"{title.split(': ', 1)[1]} ({problem})", fontsize=9)
+        add_note(plan, figure)
+
+    return Figure(name, title, says, cells, measure, draw)
+
+
+def _direction(changed: str, whole: Sequence[Record], cut: Sequence[Record], p: float, curve_p: float) -> str:
+    """The direction of an ablation in words: where leaving a part out helps, harms, or cannot be told to do either."""
+    said = []
+    for kind, errors, chance in (
+        ("the training error of the best instance", final_errors, curve_p),
+        ("the test error of the formula", test_errors, p),
+    ):
+        word = "smaller" if median_error(cut, errors) < median_error(whole, errors) else "larger"
+        said.append(f"{kind} is {'not significantly different' if chance >= LEVEL else word} (p = {chance:.2g})")
+    return f"{changed}: {said[0]}; {said[1]}."

@@ -1,0 +1,109 @@
+"""The whole evaluation: which cells are missing, train them, draw everything.
+
+Heavy modules are imported inside the functions: worker processes import this package before they have set their
+environment (see `workers`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gmeql.evaluation.paper.workers import TrainingPool
+
+LARGEST_BATCH_ON_DEVICE = 200
+"""Runs of a method that train side by side on an accelerator."""
+LONGEST_FIRST = ("dsr", "gp", "gmeql", "eql", "fitted")
+"""Order in which methods train, so that no worker is left alone with a long run at the end."""
+
+
+def run(
+    budget: str = "smoke",
+    only: Sequence[str] | None = None,
+    out: str | Path = "gmeql-paper",
+    *,
+    workers: int | None = None,
+    train: bool = True,
+    say: Callable[[str], None] | None = None,
+) -> Path:
+    """Train what is missing, draw everything; returns the path of the page.
+
+    Args:
+        budget: "smoke", "quick" or "full".
+        only: names of figures ("fig2a", "success", ...); all of them by default.
+        out: folder of records, figures, tables and page.
+        workers: processes that train; by default one per core this process may use; 0 trains in this process.
+        train: False draws from the records that are there; figures say what is not measured.
+        say: takes lines of progress; by default they go to stderr.
+    """
+    from gmeql.evaluation.paper import figures, records, report
+    from gmeql.evaluation.paper.methods import METHODS
+    from gmeql.evaluation.paper.plan import budget_plan
+    from gmeql.evaluation.paper.train import batches
+
+    plan = budget_plan(budget)
+    wanted = figures.chosen(only)
+    folder = Path(out)
+    say = say or (lambda line: print(line, file=sys.stderr, flush=True))
+    cells = list(dict.fromkeys(cell for figure in wanted for cell in figure.cells(plan)))
+    cells.sort(key=lambda cell: LONGEST_FIRST.index(cell.method))
+    done = {key for key, record in records.load(folder).items() if record["status"] == "done"}
+    on_device = train and plan.is_full and _has_accelerator()
+    # Batches are made of all cells before finished ones are left out: a run taken up again trains as one never stopped.
+    largest = dict.fromkeys(METHODS, LARGEST_BATCH_ON_DEVICE) if on_device else plan.largest_batch
+    pending = [[cell for cell in batch if cell.key not in done] for batch in batches(cells, largest)]
+    pending = [batch for batch in pending if batch]
+    missing = sum(map(len, pending))
+    rest = "to train" if train else "left out"
+    say(f"{len(cells)} runs for {len(wanted)} figures; {len(cells) - missing} are there, {missing} {rest}")
+    if not train:
+        pending = []
+    pool = TrainingPool(folder, missing, say)
+    if on_device:
+        pool.work([batch for batch in pending if METHODS[batch[0].method].side_by_side], 0)
+        pending = [batch for batch in pending if not METHODS[batch[0].method].side_by_side]
+    pool.work(pending, _cores() if workers is None else workers)
+    report.write(folder, plan, wanted, records.load(folder))
+    say(f"page: {folder / 'index.html'}")
+    return folder / "index.html"
+
+
+def take_over(lines: str | Path, out: str | Path, where: str | None = None) -> int:
+    """Judge training outcomes from another machine and add them to the records; returns how many were new.
+
+    `lines` is a file of `benchmarks/paper_baselines.py` or of `benchmarks/paper_table.py` (of which the runs with
+    the paper's numbers are taken). Of two outcomes of one cell the longer run counts.
+    """
+    from gmeql.evaluation.paper import records
+    from gmeql.evaluation.paper.train import trained_cell_of
+
+    folder, added = Path(out), 0
+    done = {
+        key: max(record["curve"]["candidates"], default=0)
+        for key, record in records.load(folder).items()
+        if record["status"] == "done"
+    }  # how far the curve goes: a run that found the truth counts fewer candidates
+    for line in Path(lines).read_text(encoding="utf-8").splitlines():
+        data = json.loads(line)
+        trained = trained_cell_of(data)
+        if trained is None:
+            continue
+        length = max(trained.candidates, default=0)
+        if length > done.get(trained.cell.key, -1):
+            records.append(folder, [records.record_of(trained, where=where or data.get("device"))])
+            done[trained.cell.key] = length
+            added += 1
+    return added
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _has_accelerator() -> bool:
+    import jax
+
+    return jax.default_backend() != "cpu"
