@@ -3,7 +3,7 @@
 usage: python fuzz_model_files.py MUTATIONS SEED
 
 Prints one JSON object: how many files were refused, loaded, raised something else; what forbidden events the hook saw;
-the slowest load and the memory the loads took. `tests/test_storage.py` judges it.
+the slowest load and the memory the loads took. `tests/model/test_model_file.py` judges it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import Any
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.front import Front, FrontMember
-from gmeql.model.storage import StorageError, StoredModel, _checksum, load_model, save_model
+from gmeql.model.model_file import StoredModel, checksum_of, load_model, save_model
+from gmeql.model.storage import StorageError
 
 FORBIDDEN = (
     "exec",
@@ -114,7 +115,7 @@ def sealed(envelope: dict[str, Any]) -> bytes:
     """The file's bytes with a checksum that fits, as a forger would write them."""
     envelope = dict(envelope)
     try:
-        envelope["checksum"] = _checksum(envelope["payload"])
+        envelope["checksum"] = checksum_of(envelope["payload"])
     except (ValueError, TypeError):  # not a JSON number, or keys of two kinds; the forger leaves the old one
         pass
     return json.dumps(envelope).encode("utf-8", "surrogatepass")

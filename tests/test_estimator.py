@@ -21,8 +21,9 @@ from sklearn.preprocessing import StandardScaler
 
 from gmeql import GMEQLRegressor, fit_formula
 from gmeql.model import storage
+from gmeql.model.checkpoint import CheckpointWarning, checkpoint_files
 from gmeql.model.fitting import InterruptedWarning
-from gmeql.model.storage import CheckpointWarning, StorageError, checkpoint_files
+from gmeql.model.storage import StorageError
 
 
 def quick(**changes) -> GMEQLRegressor:

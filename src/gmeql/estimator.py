@@ -24,11 +24,13 @@ from sklearn.utils._repr_html.estimator import estimator_html_repr
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from gmeql.formula.expression import Expression
+from gmeql.model.checkpoint import data_hash
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.intervals import ConstantInterval, constant_intervals
+from gmeql.model.model_file import StoredModel, load_model, save_model
 from gmeql.model.parameters import check_parameters, from_plain, to_plain
 from gmeql.model.preparation import prepare
-from gmeql.model.storage import StorageError, StoredModel, data_hash, load_model, save_model
+from gmeql.model.storage import StorageError
 
 if TYPE_CHECKING:
     from gmeql.model.fitting import RunResult

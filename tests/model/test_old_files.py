@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gmeql import GMEQLRegressor
-from gmeql.model.storage import load_checkpoint
+from gmeql.model.checkpoint import load_checkpoint
 
 OLD = Path(__file__).parents[1] / "data" / "v0.1"
 

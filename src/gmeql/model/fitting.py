@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from gmeql.fitters.cpu import default_threads, is_compiled
+from gmeql.model.checkpoint import CheckpointWarning, data_hash, load_checkpoint, save_checkpoint
 from gmeql.model.front import Front
 from gmeql.model.methods import METHODS
 from gmeql.model.preparation import PreparedData
-from gmeql.model.storage import CheckpointWarning, StorageError, data_hash, load_checkpoint, save_checkpoint
+from gmeql.model.storage import StorageError
 from gmeql.search.config import SearchConfig, stored_settings
 from gmeql.search.events import Member, Progress
 from gmeql.search.search import Search

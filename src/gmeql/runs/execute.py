@@ -161,7 +161,7 @@ def _save_front(
     run: Run, training: Training, settings: FitSettings, members: list[Any], candidates: int, seconds: float
 ) -> Front:
     from gmeql.model.front import Front
-    from gmeql.model.storage import StoredModel, save_model
+    from gmeql.model.model_file import StoredModel, save_model
 
     front = Front.from_members(
         members,

@@ -1,0 +1,211 @@
+"""Model files: one JSON object `{"format", "version", "gmeql", "checksum", "payload"}`, checked field by field."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gmeql._version import __version__
+from gmeql.model.front import Front
+from gmeql.model.storage import (
+    StorageError,
+    canonical_json,
+    check_version,
+    parse_json,
+    read_limited,
+    short_text,
+    write_atomic,
+)
+
+MODEL_FORMAT = "gmeql-model"
+MODEL_VERSION = 1
+MAX_MODEL_BYTES = 4 << 20
+"""JSON of this size parses within about 100 MB, whatever it contains; a front of 50 long formulas takes 100 kB."""
+MAX_OUTPUTS = 1000
+MAX_COLUMNS = 100_000
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model file holds: enough to predict, print and inspect; not the training data."""
+
+    parameters: Mapping[str, Any]
+    """Constructor parameters that are plain data (numbers, texts, lists of texts)."""
+    feature_names: tuple[str, ...] | None
+    """Column names of the training frame; None when it had none."""
+    n_features: int
+    fronts: tuple[Front, ...]
+    """One per target."""
+    selected: tuple[int, ...]
+    """Index of the chosen member on each front."""
+    target_columns: int | None
+    """None when y was one-dimensional, else its number of columns."""
+    candidates: int
+    seconds: float
+
+
+_MODEL_FIELDS = {
+    "parameters",
+    "feature_names",
+    "n_features",
+    "fronts",
+    "selected",
+    "target_columns",
+    "candidates",
+    "seconds",
+}
+
+
+def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
+    """Write `model` as a versioned, checksummed JSON file, atomically."""
+    payload = {
+        "parameters": dict(model.parameters),
+        "feature_names": None if model.feature_names is None else list(model.feature_names),
+        "n_features": model.n_features,
+        "fronts": [
+            _without_names(front.to_dict(), _columns(model.feature_names, model.n_features)) for front in model.fronts
+        ],
+        "selected": list(model.selected),
+        "target_columns": model.target_columns,
+        "candidates": model.candidates,
+        "seconds": model.seconds,
+    }
+    envelope = {
+        "format": MODEL_FORMAT,
+        "version": MODEL_VERSION,
+        "gmeql": __version__,
+        "checksum": checksum_of(payload),
+        "payload": payload,
+    }
+    data = json.dumps(envelope, indent=1, ensure_ascii=True, allow_nan=False).encode()
+    if len(data) > MAX_MODEL_BYTES:
+        raise StorageError(
+            f"{path}: the model takes {len(data)} bytes, more than the {MAX_MODEL_BYTES} a file may have"
+        )
+    try:
+        write_atomic(path, data)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def load_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Read a model file. Anything wrong with it is a `StorageError`; no code runs whatever it holds."""
+    return parse_model(read_limited(path, MAX_MODEL_BYTES), str(path))
+
+
+def parse_model(data: bytes, where: str = "model") -> StoredModel:
+    """`load_model` for bytes at hand; `where` names them in errors."""
+    envelope = parse_json(data, where)
+    check_version(envelope, where, MODEL_FORMAT, MODEL_VERSION)
+    if set(envelope) != {"format", "version", "gmeql", "checksum", "payload"}:
+        raise StorageError(f"{where}: its fields are not those of a {MODEL_FORMAT} file; the file is damaged")
+    try:
+        checksum = checksum_of(envelope["payload"])
+    except (RecursionError, ValueError) as error:
+        raise StorageError(f"{where}: its payload cannot be checked ({short_text(error)})") from None
+    if envelope["checksum"] != checksum or not isinstance(envelope["gmeql"], str):
+        raise StorageError(f"{where}: its checksum does not match its content; the file is damaged, use another copy")
+    try:
+        return _model_from_payload(envelope["payload"])
+    except RecursionError:
+        raise StorageError(f"{where}: nested too deeply to be a gmeql model") from None
+    except ValueError as error:
+        raise StorageError(f"{where}: {short_text(error)}") from None
+
+
+def checksum_of(payload: Any) -> str:
+    return "sha256:" + hashlib.sha256(canonical_json(payload)).hexdigest()
+
+
+def _columns(feature_names: Iterable[str] | None, count: int) -> list[str]:
+    """The column names that every expression of a model has."""
+    return [f"x{j + 1}" for j in range(count)] if feature_names is None else list(feature_names)
+
+
+def _without_names(front: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    """A front's description whose expressions leave out the model's column names: a table may have thousands."""
+    for member in front["members"]:
+        if member["expression"]["names"] == columns:
+            member["expression"]["names"] = []
+    return front
+
+
+def _with_names(front: Any, columns: list[str]) -> Any:
+    """The front's description with the names that `_without_names` left out; other shapes are judged later."""
+    members = front.get("members") if isinstance(front, dict) else None
+    for member in members if isinstance(members, list) else ():
+        expression = member.get("expression") if isinstance(member, dict) else None
+        if isinstance(expression, dict) and expression.get("names") == []:
+            expression["names"] = columns
+    return front
+
+
+def _whole(value: Any, where: str, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError(f"{where} must be a whole number from {low} to {high}")
+    return value
+
+
+def _model_from_payload(payload: Any) -> StoredModel:
+    if not isinstance(payload, dict) or set(payload) != _MODEL_FIELDS:
+        raise ValueError(f"a model's payload must have exactly the fields {sorted(_MODEL_FIELDS)}")
+    n_features = _whole(payload["n_features"], "n_features", 1, MAX_COLUMNS)
+    names = payload["feature_names"]
+    if names is not None and (
+        not isinstance(names, list) or len(names) != n_features or not all(isinstance(n, str) for n in names)
+    ):
+        raise ValueError(f"feature_names must be null or a list of {n_features} texts")
+    if not isinstance(payload["fronts"], list) or not 1 <= len(payload["fronts"]) <= MAX_OUTPUTS:
+        raise ValueError(f"fronts must be a list of 1 to {MAX_OUTPUTS} fronts")
+    columns = _columns(names, n_features)
+    fronts = tuple(Front.from_dict(_with_names(front, columns)) for front in payload["fronts"])
+    for front in fronts:
+        for member in front:
+            if len(member.expression.names) != n_features:
+                raise ValueError(f"an expression has {len(member.expression.names)} columns, the model {n_features}")
+            if names is not None and list(member.expression.names) != names:
+                raise ValueError("an expression's column names differ from the model's feature_names")
+    selected = payload["selected"]
+    if not isinstance(selected, list) or len(selected) != len(fronts):
+        raise ValueError(f"selected must be a list of {len(fronts)} indices, one per front")
+    selected = tuple(
+        _whole(k, f"selected[{i}]", 0, len(front) - 1)
+        for i, (k, front) in enumerate(zip(selected, fronts, strict=True))
+    )
+    target_columns = payload["target_columns"]
+    if target_columns is not None:
+        target_columns = _whole(target_columns, "target_columns", 1, MAX_OUTPUTS)
+    if len(fronts) != (target_columns or 1):
+        raise ValueError(f"target_columns is {target_columns!r}, but there are {len(fronts)} fronts")
+    seconds = payload["seconds"]
+    if type(seconds) not in (int, float) or not 0 <= seconds < 1e18:
+        raise ValueError("seconds must be a number of at least 0")
+    return StoredModel(
+        parameters=_check_parameters(payload["parameters"]),
+        feature_names=None if names is None else tuple(names),
+        n_features=n_features,
+        fronts=fronts,
+        selected=selected,
+        target_columns=target_columns,
+        candidates=_whole(payload["candidates"], "candidates", 0, 1 << 62),
+        seconds=float(seconds),
+    )
+
+
+def _check_parameters(parameters: Any) -> dict[str, Any]:
+    """Parameters are plain data: scalars, lists and objects of them, a few levels deep. `fit` judges their values."""
+
+    def plain(value: Any, depth: int) -> bool:
+        if isinstance(value, list):
+            return depth < 8 and len(value) <= 10_000 and all(plain(v, depth + 1) for v in value)
+        if isinstance(value, dict):
+            return depth < 8 and len(value) <= 1_000 and all(plain(v, depth + 1) for v in value.values())
+        return value is None or isinstance(value, (bool, int, float, str))
+
+    if not isinstance(parameters, dict) or not plain(parameters, 0):
+        raise ValueError("parameters must be an object of plain numbers, texts and lists")
+    return parameters

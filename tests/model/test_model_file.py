@@ -1,0 +1,90 @@
+"""Model files: what is saved comes back, what is harmed or hostile is refused and runs nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz_model_files import example_model
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
+from gmeql.model.front import Front, FrontMember
+from gmeql.model.model_file import load_model, save_model
+from gmeql.model.storage import NewerFormatError, StorageError
+
+
+class TestModelFiles:
+    def test_round_trip(self, tmp_path: Path) -> None:
+        model = example_model()
+        save_model(tmp_path / "m.json", model)
+        again = load_model(tmp_path / "m.json")
+        assert [list(f) for f in again.fronts] == [list(f) for f in model.fronts]
+        assert again.parameters == model.parameters
+        assert (again.feature_names, again.selected, again.target_columns) == (("a", "b", "c"), (1,), None)
+        assert (again.candidates, again.seconds, again.n_features) == (1234, 2.5, 3)
+
+    @given(
+        st.recursive(
+            st.floats(-1e300, 1e300).map(Constant) | st.integers(0, 2).map(Variable),
+            lambda inner: (
+                st.tuples(st.sampled_from(["sin", "exp", "sqrt", "log"]), st.tuples(inner), st.booleans())
+                | st.tuples(st.sampled_from(["add", "mul", "div", "pow"]), st.tuples(inner, inner), st.just(False))
+            ).map(lambda parts: Call(*parts)),
+            max_leaves=20,
+        ),
+        st.lists(st.text(max_size=10), min_size=3, max_size=3),
+    )
+    def test_any_formula_reads_and_computes_the_same_after_saving(self, root, names) -> None:
+        expression = Expression(root, tuple(names))
+        member = FrontMember(expression, 0.5, expression.complexity, 0.0, 0)
+        front = Front.from_members([member], rows=9, target_spread=1, target_largest=1)
+        model = replace(example_model(), fronts=(front,), selected=(0,), feature_names=tuple(names))
+        with tempfile.TemporaryDirectory() as folder:
+            save_model(Path(folder) / "m.json", model)
+            (again,) = load_model(Path(folder) / "m.json").fronts[0]
+        assert str(again) == str(expression) and again.expression.exact() == expression.exact()
+        X = np.array([[0.5, -1.5, 3.0], [2.0, 0.0, -1.0]])
+        np.testing.assert_array_equal(again(X), expression(X))
+
+    def test_a_newer_version_is_named(self, tmp_path: Path) -> None:
+        path = tmp_path / "m.json"
+        save_model(path, example_model())
+        path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+        with pytest.raises(NewerFormatError, match="upgrade gmeql"):
+            load_model(path)
+
+    def test_a_changed_number_is_noticed(self, tmp_path: Path) -> None:
+        path = tmp_path / "m.json"
+        save_model(path, example_model())
+        path.write_text(path.read_text().replace("1.25", "1.26"))
+        with pytest.raises(StorageError, match="checksum"):
+            load_model(path)
+
+    def test_a_folder_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(StorageError, match="cannot be written"):
+            save_model(tmp_path / "none" / "m.json", example_model())
+
+    @pytest.mark.parametrize("count", [500, pytest.param(20_000, marks=pytest.mark.slow)])
+    def test_hostile_files_run_nothing_and_are_refused(self, count: int, tmp_path: Path) -> None:
+        program = Path(__file__).parents[1] / "fuzz_model_files.py"
+        answer = subprocess.run(
+            [sys.executable, str(program), str(count), "0"], capture_output=True, text=True, cwd=tmp_path, check=True
+        )
+        found = json.loads(answer.stdout)
+        assert found["crafted"] >= 200 and found["mutated"] == count
+        assert found["events"] == [], "code ran, or a file was opened for writing"
+        assert found["wrong"] == [], "something other than a StorageError was raised"
+        assert found["refused"] + found["loaded"] >= found["crafted"] + count
+        assert found["refused"] > found["loaded"] > 0
+        assert found["slowest"] < 2.0 and found["megabytes"] < 256
+        assert os.listdir(tmp_path) == []
