@@ -42,13 +42,13 @@ def search_once(name: str, candidates: int, threads: int, seed: int, profile: bo
     """One search in this process; the first, tiny one is not timed: it loads the compiled code."""
     import numpy as np
 
-    from gmeql.evaluation.problems import Column, Problem
+    from gmeql.evaluation.problems import InputColumn, Problem
     from gmeql.search.island import Island
     from gmeql.search.config import SearchConfig
     from gmeql.search.search import Search
 
     formula, names, (low, high), noise = PROBLEMS[name]
-    problem = Problem(name, tuple(Column(n, low, high) for n in names), formula, 1000, 1000)
+    problem = Problem(name, tuple(InputColumn(n, low, high) for n in names), formula, 1000, 1000)
     X, y = problem.train(np.random.default_rng(seed), noise=noise)
 
     def search(budget: int) -> Any:

@@ -81,7 +81,7 @@ def _without_ballast(fitted: Expression, loss: float, X: np.ndarray, y: np.ndarr
     found by the cutting and not by the method, and is left out."""
     from gmeql.search import polish
 
-    rows = polish.Rows.of(X, y, None, fitted.names)
+    rows = polish.JudgedRows.of(X, y, None, fitted.names)
     least = 0.99 * loss if loss > rows.floor else 0.0
     found = [scored for scored in polish.prune(fitted.root, rows) if scored.loss >= least]
     for scored in sorted(found, key=lambda s: s.length)[:3]:

@@ -25,7 +25,7 @@ from gmeql.evaluation.paper.figures.statistics import (
 from gmeql.evaluation.paper.methods import METHODS
 from gmeql.evaluation.paper.plan import PROBLEMS, BudgetPlan, cells_for
 from gmeql.evaluation.paper.records import Record, select
-from gmeql.evaluation.problems import PAPER
+from gmeql.evaluation.problems.paper import PAPER, PAPER_ROWS
 
 PAPER_SUCCESS = {"b1": 61, "b2": 70, "b3": 45, "b4": 40, "b5": 53, "b6": 100, "b7": 47, "b8": 100}
 """GMEQL's success rates in the paper, percent."""
@@ -36,7 +36,7 @@ OTHERS = tuple(name for name in METHODS if name != "gmeql")
 def table1() -> Figure:
     def rows() -> list[dict[str, Any]]:
         return [
-            {"problem": name, "expression": formula, "variables": width, "rows": 300, "low": low, "high": high}
+            {"problem": name, "expression": formula, "variables": width, "rows": PAPER_ROWS, "low": low, "high": high}
             for name, (formula, width, low, high) in PAPER.items()
         ]
 
