@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.evaluation.problems import Problem, judge, load_suite
+from gmeql.evaluation.problems.problem import root_mean_square, standard_deviation
 from gmeql.model.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def run_cell(
     y = problem.train(
         problem.generator(seed, "train"), rows=config.rows, noise=config.noise, noise_std=config.noise_std
     )[1]
-    noise_std = config.noise_std or config.noise * float(np.sqrt(np.mean(clean**2)))
+    noise_std = config.noise_std or config.noise * root_mean_square(clean)
     empty = _empty_record(problem, seed, config)
     names = list(problem.names)
     start = time.perf_counter()
@@ -212,9 +213,7 @@ def run_cell(
     except Exception as error:  # noqa: BLE001  one failing cell must not cost the other results
         text = f"{type(error).__name__}: {error}"
         return Record(**{**asdict(empty), "seconds": time.perf_counter() - start, "error": text})
-    squared = float(np.mean((predicted - yt) ** 2))
-    spread = float(np.var(yt))
-    relative = math.sqrt(squared / spread) if spread > 0 else math.sqrt(squared)
+    relative = root_mean_square(predicted - yt) / (standard_deviation(yt) or 1.0)
     return Record(
         **{
             **asdict(empty),

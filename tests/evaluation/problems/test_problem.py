@@ -7,6 +7,7 @@ import pytest
 
 from case_files import case, variable
 from gmeql.evaluation.problems import judge, paper_problem, problem_from_case
+from gmeql.evaluation.problems.problem import root_mean_square, standard_deviation
 
 
 def test_noise_falls_on_training_targets_alone() -> None:
@@ -45,3 +46,22 @@ def test_every_table_of_a_problem_follows_its_columns(rng: np.random.Generator) 
         assert (np.abs(X[:, 1]) < 1e-7).mean() > 0.4 and 0.3 < (X[:, 1] < 0).mean() < 0.7
         np.testing.assert_allclose(y, X[:, 0] ** 2 * X[:, 1], rtol=1e-12)
     assert judge(problem.formula, problem).solved
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])
+def test_sizes_of_numbers_whose_squares_are_out_of_range(scale: float, rng: np.random.Generator) -> None:
+    values = rng.standard_normal(50)
+    assert root_mean_square(scale * values) == pytest.approx(scale * np.sqrt(np.mean(values**2)), rel=1e-14)
+    assert standard_deviation(scale * values) == pytest.approx(scale * np.std(values), rel=1e-14)
+    assert root_mean_square(np.zeros(3)) == standard_deviation(np.ones(3)) == 0.0
+
+
+def test_no_digit_changes_where_squares_are_in_range(rng: np.random.Generator) -> None:
+    values = 1e3 * rng.standard_normal(50)
+    assert root_mean_square(values) == np.sqrt(np.mean(values**2)) and standard_deviation(values) == np.std(values)
+
+
+def test_huge_targets_are_judged_like_others() -> None:
+    problem = problem_from_case(case(formula="1e200*x**2"))
+    assert judge(problem.formula, problem).solved
+    assert not judge(problem.formula * 1.001, problem).solved

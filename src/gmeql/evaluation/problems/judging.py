@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gmeql.evaluation.problems.problem import Problem
+from gmeql.evaluation.problems.problem import Problem, root_mean_square, standard_deviation
 from gmeql.formula.parsing import Undecided, active_part, canonical, evaluate
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def judge(found: Any, problem: Problem, *, noise_std: float = 0.0, seed: int = 0
     formula = found if isinstance(found, sympy.Basic) else found.sympy()
     formula = _with_names(formula, problem.names)
     X, y = problem.sample(problem.generator(seed, "judge"), JUDGE_POINTS)
-    scale = float(np.std(y)) or float(np.max(np.abs(y))) or 1.0
+    scale = standard_deviation(y) or float(np.max(np.abs(y))) or 1.0
     columns = dict(zip(problem.names, X.T))
 
     def error_of(values: Any) -> np.ndarray:
@@ -72,7 +72,7 @@ def judge(found: Any, problem: Problem, *, noise_std: float = 0.0, seed: int = 0
     error = error_of(evaluate(formula, columns))
     if callable(found) and not isinstance(found, sympy.Basic):
         error = np.maximum(error, error_of(found(X)))
-    worst, rmse = float(error.max()), float(np.sqrt(np.mean(error**2)))
+    worst, rmse = float(error.max()), root_mean_square(error)
     formula, truth = active_part(formula, columns), active_part(truth, columns)
 
     def verdict(solved: bool, reason: str) -> Verdict:
@@ -149,7 +149,7 @@ def _in_family(formula: sympy.Expr, truth: sympy.Expr, columns: Mapping[str, np.
     start: list[float] = []
     family = _free_constants(truth, start)
     target = evaluate(formula, columns)
-    scale = float(np.std(target)) or 1.0
+    scale = standard_deviation(target) or 1.0
     if not start or not np.isfinite(target).all():
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,24 @@ if TYPE_CHECKING:
 MAX_ROWS = 10_000_000
 CASE_LENGTH = (2.0, 3)
 """A solution may have 2 x the truth's operations + 3: public formulas are often factored, solutions multiplied out."""
+
+
+def _unit(values: np.ndarray) -> float:
+    """A power of two near the largest magnitude: dividing by it changes no digit and keeps squares in range."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1) if math.isfinite(largest) else 1.0
+
+
+def root_mean_square(values: np.ndarray) -> float:
+    """sqrt(mean(v²)), also where v² leaves the range of floating point numbers."""
+    unit = _unit(values)
+    return unit * float(np.sqrt(np.mean((values / unit) ** 2)))
+
+
+def standard_deviation(values: np.ndarray) -> float:
+    """`np.std`, also where squares leave the range of floating point numbers."""
+    unit = _unit(values)
+    return unit * float(np.std(values / unit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +90,8 @@ class Problem:
         if self.rows_X is None or self.rows_y is None or self.formula is None:
             return 0.0
         residual = self.rows_y - self.evaluate(self.rows_X)
-        rms = float(np.sqrt(np.mean(residual**2)))
-        return rms if rms > 1e-9 * float(np.std(self.rows_y)) else 0.0
+        rms = root_mean_square(residual)
+        return rms if rms > 1e-9 * standard_deviation(self.rows_y) else 0.0
 
     def generator(self, seed: int, purpose: str) -> np.random.Generator:
         """The random numbers of one problem, seed and purpose ("train", "test", "judge"), apart from all others."""
@@ -101,7 +120,7 @@ class Problem:
             X, y = self.rows_X[chosen], self.rows_y[chosen]
         else:
             X, y = self._table(self.columns, rng, rows or self.n_train, exact_grid=rows is None)
-        scale = noise_std or noise * float(np.sqrt(np.mean(y**2)))
+        scale = noise_std or noise * root_mean_square(y)
         return (X, y + scale * rng.standard_normal(len(y))) if scale else (X, y)
 
     def test(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
