@@ -10,12 +10,11 @@ from gmeql.search.polish.cutting import prune, reductions, without_dead_terms
 from gmeql.search.polish.polishing import polish
 from gmeql.search.polish.recognition import all_recognised, n_loose_constants, recognised
 from gmeql.search.polish.rounding import snap
-from gmeql.search.polish.scoring import NODE_COST, JudgedRows, Scored, clean, description_length, refit
+from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, refit
 
 Rows = JudgedRows
 
 __all__ = [
-    "NODE_COST",
     "JudgedRows",
     "Rows",
     "Scored",

@@ -10,17 +10,8 @@ import numpy as np
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, exponent_of, fold, is_plain_exponent, leaves
+from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
-
-DEAD = 1e-9
-"""A term this much smaller than the largest of its sum, on every row, is dropped untried."""
-REFITTED_TOGETHER = 50
-"""Formulas refitted between two looks at the clock."""
-LARGEST_EXCHANGED = 35
-"""Complexity up to which exchanges are tried: a long formula has thousands."""
-LOOK_AHEAD = 4
-"""Formulas, the shortest and as many of the best fitting, from which a second cut or exchange is tried where no
-single one helps."""
 
 
 def reductions(node: Node) -> Iterator[Node]:
@@ -44,9 +35,9 @@ def reductions(node: Node) -> Iterator[Node]:
         yield build("neg", node.args[1])
     elif name == "pow" and isinstance(node.args[1], Constant) and not is_plain_exponent(node.args[1]):
         exponent = node.args[1].value
-        for parts in (1, 2, 3):
+        for parts in POLISH.exponent_parts:
             near = round(exponent * parts) / parts
-            if near != exponent and abs(near - exponent) < 0.2:
+            if near != exponent and abs(near - exponent) < POLISH.near_exponent:
                 yield build("pow", node.args[0], Constant(near))
         yield Constant(1.0)
     elif name in ("sin", "cos") and isinstance(node.args[0], Call) and node.args[0].operator == "add":
@@ -80,11 +71,10 @@ def exchanges(node: Node) -> Iterator[Node]:
     (column,) = columns
     is_power = node.operator != "inv" and exponent_of(node.operator, node.args) is not None
     if (is_power and node.args[0] == column) or node.operator in _FUNCTIONS:
-        powers = [build("pow", column, Constant(float(whole))) for whole in range(1, 7)]
+        powers = [build("pow", column, Constant(float(whole))) for whole in range(1, POLISH.largest_power + 1)]
         yield from (power for power in powers if power != node)
-        if node != column:
-            for low, high in itertools.combinations(powers, 2):
-                yield build("add", low, Call("mul", (Constant(1.0), high)))
+        for low, high in itertools.combinations(powers, 2):
+            yield build("add", low, Call("mul", (Constant(1.0), high)))
 
 
 def _without_phase(node: Call) -> Iterator[Node]:
@@ -96,7 +86,7 @@ def _without_phase(node: Call) -> Iterator[Node]:
     if phase == 0.0 or not rest:
         return
     quarters = round(phase / (math.pi / 2))
-    if abs(phase - quarters * math.pi / 2) > 0.1:
+    if abs(phase - quarters * math.pi / 2) > POLISH.near_phase:
         return
     turned = (quarters + (node.operator == "cos")) % 4
     function = build("sin" if turned % 2 == 0 else "cos", build("add", *rest))
@@ -107,7 +97,7 @@ def prune(
     root: Node,
     rows: JudgedRows,
     *,
-    max_rounds: int = 20,
+    max_rounds: int = POLISH.max_rounds,
     exchange: bool = False,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> list[Scored]:
@@ -124,14 +114,14 @@ def prune(
     for _ in range(max_rounds):
         if out_of_time():
             break
-        exchanging = exchange and current.loss > 100 * rows.floor and current.complexity <= LARGEST_EXCHANGED
+        exchanging = exchange and not rows.is_exact(current.loss) and current.complexity <= POLISH.largest_exchanged
         tried = _tried([current], exchanging, rows, seen, out_of_time)
         met += tried
         better = sorted((t for t in tried if t.length < current.length), key=lambda scored: scored.length)
         if not better and exchanging and not out_of_time():
             # two terms that stand in for one another's neighbours only come right together
-            starts = sorted(tried, key=lambda scored: scored.length)[:LOOK_AHEAD]
-            starts += [t for t in sorted(tried, key=lambda scored: scored.loss)[:LOOK_AHEAD] if t not in starts]
+            starts = sorted(tried, key=lambda scored: scored.length)[: POLISH.look_ahead]
+            starts += [t for t in sorted(tried, key=lambda scored: scored.loss)[: POLISH.look_ahead] if t not in starts]
             tried = _tried(starts, exchanging, rows, seen, out_of_time)
             met += tried
             better = sorted((t for t in tried if t.length < current.length), key=lambda scored: scored.length)
@@ -155,29 +145,29 @@ def _tried(
             others.update(exchanges(start.root))
     others = {other for other in others - seen if not isinstance(other, Constant)}
     seen |= others
-    ordered = sorted(others, key=hash_order)
+    ordered = sorted(others, key=_stable_order)
     tried: list[Scored] = []
-    for first in range(0, len(ordered), REFITTED_TOGETHER):
+    for first in range(0, len(ordered), POLISH.refitted_together):
         if out_of_time():
             break
-        tried += refit(ordered[first : first + REFITTED_TOGETHER], rows, keep_recognised=False)
+        tried += refit(ordered[first : first + POLISH.refitted_together], rows, keep_recognised=False)
     return tried
 
 
-def hash_order(node: Node) -> tuple[int, str]:
+def _stable_order(node: Node) -> tuple[int, str]:
     """An order that is the same in every process."""
     return node.size, repr(node)
 
 
 def without_dead_terms(node: Node, rows: JudgedRows) -> Node:
     """Sums without terms that rounding swallows beside the largest one."""
-    sample = rows.X[:128]
+    sample = rows.X[: POLISH.dead_rows]
 
     def call(part: Call, args: list[Node]) -> Node:
         if part.operator != "add":
             return build(part.operator, *args) if not part.protected else Call(part.operator, tuple(args), True)
         sizes = [float(np.abs(Expression(arg, rows.names)(sample)).max()) for arg in args]
-        kept = [arg for arg, size in zip(args, sizes, strict=True) if not size < DEAD * max(sizes)]
+        kept = [arg for arg, size in zip(args, sizes, strict=True) if not size < POLISH.dead * max(sizes)]
         return build("add", *kept)
 
     return fold(node, lambda leaf: leaf, call)

@@ -7,9 +7,9 @@ import math
 from functools import lru_cache
 
 from gmeql.formula.nodes import Constant, Node, leaves
+from gmeql.search.polish.config import POLISH
 
-_UNITS = (1.0, math.pi, math.pi**2, 1 / math.pi, math.sqrt(2.0))
-_FRACTIONS = sorted({p / q for q in (1, 2, 3, 4, 5, 6, 8) for p in range(1, 33)})
+_FRACTIONS = sorted({p / q for q in POLISH.denominators for p in range(1, POLISH.largest_numerator + 1)})
 
 
 @lru_cache(maxsize=4096)
@@ -30,23 +30,31 @@ def all_recognised(root: Node) -> bool:
 
 @lru_cache(maxsize=4096)
 def recognised(value: float) -> tuple[float, ...]:
-    """Numbers people write down near `value`, the plainest first."""
+    """Numbers people write down near `value`, the plainest first.
+
+    >>> recognised(0.3333)
+    (0.33, 0.333, 0.3333333333333333, 0.3183098861837907)
+    """
     if value == 0.0 or not math.isfinite(value):
         return (0.0,)
     sign, size = math.copysign(1.0, value), abs(value)
     found = short_decimals(size)
-    for unit in _UNITS:
+    for unit in POLISH.units:
         place = bisect.bisect(_FRACTIONS, size / unit)
         found += [fraction * unit for fraction in _FRACTIONS[max(place - 1, 0) : place + 1]]
-    close = [f for f in found if f > 0 and abs(f - size) < 0.05 * size]
+    close = [f for f in found if f > 0 and abs(f - size) < POLISH.near_number * size]
     return tuple(sign * f for f in dict.fromkeys(close))
 
 
 def short_decimals(value: float) -> list[float]:
-    """The nearest whole number and decimals of one to three digits, within 5 %; the shortest first."""
+    """The nearest whole number and the decimals of few digits near `value`, the shortest first.
+
+    >>> short_decimals(1.4142)
+    [1.4, 1.41]
+    """
     if value == 0.0 or not math.isfinite(value):
         return [0.0]
     digits = -math.floor(math.log10(abs(value)))
-    found = [float(round(value))] if abs(value) < 1e6 else []
-    found += [round(value, digits + extra) for extra in range(3)]
-    return [f for f in dict.fromkeys(found) if f != 0.0 and abs(f - value) < 0.05 * abs(value)]
+    found = [float(round(value))] if abs(value) < POLISH.largest_whole else []
+    found += [round(value, digits + extra) for extra in range(POLISH.max_digits)]
+    return [f for f in dict.fromkeys(found) if f != 0.0 and abs(f - value) < POLISH.near_number * abs(value)]

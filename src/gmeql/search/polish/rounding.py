@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
+from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.recognition import is_recognised, recognised, short_decimals
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
 
@@ -16,14 +17,14 @@ def snap(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = lam
     On noise-free data a rounded constant must leave the fit at rounding level; there all are tried at once first.
     """
     current = scored
-    for _ in range(12):
+    for _ in range(POLISH.max_rounded):
         if out_of_time():
             break
         constants = Expression(current.root, rows.names).constants
         loose = [i for i, v in enumerate(constants) if not is_recognised(v)]
         if not loose:
             break
-        exact = current.loss <= 100 * rows.floor
+        exact = rows.is_exact(current.loss)
         tries: list[Node] = []
         if exact:
             tries.append(_with(current.root, {i: _closest(constants[i]) for i in loose}, rows))
@@ -38,16 +39,20 @@ def snap(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = lam
 
 
 def _closest(value: float) -> float:
+    """The recognised number nearest to a constant."""
     return min(recognised(value), key=lambda candidate: abs(candidate - value), default=value)
 
 
 def _nearby(value: float, exact: bool) -> list[float]:
+    """Numbers to try for a constant, the plainest first."""
     if exact:
-        return [candidate for candidate in recognised(value) if abs(candidate - value) < 1e-6 * abs(value)][:2]
+        close = [number for number in recognised(value) if abs(number - value) < POLISH.near_exact * abs(value)]
+        return close[: POLISH.tried_exact]
     return short_decimals(value)  # noise cannot tell 22/5/pi from 1.4
 
 
 def _with(root: Node, changes: dict[int, float], rows: JudgedRows) -> Node:
+    """A formula with some of its constants, by their place, changed."""
     expression = Expression(root, rows.names)
     values = [changes.get(i, v) for i, v in enumerate(expression.constants)]
     return expression.with_constants(values).root

@@ -19,14 +19,8 @@ from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, inp
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, transform, tree_complexity
 from gmeql.formula.simplify import simplify
+from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.recognition import is_recognised, n_loose_constants
-
-ROUNDING = 1e-11
-"""Relative error (root mean square, against the target's spread) below which a formula is exact on the data."""
-NODE_COST = 2.0
-"""Description length of one unit of complexity, in nats: a symbol has to be named, and the search tries thousands of
-formulas of which the luckiest must not win."""
-REFIT_STEPS = 25
 
 
 @dataclass(frozen=True)
@@ -55,7 +49,7 @@ class JudgedRows:
     def is_positive(self) -> Callable[[Node], bool]:
         """A predicate: whether a part of a formula is positive on every row (of a sample of them)."""
         known: dict[Node, bool] = {}
-        sample = self.X[:512]
+        sample = self.X[: POLISH.sign_rows]
 
         def positive(node: Node) -> bool:
             if node not in known:
@@ -74,7 +68,16 @@ class JudgedRows:
     @cached_property
     def floor(self) -> float:
         """Loss at rounding level."""
-        return max((ROUNDING * self.spread) ** 2, (4e-15 * float(np.abs(self.target).max())) ** 2, 1e-300)
+        largest = float(np.abs(self.target).max())
+        return max(
+            (POLISH.relative_rounding * self.spread) ** 2,
+            (POLISH.target_rounding * largest) ** 2,
+            POLISH.least_floor,
+        )
+
+    def is_exact(self, loss: float) -> bool:
+        """Whether a loss is rounding and nothing else."""
+        return loss <= POLISH.exact_factor * self.floor
 
 
 class Scored:
@@ -120,14 +123,14 @@ def _length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int)
 def length_in_nats(log_variance: float, n_constants: int, complexity: int, *, n_rows: float) -> float:
     """Description length N/2 log σ² + K/2 log N + c·complexity, up to a constant of the data (Rissanen 1978).
 
-    `N` rows whose residuals have the variance σ² = loss · N/(N - K), `K` fitted constants, `c` = `NODE_COST`. The
+    `N` rows whose residuals have the variance σ² = loss · N/(N - K), `K` fitted constants, `c` = `POLISH.node_cost`. The
     variance comes as its logarithm: on tiny targets it would underflow.
     """
-    return 0.5 * n_rows * log_variance + 0.5 * n_constants * math.log(max(n_rows, 2.0)) + NODE_COST * complexity
+    return 0.5 * n_rows * log_variance + 0.5 * n_constants * math.log(max(n_rows, 2.0)) + POLISH.node_cost * complexity
 
 
 def refit(
-    roots: Iterable[Node], rows: JudgedRows, *, keep_recognised: bool = True, max_steps: int = REFIT_STEPS
+    roots: Iterable[Node], rows: JudgedRows, *, keep_recognised: bool = True, max_steps: int = POLISH.refit_steps
 ) -> list[Scored]:
     """Refit the constants of several formulas; those that cannot be a program or do not fit are left out.
 
@@ -151,7 +154,7 @@ def refit(
         rows.target,
         rows.weights,
         max_steps=max_steps,
-        tolerance=1e-7,
+        tolerance=POLISH.refit_tolerance,
         n_threads=rows.n_threads,
     )
     scored = []

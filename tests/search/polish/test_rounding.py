@@ -1,0 +1,46 @@
+"""Constants rounded as far as the data allow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.search.polish.recognition import all_recognised
+from gmeql.search.polish.rounding import snap
+from judged_rows import NAMES, rows, scored, x, y
+from random_trees import call
+
+
+def test_noise_lets_constants_be_short_but_only_as_far_as_it_hides_them() -> None:
+    data = rows(lambda X: 1.5 * X[:, 0] + 0.8 * X[:, 1], noise=0.1, n=400)
+    root = call("add", call("mul", 1.4, x), call("mul", 0.9, y))
+    raw = scored(root, data)
+    raw_constants = Expression(raw.root, NAMES).constants
+    assert not all_recognised(raw.root)
+    final = snap(raw, data)
+    assert all_recognised(final.root) and final.length <= raw.length
+    np.testing.assert_allclose(Expression(final.root, NAMES).constants, raw_constants, atol=0.05)
+    assert final.loss < 1.02 * raw.loss
+
+
+def test_exact_data_are_rounded_all_at_once() -> None:
+    data = rows(lambda X: X[:, 0] / 3 + math.pi * X[:, 1] - 0.25)
+    root = call("add", call("mul", 1 / 3 + 1e-10, x), call("mul", math.pi - 1e-10, y), -0.25 + 1e-10)
+    final = snap(scored(root, data), data)
+    assert sorted(Expression(final.root, NAMES).constants) == pytest.approx([-0.25, 1 / 3, math.pi], rel=1e-15)
+    assert all_recognised(final.root)
+
+
+def test_a_spent_budget_rounds_nothing() -> None:
+    data = rows(lambda X: 1.5 * X[:, 0], noise=0.1)
+    raw = scored(call("mul", 1.4, x), data)
+    assert snap(raw, data, lambda: True) is raw and snap(raw, data) is not raw
+
+
+def test_a_number_that_is_too_far_off_for_the_data_is_not_taken() -> None:
+    data = rows(lambda X: 1.4567 * X[:, 0], noise=1e-4)
+    (constant,) = Expression(snap(scored(call("mul", 1.0, x), data), data).root, NAMES).constants
+    assert constant == pytest.approx(1.4567, rel=1e-4)
