@@ -119,3 +119,41 @@ def test_a_view_holds_only_functions_that_are_allowed():
     functions = FunctionSet(("add", "sin"))
     assert not functions.allows(View((build("mul", Variable(0), Variable(1)),)).operators())
     assert functions.allows(View((build("add", Variable(0), Variable(1)),)).operators())
+
+
+def awkward_tables():
+    rng = np.random.default_rng(0)
+    plain, whole = rng.uniform(1, 3, (120, 3)), np.round(rng.uniform(-3, 3, (120, 3)))
+    constant, empty = plain.copy(), plain.copy()
+    constant[:, 1], empty[:, 1] = 2.0, 0.0
+    return {
+        "zeros": whole,
+        "zeros and positive": np.abs(whole),
+        "negative": -plain,
+        "a constant column": constant,
+        "a column of zeros": empty,
+        "five rows": plain[:5],
+        "large": 1e150 * plain,
+        "small": 1e-160 * plain,
+        "large and small": plain * [1e200, 1e-200, 1.0],
+    }
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", awkward_tables())
+@pytest.mark.parametrize(
+    "target",
+    [
+        lambda X: X[:, 0] ** 2 + X[:, 1] ** 2,
+        lambda X: X[:, 0] * X[:, 1] * X[:, 2],
+        lambda X: np.cos(0.3 * (X[:, 0] - X[:, 1])) + X[:, 2],
+        lambda X: X[:, 0],
+        lambda X: np.full(len(X), 0.1),
+    ],
+    ids=["squares", "product", "wave", "one column", "constant"],
+)
+def test_awkward_tables_warn_of_nothing(name, target):
+    X = awkward_tables()[name]
+    with np.errstate(all="ignore"):
+        y = target(X)
+    assert all(np.isfinite(view.table(X)).all() for view in find_views(X, y))

@@ -12,12 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEARNING_ROWS = 200
-"""Rows that the lengths are learnt from."""
-LARGEST_RATIO = 1e4
-"""A positive column, or a target of one sign, is read by its logarithm up to this ratio of largest to smallest."""
-GOOD = 1e-5
-"""Error below which no other heights are tried."""
+from gmeql.search.symmetries.config import SYMMETRIES
 
 
 class OutOfTime(Exception):
@@ -44,17 +39,20 @@ def fit_surrogate(
 
     `units` [N] turn a difference of the target into one of the raw target, whose standard deviation is `spread`.
     """
-    coordinates, inner = _coordinates(table)
     best = Surrogate(math.inf, np.empty(0))
-    for heights in _HEIGHTS:
-        if best.error < GOOD or not heights.applies(target):
-            continue
-        with np.errstate(all="ignore"):
-            residuals, rise = _gaussian_process(coordinates, heights.values(target), out_of_time)
+    with np.errstate(all="ignore"):  # what is not finite has an error that is not finite either
+        coordinates, inner = _coordinates(table)
+        for heights in _HEIGHTS:
+            if best.error < SYMMETRIES.good or not heights.applies(target):
+                continue
+            values = heights.values(target)
+            if not np.isfinite(values).all():  # squares of a large target
+                continue
+            residuals, rise = _gaussian_process(coordinates, values, out_of_time)
             inverse = 1 / heights.slope(target)
-        error = typical(residuals * inverse * units) / spread
-        if error < best.error:
-            best = Surrogate(error, rise * inverse[:, None] * inner)
+            error = typical(residuals * inverse * units) / spread
+            if error < best.error:
+                best = Surrogate(error, rise * inverse[:, None] * inner)
     return best if math.isfinite(best.error) else None
 
 
@@ -68,17 +66,23 @@ class _Heights:
 
 
 _HEIGHTS = (
-    _Heights(lambda t: np.log(np.abs(t)), lambda t: 1 / t, lambda t: is_one_sign(t) and _ratio(t) < LARGEST_RATIO**2),
+    _Heights(
+        lambda t: np.log(np.abs(t)),
+        lambda t: 1 / t,
+        lambda t: is_one_sign(t) and _ratio(t) < SYMMETRIES.largest_ratio**2,
+    ),
     _Heights(lambda t: t, np.ones_like, lambda t: True),
     _Heights(np.square, lambda t: 2 * t, lambda t: is_one_sign(t)),
 )
 
 
 def is_one_sign(values: np.ndarray) -> bool:
+    """Whether all values are positive or all negative."""
     return bool((values > 0).all() or (values < 0).all())
 
 
 def _ratio(values: np.ndarray) -> float:
+    """Largest size over smallest."""
     size = np.abs(values)
     return float(size.max() / max(size.min(), 1e-300))
 
@@ -86,7 +90,8 @@ def _ratio(values: np.ndarray) -> float:
 def typical(values: np.ndarray) -> float:
     """Root mean square without the largest tenth: a surrogate is weak in the corners."""
     squares = np.sort(values**2)
-    return math.sqrt(float(squares[: max(1, len(squares) * 9 // 10)].mean()))
+    share, of = SYMMETRIES.typical_share
+    return math.sqrt(float(squares[: max(1, len(squares) * share // of)].mean()))
 
 
 def _coordinates(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +99,7 @@ def _coordinates(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     coordinates, inner = table.copy(), np.ones_like(table)
     for j in range(table.shape[1]):
         column = table[:, j]
-        if (column > 0).all() and _ratio(column) < LARGEST_RATIO:
+        if (column > 0).all() and _ratio(column) < SYMMETRIES.largest_ratio:
             coordinates[:, j], inner[:, j] = np.log(column), 1 / column
     return coordinates, inner
 
@@ -113,12 +118,13 @@ def _gaussian_process(
     trend = np.column_stack([np.ones(len(v)), U])
     coefficients = np.linalg.lstsq(trend, v, rcond=None)[0]
     rest = v - trend @ coefficients
-    if np.abs(rest).max() < 1e-9:  # a plane: a product of powers, read by logarithms
+    if np.abs(rest).max() < SYMMETRIES.plane:  # a plane: a product of powers, read by logarithms
         return rest * height, np.broadcast_to(coefficients[1:] * height / spread, Z.shape)
-    lengths, amplitude, noise = _learn_lengths(U[:LEARNING_ROWS], rest[:LEARNING_ROWS], out_of_time)
+    n_learning = SYMMETRIES.learning_rows
+    lengths, amplitude, noise = _learn_lengths(U[:n_learning], rest[:n_learning], out_of_time)
     scaled = U / lengths
     kernel = amplitude * _gaussian(scaled)
-    damped = kernel + (noise + 1e-12 * amplitude) * np.eye(len(v))
+    damped = kernel + (noise + SYMMETRIES.jitter * amplitude) * np.eye(len(v))
     factor = cho_factor(damped, lower=True)
     weights = cho_solve(factor, rest)
     residuals = weights / np.diag(cho_solve(factor, np.eye(len(v))))
@@ -128,19 +134,23 @@ def _gaussian_process(
 
 
 def _gaussian(scaled: np.ndarray) -> np.ndarray:
+    """exp(-|u - u'|²/2) of all pairs of rows, [N, N]."""
     squares = (scaled**2).sum(axis=1)
     return np.exp(-0.5 * np.maximum(squares[:, None] + squares - 2 * scaled @ scaled.T, 0.0))
 
 
 def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bool]) -> tuple[np.ndarray, float, float]:
-    """Length per coordinate, amplitude and noise of most likelihood, with a weak prior on the lengths."""
+    """Length per coordinate, amplitude and noise of most likelihood, with a weak prior on the lengths.
+
+    The minimum of rᵀ K⁻¹ r / 2 + log|K| / 2 + c Σ (log length - middle)² over logarithms, K the damped kernel matrix.
+    """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize
 
     n, d = U.shape
     size = float(rest.std()) + 1e-12
     squares = [(U[:, i, None] - U[:, i]) ** 2 for i in range(d)]
-    middle = 0.7
+    middle, prior = SYMMETRIES.middle_length, SYMMETRIES.length_prior
 
     def loss(p: np.ndarray) -> tuple[float, np.ndarray]:
         if out_of_time():
@@ -150,21 +160,23 @@ def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bo
         try:
             factor = cho_factor(kernel + noise * np.eye(n), lower=True)
         except LinAlgError:
-            return 1e10, np.zeros_like(p)
+            return SYMMETRIES.not_definite, np.zeros_like(p)
         weights = cho_solve(factor, rest)
         half = 0.5 * (cho_solve(factor, np.eye(n)) - np.outer(weights, weights))
         weighed = half * kernel
-        value = 0.5 * rest @ weights + np.log(np.diag(factor[0])).sum() + 0.05 * np.sum((p[:d] - middle) ** 2)
+        value = 0.5 * rest @ weights + np.log(np.diag(factor[0])).sum() + prior * np.sum((p[:d] - middle) ** 2)
         slopes = [w * np.sum(weighed * s) for w, s in zip(precision, squares, strict=True)]
         gradient = np.array([*slopes, 2 * weighed.sum(), 2 * noise * np.trace(half)])
-        gradient[:d] += 0.1 * (p[:d] - middle)
+        gradient[:d] += 2 * prior * (p[:d] - middle)
         return float(value), gradient
 
     level = math.log(size)
-    bounds = [(-3.0, 5.0)] * d + [(level - 3, level + 6), (level - 14, level + 1)]
-    tries = []
-    for length in (middle, -1.0) if d <= 2 else (middle,):  # a wave may be short
-        start = np.array([length] * d + [level + 0.7, level - 3.5])
-        tries.append(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30}))
-    best = min(tries, key=lambda found: found.fun).x
+    sizes = (SYMMETRIES.amplitude_bounds, SYMMETRIES.noise_bounds)
+    bounds = [SYMMETRIES.length_bounds] * d + [(level + low, level + high) for low, high in sizes]
+    options = {"maxiter": SYMMETRIES.learning_steps}
+    ends = []
+    for length in (middle, SYMMETRIES.short_length) if d <= 2 else (middle,):
+        start = np.array([length] * d + [level + SYMMETRIES.amplitude_start, level + SYMMETRIES.noise_start])
+        ends.append(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options))
+    best = min(ends, key=lambda found: found.fun).x
     return np.exp(best[:d]), math.exp(2 * best[d]), math.exp(2 * best[d + 1])

@@ -27,20 +27,10 @@ import numpy as np
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
+from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.surrogate import OutOfTime, fit_surrogate, is_one_sign, typical
 
-MAX_VARIABLES = 10
-MAX_VIEWS = 4
-_ROWS = 700
-"""Rows of the surrogate."""
-_POWERS = (1.0, 2.0, -1.0, 3.0, -2.0, 0.5)
 _ONE = Constant(1.0)
-_NEAR_NULL = 0.1
-"""Directions whose slopes are below this share of the largest may be symmetries; the new surrogate decides."""
-_HOPELESS = 0.5
-"""Error of a surrogate that has understood nothing."""
-_NEGLIGIBLE = 3e-4
-"""Error at which a surrogate is taken as perfect."""
 
 
 @dataclass(frozen=True)
@@ -113,21 +103,22 @@ def find_views(X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool] = l
     Each accepted step makes the table smaller and the next surrogate better, so the next symmetry is clearer.
     """
     n_variables = X.shape[1]
-    if not 2 <= n_variables <= MAX_VARIABLES or len(y) < 20 * (n_variables + 1):
+    if not 2 <= n_variables <= SYMMETRIES.max_variables or len(y) < SYMMETRIES.rows_per_variable * (n_variables + 1):
         return []
     from threadpoolctl import threadpool_limits
 
-    X, y = X[:_ROWS], y[:_ROWS]
+    X, y = X[: SYMMETRIES.rows], y[: SYMMETRIES.rows]
     found: list[View] = []
-    with threadpool_limits(1, user_api="blas"):  # the matrices are small, and one thread always rounds alike
+    # the matrices are small, and one thread always rounds alike; proposals that are not finite are not believed
+    with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         try:
             current = _FittedView.of(View.raw(n_variables), X, y, out_of_time)
-            while current is not None and current.error < _HOPELESS and len(current.view.columns) > 1:
+            while current is not None and current.error < SYMMETRIES.hopeless and len(current.view.columns) > 1:
                 current, views = _step(current, X, y, out_of_time)
                 found = views + found
         except OutOfTime:
             pass
-    return found[:MAX_VIEWS]
+    return found[: SYMMETRIES.max_views]
 
 
 @dataclass(frozen=True)
@@ -144,11 +135,12 @@ class _FittedView:
     def of(cls, view: View, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]) -> _FittedView | None:
         """None where the view or the target's quotient is not finite on every row, or nothing can be fitted."""
         table, factors = view.table(X), view.factors(X)
-        with np.errstate(all="ignore"):
-            target = y / factors
-        if not np.isfinite(table).all() or not np.isfinite(target).all() or not np.ptp(y) > 0:
+        target, spread = y / factors, float(np.std(y))
+        if not np.isfinite(table).all() or not np.isfinite(target).all():
             return None
-        found = fit_surrogate(table, target, units=factors, spread=float(np.std(y)), out_of_time=out_of_time)
+        if not (np.ptp(y) > 0 and spread > 0):  # the deviation of a constant may be above 0, that of tiny values 0
+            return None
+        found = fit_surrogate(table, target, units=factors, spread=spread, out_of_time=out_of_time)
         return None if found is None else cls(view, table, target, found.error, found.slopes)
 
 
@@ -157,12 +149,13 @@ def _step(
 ) -> tuple[_FittedView | None, list[View]]:
     """The first proposal that holds, fitted, to go on from, with the views it stands for."""
     proposals = itertools.chain(
-        ([view] for view in itertools.islice(_merged_views(current), 3)), _scaled_views(current),
-        itertools.islice(_views_without_factor(current), 2),
+        ([view] for view in itertools.islice(_merged_views(current), SYMMETRIES.merges_tried)), _scaled_views(current),
+        itertools.islice(_views_without_factor(current), SYMMETRIES.factors_tried),
     )  # fmt: skip
+    enough = max(SYMMETRIES.allowed_growth * current.error, SYMMETRIES.negligible)
     for views in proposals:
         smaller = _FittedView.of(views[0], X, y, out_of_time)
-        if smaller is not None and smaller.error <= max(1.02 * current.error, _NEGLIGIBLE):
+        if smaller is not None and smaller.error <= enough:
             return smaller, views
     return None, []
 
@@ -176,20 +169,20 @@ def _merged_views(fitted: _FittedView) -> Iterator[View]:
     size = np.sqrt(np.mean((slopes * table.std(axis=0)) ** 2, axis=0))
     proposals = []
     for i, j in itertools.combinations(range(len(columns)), 2):
-        if min(size[i], size[j]) < 1e-3 * size.max():
+        if min(size[i], size[j]) < SYMMETRIES.least_slope * size.max():
             continue
-        for p, q in itertools.product(_POWERS, _POWERS):
+        for p, q in itertools.product(SYMMETRIES.powers, repeat=2):
             if not (_has_power(table[:, i], p) and _has_power(table[:, j], q)):
                 continue
             left = slopes[:, i] * table[:, i] ** (1 - p) / p
             right = slopes[:, j] * table[:, j] ** (1 - q) / q
             ratio = float(left @ right / (left @ left))
-            if abs(abs(ratio) - 1) > 0.1:
+            if abs(abs(ratio) - 1) > SYMMETRIES.ratio_slack:
                 continue
             sign = math.copysign(1.0, ratio)
             misfit = typical(right - sign * left) / max(typical(right), 1e-300)
-            if misfit < 0.1:
-                proposals.append((misfit + 0.002 * (abs(p) + abs(q)), i, j, p, q, sign))
+            if misfit < SYMMETRIES.merge_misfit:
+                proposals.append((misfit + SYMMETRIES.power_cost * (abs(p) + abs(q)), i, j, p, q, sign))
     for _, i, j, p, q, sign in sorted(proposals):
         first, second = _power(columns[i], p), _power(columns[j], q)
         both = build("add" if sign > 0 else "sub", first, second)
@@ -197,6 +190,7 @@ def _merged_views(fitted: _FittedView) -> Iterator[View]:
 
 
 def _has_power(column: np.ndarray, power: float) -> bool:
+    """Whether a power of the column is finite on every row."""
     if power == 0.5:
         return bool((column > 0).all())
     return power > 0 or bool((column != 0).all())
@@ -214,12 +208,14 @@ def _scaled_views(fitted: _FittedView) -> Iterator[list[View]]:
     if is_one_sign(fitted.target):
         fields = fields / fitted.target[:, None]  # every row counts alike, however large its target
     fields = fields / np.sqrt(np.mean(fields**2))
-    inner = np.sum(fields**2, axis=1) <= np.quantile(np.sum(fields**2, axis=1), 0.95)
+    if not np.isfinite(fields).all():
+        return
+    inner = np.sum(fields**2, axis=1) <= np.quantile(np.sum(fields**2, axis=1), SYMMETRIES.inner_rows)
     _, sizes, directions = np.linalg.svd(fields[inner] / math.sqrt(inner.sum()), full_matrices=False)
-    n_null = int((sizes < _NEAR_NULL * sizes[0]).sum())
+    n_null = int((sizes < SYMMETRIES.near_null * sizes[0]).sum())
     whole = np.array([not (column > 0).all() for column in fitted.table.T])
     for k in range(min(n_null, len(fitted.view.columns)), 0, -1):
-        if k < n_null and sizes[-k] > 0.5 * sizes[-k - 1]:
+        if k < n_null and sizes[-k] > SYMMETRIES.null_gap * sizes[-k - 1]:
             continue  # no gap between symmetries and the rest
         for symmetries in _rational_rows(directions[-k:]):
             views = _unitless(fitted.view, symmetries[:, :-1], -symmetries[:, -1], whole)
@@ -233,28 +229,30 @@ def _views_without_factor(fitted: _FittedView) -> Iterator[list[View]]:
     proposals: list[tuple[float, int, Node]] = []
     for j, column in enumerate(columns):
         x, slope = fitted.table[:, j], fitted.slopes[:, j]
-        power = round(2 * float(slope * x @ target / (target @ target))) / 2
-        if power == round(power) or (x > 0).all():
+        exponent = float(slope * x @ target / (target @ target))
+        power = round(2 * exponent) / 2 if math.isfinite(exponent) else math.nan
+        if power.is_integer() or (math.isfinite(power) and (x > 0).all()):
             proposals.append((_misfit(slope * x, power * target), j, _monomial([(column, power)])))
         for name, (function, derivative, applies) in _FACTORS.items():
             if applies(x):
                 proposals.append((_misfit(slope * function(x), target * derivative(x)), j, build(name, column)))
     for misfit, j, factor in sorted(proposals, key=lambda proposal: proposal[:2]):
-        if misfit < 0.2:
+        if misfit < SYMMETRIES.factor_misfit:
             rest = tuple(c for k, c in enumerate(columns) if k != j)
             yield [View(rest, _monomial([(fitted.view.factor, 1.0), (factor, 1.0)]))]
 
 
 _FACTORS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[np.ndarray], bool]]] = {
-    "cos": (np.cos, lambda x: -np.sin(x), lambda x: bool(np.ptp(x) > 0.5)),
-    "sin": (np.sin, np.cos, lambda x: bool(np.ptp(x) > 0.5)),
-    "exp": (np.exp, np.exp, lambda x: bool(np.abs(x).max() < 50)),
+    "cos": (np.cos, lambda x: -np.sin(x), lambda x: bool(np.ptp(x) > SYMMETRIES.least_angle_range)),
+    "sin": (np.sin, np.cos, lambda x: bool(np.ptp(x) > SYMMETRIES.least_angle_range)),
+    "exp": (np.exp, np.exp, lambda x: bool(np.abs(x).max() < SYMMETRIES.largest_exponential)),
     "log": (np.log, lambda x: 1 / x, lambda x: bool((x > 0).all())),
 }
 """Functions g of a column that may stand before the rest, with g': then f' g = f g' on all rows."""
 
 
 def _misfit(left: np.ndarray, right: np.ndarray) -> float:
+    """How far two fields are apart, as a share of their size."""
     return typical(left - right) / max(typical(left), typical(right), 1e-300)
 
 
@@ -269,7 +267,7 @@ def _rational_rows(basis: np.ndarray) -> Iterator[np.ndarray]:
     for r in range(n_rows):
         below = np.abs(rows[r:, free])
         place = np.unravel_index(int(below.argmax()), below.shape)
-        if below[place] < 1e-2:
+        if below[place] < SYMMETRIES.least_pivot:
             return
         pivot_row, pivot = r + int(place[0]), free[int(place[1])]
         rows[[r, pivot_row]] = rows[[pivot_row, r]]
@@ -278,9 +276,9 @@ def _rational_rows(basis: np.ndarray) -> Iterator[np.ndarray]:
         rows[others] -= np.outer(rows[others, pivot], rows[r])
         free.remove(pivot)
     tried: list[np.ndarray] = []
-    for parts, slack in ((1, 0.25), (2, 0.15), (3, 0.1)):
+    for parts, slack in SYMMETRIES.fraction_slacks:
         rounded = np.round(rows * parts) / parts
-        close = np.abs(rounded - rows).max() <= slack and np.abs(rounded).max() <= 12
+        close = np.abs(rounded - rows).max() <= slack and np.abs(rounded).max() <= SYMMETRIES.largest_exponent
         if close and not any((rounded == other).all() for other in tried):
             tried.append(rounded)
             yield rounded
@@ -292,19 +290,19 @@ def _unitless(view: View, exponents: np.ndarray, degrees: np.ndarray, whole: np.
     choices = []
     for units in itertools.combinations(range(n), k):
         square = exponents[:, units]
-        if abs(np.linalg.det(square)) < 1e-6:
+        if abs(np.linalg.det(square)) < SYMMETRIES.singular:
             continue
         others = [j for j in range(n) if j not in units]
         # each other column and the target, as powers of the units
         powers = np.linalg.solve(square, np.column_stack([exponents[:, others], degrees]))
-        powers = np.round(powers * 6) / 6
+        powers = np.round(powers * SYMMETRIES.unit_parts) / SYMMETRIES.unit_parts
         fractional = np.abs(powers - np.round(powers)) > 1e-9
         if fractional[whole[list(units)]].any():
             continue
         cost = float(np.abs(powers).sum() + fractional.sum())
         choices.append((cost, units, others, powers))
     views = []
-    for _, units, others, powers in sorted(choices, key=lambda choice: choice[:2])[:MAX_VIEWS]:
+    for _, units, others, powers in sorted(choices, key=lambda choice: choice[:2])[: SYMMETRIES.max_views]:
         columns = [
             _monomial([(view.columns[j], 1.0), *((view.columns[u], -powers[i, c]) for i, u in enumerate(units))])
             for c, j in enumerate(others)

@@ -1,0 +1,97 @@
+"""Numbers of the search for symmetries, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SymmetriesConfig:
+    """Numbers of the surrogate and of what is read off its slopes, each with its reason. Errors are in units of std(y).
+
+    A proposal need only be plausible: a new surrogate on the smaller table decides. So the bounds are wide.
+    """
+
+    # where symmetries are looked for
+    max_variables: int = 10
+    max_views: int = 4
+    """Smaller tables handed on; each takes its share of the islands."""
+    rows: int = 700
+    """Rows of the surrogate, whose cost grows with their cube."""
+    rows_per_variable: int = 20
+    """Fewer rows per variable are too few to tell a symmetry from chance."""
+
+    # the surrogate
+    learning_rows: int = 200
+    """Rows that its lengths are learnt from."""
+    largest_ratio: float = 1e4
+    """A positive column is read by its logarithm up to this ratio of largest to smallest, a target up to its square."""
+    good: float = 1e-5
+    """Error below which no other heights are tried."""
+    plane: float = 1e-9
+    """Largest relative residual of a plane; then no process is fitted over it."""
+    jitter: float = 1e-12
+    """Share of the amplitude on the diagonal, so that the kernel is positive definite after rounding."""
+    typical_share: tuple[int, int] = (9, 10)
+    """Rows whose squares count in a typical size: a surrogate is weak in the corners."""
+
+    # learning its lengths: logarithms, of lengths in units of a column's spread
+    middle_length: float = 0.7
+    """Start, and middle of a weak prior."""
+    short_length: float = -1.0
+    """A second start where there are at most two columns: a wave may be short."""
+    length_prior: float = 0.05
+    length_bounds: tuple[float, float] = (-3.0, 5.0)
+    amplitude_start: float = 0.7  # above the log of the residuals' size, as all that follow
+    amplitude_bounds: tuple[float, float] = (-3.0, 6.0)
+    noise_start: float = -3.5
+    noise_bounds: tuple[float, float] = (-14.0, 1.0)
+    learning_steps: int = 30
+    not_definite: float = 1e10
+    """Loss of lengths for which the kernel is not positive definite."""
+
+    # believing a proposal
+    hopeless: float = 0.5
+    """Error of a surrogate that has understood nothing."""
+    negligible: float = 3e-4
+    """Error at which a surrogate is taken as perfect."""
+    allowed_growth: float = 1.02
+    """Factor by which the error may grow on a smaller table."""
+
+    # two columns merged into one
+    powers: tuple[float, ...] = (1.0, 2.0, -1.0, 3.0, -2.0, 0.5)
+    merges_tried: int = 3
+    least_slope: float = 1e-3
+    """Columns that matter less than this share of the one that matters most are not merged."""
+    ratio_slack: float = 0.1
+    """How far from 1 the ratio of the two slopes may be."""
+    merge_misfit: float = 0.1
+    power_cost: float = 0.002
+    """Misfit by which a power must pay per unit of its exponent."""
+
+    # units
+    near_null: float = 0.1
+    """Directions whose slopes are below this share of the largest may be symmetries."""
+    null_gap: float = 0.5
+    """Ratio between the slopes of symmetries and of the rest that counts as a gap."""
+    inner_rows: float = 0.95
+    """Quantile of the rows by size beyond which slopes are not believed."""
+    least_pivot: float = 1e-2
+    fraction_slacks: tuple[tuple[int, float], ...] = ((1, 0.25), (2, 0.15), (3, 0.1))
+    """Exponents are read as whole numbers, halves or thirds, each within its slack."""
+    largest_exponent: float = 12.0
+    singular: float = 1e-6
+    """Determinant below which columns cannot serve as units together."""
+    unit_parts: int = 6
+    """Powers of units are multiples of one over this: halves and thirds."""
+
+    # a factor of one column
+    factors_tried: int = 2
+    factor_misfit: float = 0.2
+    least_angle_range: float = 0.5
+    """Range of a column (radians) below which a sine cannot be told from a power."""
+    largest_exponential: float = 50.0
+    """Size of a column up to which its exponential may be a factor."""
+
+
+SYMMETRIES = SymmetriesConfig()
