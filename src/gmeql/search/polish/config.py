@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT
+
 
 @dataclass(frozen=True)
 class PolishConfig:
@@ -42,7 +44,7 @@ class PolishConfig:
     """... that are no further away than this."""
     near_phase: float = 0.1
     """A phase this near to a multiple of a quarter turn may be one (radians)."""
-    largest_power: int = 6
+    largest_power: int = PLAIN_EXPONENT_LIMIT
     """Powers of a column up to this one are exchanged for another."""
     largest_exchanged: int = 35
     """Complexity up to which exchanges are tried: a long formula has thousands."""
