@@ -1,0 +1,1 @@
+"""Fits in folders: settings, steering, what a run leaves on disk, and running one."""
