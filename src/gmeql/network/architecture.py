@@ -2,11 +2,11 @@
 
 Section 3 of the paper. A network has an input layer (variables and constants), hidden layers of function nodes and
 an output layer. The j-th input of a node is a *connection*; each connection takes one of several *choices*, the
-nodes it may be wired to: those of the layer below, or, with ``skip``, of every layer below. Dense nodes (Σ and Π)
+nodes it may be wired to: those of the layer below, or, with `skip`, of every layer below. Dense nodes (Σ and Π)
 take the whole layer below and have no choices.
 
 Nodes are numbered through the whole network: variables, constants, hidden nodes layer by layer, outputs. A hard
-structure is an integer vector ``choices`` of shape [C]: entry c counts from ``source_low[c]``.
+structure is an integer vector `choices` of shape [C]: entry c counts from `source_low[c]`.
 
 >>> network = Architecture(n_variables=2, layers=(("square", "sin"), ("add",)))
 >>> network.n_connections, network.n_nodes
@@ -23,29 +23,27 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.formula.domains import Array, Namespace
 from gmeql.formula.operators import NAMED_CONSTANTS, WHOLE_POWERS, get_operator
-
-Array = Any
-Namespace = Any
 
 
 @dataclass(frozen=True)
 class Architecture:
     """Layers of operators over an input layer. Immutable and hashable; derived arrays are cached.
 
-    Attributes:
-        n_variables: number of columns of the data, V.
-        layers: operator names of each hidden layer, bottom to top.
-        n_outputs: number of target columns.
-        constants: values of the constant input nodes that follow the variables (the paper's constant 1 first).
-        skip: whether choices reach back over all layers below instead of the one directly below.
+    Legend: `V` columns of the data, `C` connections, `M` choices of the connection that has most.
     """
 
     n_variables: int
+    """Number of columns of the data, V."""
     layers: tuple[tuple[str, ...], ...]
+    """Operator names of each hidden layer, bottom to top."""
     n_outputs: int = 1
+    """Number of target columns."""
     constants: tuple[float, ...] = (1.0,)
+    """Values of the constant input nodes that follow the variables (the paper's constant 1 first)."""
     skip: bool = False
+    """Whether choices reach back over all layers below instead of the one directly below."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_variables, int | np.integer) or self.n_variables < 1:
@@ -89,7 +87,7 @@ class Architecture:
 
     @property
     def n_nodes(self) -> int:
-        return self.layer_slices[-1].stop
+        return int(self.layer_slices[-1].stop)
 
     @cached_property
     def node_operator(self) -> tuple[str, ...]:
@@ -142,7 +140,8 @@ class Architecture:
     @cached_property
     def n_choices(self) -> np.ndarray:
         """Number of choices of each connection (the paper's M_{k-1}), [C]."""
-        return self.source_high - self.source_low
+        n_choices: np.ndarray = self.source_high - self.source_low
+        return n_choices
 
     @property
     def n_connections(self) -> int:
@@ -211,7 +210,8 @@ class Architecture:
 
     def active_connections(self, choices: Array) -> np.ndarray:
         """Connections whose node is active, [C]."""
-        return self.active_nodes(choices)[self.connection_node]
+        active: np.ndarray = self.active_nodes(choices)[self.connection_node]
+        return active
 
     def fingerprints(self, choices: Array, xp: Namespace = np) -> Array:
         """Hash of the expression that each structure spells, weights ignored: [..., C] -> uint32 [..., 2].
@@ -223,20 +223,20 @@ class Architecture:
         sources = choices + xp.asarray(self.source_low, dtype=choices.dtype)
         shape = choices.shape[:-1]
         halves = []
-        for salt in (0x9E3779B9, 0x85EBCA6B):
+        for key in _HASH_KEYS:
             stacked = xp.stack(
-                [xp.full(shape, _mix_int(node + 1, salt), dtype=xp.uint32) for node in range(self.n_inputs)], axis=-1
+                [xp.full(shape, _mix_int(node + 1, key), dtype=xp.uint32) for node in range(self.n_inputs)], axis=-1
             )
             for layer in self.layer_slices[1:]:
-                columns = [self._node_hash(node, stacked, sources, salt, xp) for node in range(layer.start, layer.stop)]
+                columns = [self._node_hash(node, stacked, sources, key, xp) for node in range(layer.start, layer.stop)]
                 stacked = xp.concatenate([stacked, xp.stack(columns, axis=-1)], axis=-1)
             total = xp.zeros(shape, dtype=xp.uint32)
             for node in range(self.layer_slices[-1].start, self.n_nodes):
-                total = _mix(total + stacked[..., node], salt, xp)
+                total = _mix(total + stacked[..., node], key, xp)
             halves.append(total)
         return xp.stack(halves, axis=-1)
 
-    def _node_hash(self, node: int, hashes: Array, sources: Array, salt: int, xp: Namespace) -> Array:
+    def _node_hash(self, node: int, hashes: Array, sources: Array, key: int, xp: Namespace) -> Array:
         operator = get_operator(self.node_operator[node])
         if operator.is_dense:
             inputs = [hashes[..., source] for source in self.dense_of(node)[0]]
@@ -246,14 +246,14 @@ class Architecture:
             ]
         if operator.name == "id":
             return inputs[0]
-        total = xp.full(hashes.shape[:-1], _mix_int(1000 + operator.opcode, salt), dtype=xp.uint32)
+        total = xp.full(hashes.shape[:-1], _mix_int(1000 + operator.opcode, key), dtype=xp.uint32)
         if operator.commutative or operator.is_dense:
             for value in inputs:
-                total = total + _mix(value, salt, xp)
+                total = total + _mix(value, key, xp)
         else:
             for value in inputs:
-                total = _mix(total + value, salt, xp)
-        return _mix(total, salt, xp)
+                total = _mix(total + value, key, xp)
+        return _mix(total, key, xp)
 
     # --- description -----------------------------------------------------------------------------------------
 
@@ -285,20 +285,22 @@ class Architecture:
 
 
 _MASK = 0xFFFFFFFF
+_HASH_KEYS = (0x9E3779B9, 0x85EBCA6B)
+"""One per half of a fingerprint, so that the halves are independent."""
 
 
-def _mix_int(value: int, salt: int) -> int:
-    """The scramble of ``_mix`` on a plain integer."""
-    value = (value ^ salt) & _MASK
+def _mix_int(value: int, key: int) -> int:
+    """The scramble of `_mix` on a plain integer."""
+    value = (value ^ key) & _MASK
     value = ((value ^ (value >> 16)) * 0x7FEB352D) & _MASK
     value = ((value ^ (value >> 15)) * 0x846CA68B) & _MASK
     return value ^ (value >> 16)
 
 
-def _mix(value: Array, salt: int, xp: Namespace) -> Array:
+def _mix(value: Array, key: int, xp: Namespace) -> Array:
     """Scramble 32 bits (a multiply-xorshift permutation), so that sums of hashes stay distinct."""
     u = xp.uint32
-    value = value ^ u(salt)
+    value = value ^ u(key)
     value = (value ^ (value >> u(16))) * u(0x7FEB352D)
     value = (value ^ (value >> u(15))) * u(0x846CA68B)
     return value ^ (value >> u(16))

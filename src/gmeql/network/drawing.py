@@ -1,7 +1,7 @@
 """Drawings as SVG text: a network with its chosen wiring lit, and the tree of an expression.
 
-The drawings take the text colour of the page they stand on (``currentColor``), so they read on light and dark ground.
-A page can set the CSS variables ``--gmeql-accent`` (lit wiring, operators) and ``--gmeql-ground`` (fill of nodes). All
+The drawings take the text colour of the page they stand on (`currentColor`), so they read on light and dark ground.
+A page can set the CSS variables `--gmeql-accent` (lit wiring, operators) and `--gmeql-ground` (fill of nodes). All
 text is escaped; nothing is loaded and no script runs.
 """
 
@@ -26,8 +26,15 @@ MAX_TREE_NODES = 400
 MAX_IDLE_INPUTS = 12
 """At most this many unused input columns are drawn; the rest is one node that counts them."""
 
+# sizes in pixels
 _FONT, _CHARACTER, _HEIGHT = 13, 7.6, 26
+_MARGIN = 10
+_PADDING = 14
+_LEAF_GAP, _LAYER_GAP = 12, 80
+# distances of rows, in heights of a box
+_TREE_STEP, _NETWORK_STEP = 2.1, 1.45
 _LABEL = 18
+"""Characters of a label; the rest stands in the tooltip."""
 _ACCENT = "var(--gmeql-accent,#2f7de1)"
 _GROUND = "var(--gmeql-ground,none)"
 
@@ -45,7 +52,7 @@ class _Box:
 
     @property
     def width(self) -> float:
-        return max(_HEIGHT, len(self.label) * _CHARACTER + 14)
+        return max(_HEIGHT, len(self.label) * _CHARACTER + _PADDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,8 @@ class _Canvas:
     lines: list[_Line] = field(default_factory=list)
 
     def svg(self) -> str:
-        left = min(box.x - box.width / 2 for box in self.boxes) - 10
-        right = max(box.x + box.width / 2 for box in self.boxes) + 10
+        left = min(box.x - box.width / 2 for box in self.boxes) - _MARGIN
+        right = max(box.x + box.width / 2 for box in self.boxes) + _MARGIN
         top = min(box.y for box in self.boxes) - _HEIGHT
         bottom = max(box.y for box in self.boxes) + _HEIGHT
         width, height = right - left, bottom - top
@@ -151,7 +158,7 @@ def draw_expression(expression: Expression) -> str:
             cursor += _overhang(node)
             waiting.extend(((*path, i), arg, False) for i, arg in reversed(list(enumerate(node.args))))
             continue
-        y = len(path) * 2.1 * _HEIGHT
+        y = len(path) * _TREE_STEP * _HEIGHT
         if expanded:
             assert isinstance(node, Call)
             children = placed[-len(node.args) :]
@@ -164,7 +171,7 @@ def draw_expression(expression: Expression) -> str:
             label, tooltip = _leaf_label(node, names)
             box = _Box(0.0, y, label, tooltip, lit=not isinstance(node, Call))
             box = _Box(cursor + box.width / 2, y, label, tooltip, lit=box.lit)
-            cursor += box.width + 12
+            cursor += box.width + _LEAF_GAP
         canvas.boxes.append(box)
         placed.append(box)
     return canvas.svg()
@@ -207,9 +214,9 @@ def draw_network(
     outputs: Sequence[str] | None = None,
     weights: Any = None,
 ) -> str:
-    """The network as SVG, inputs on the left; with ``choices`` [C] its wiring drawn, what the outputs depend on lit.
+    """The network as SVG, inputs on the left; with `choices` [C] its wiring drawn, what the outputs depend on lit.
 
-    ``names`` are the column names, ``outputs`` the targets'; ``weights`` [n_weights] appear as tooltips of the wires.
+    `names` are the column names, `outputs` the targets'; `weights` [n_weights] appear as tooltips of the wires.
 
     >>> network = Architecture(n_variables=2, layers=(("square", "sin"), ("add",)))
     >>> draw_network(network, [0, 1, 0, 1, 0]).count("<path")
@@ -270,12 +277,12 @@ def _place_layers(
         widest = max(_Box(0, 0, label).width for _, label, _, _ in shown)
         x += widest / 2
         for row, (node, label, tooltip, lit) in enumerate(shown):
-            y = (row - (len(shown) - 1) / 2) * 1.45 * _HEIGHT
+            y = (row - (len(shown) - 1) / 2) * _NETWORK_STEP * _HEIGHT
             is_function = architecture.n_inputs <= node < architecture.layer_slices[-1].start
             box = _Box(x, y, label, tooltip, lit=lit, accent=is_function)
             canvas.boxes.append(box)
             box_of[node] = box
-        x += widest / 2 + 80
+        x += widest / 2 + _LAYER_GAP
     return box_of
 
 

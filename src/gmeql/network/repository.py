@@ -1,9 +1,9 @@
 """The elite repository: a fixed number of slots, sorted by loss, no two equal expressions.
 
-Section 4.2 of the paper. Written once over an array namespace ``xp``: ``numpy`` for the fitted search, ``jax.numpy``
-inside the compiled steps of method "paper". An empty slot has loss ``inf``; empty slots come last.
+Section 4.2 of the paper. Written once over an array namespace `xp`: `numpy` for the fitted search, `jax.numpy`
+inside the compiled steps of method "paper". An empty slot has loss `inf`; empty slots come last.
 
-Shapes: K slots, B candidates. ``items`` is an array or a dictionary of arrays with leading axis K: whatever an elite
+Shapes: K slots, B candidates. `items` is an array or a dictionary of arrays with leading axis K: whatever an elite
 carries.
 
 >>> import numpy as np
@@ -21,26 +21,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = Any
-Namespace = Any
+from gmeql.formula.domains import Array, Namespace
 
 
 class Repository(NamedTuple):
-    """The elites, best first.
-
-    Attributes:
-        losses: [K], ascending; ``inf`` marks an empty slot.
-        fingerprints: [K, 2] uint32, the hash of each elite's expression.
-        items: array or dictionary of arrays with leading axis K.
-    """
+    """The elites, best first."""
 
     losses: Array
+    """[K], ascending; `inf` marks an empty slot."""
     fingerprints: Array
+    """[K, 2] uint32, the hash of each elite's expression."""
     items: Any
+    """Array or dictionary of arrays with leading axis K."""
 
 
 def empty(capacity: int, example: Any, xp: Namespace = np, dtype: Any = None) -> Repository:
-    """A repository of ``capacity`` empty slots whose items look like ``example`` (one item, no leading axis)."""
+    """A repository of `capacity` empty slots whose items look like `example` (one item, no leading axis)."""
     if capacity < 1:
         raise ValueError(f"capacity must be at least 1, got {capacity!r}")
     items = _map(lambda leaf: xp.zeros((capacity, *xp.shape(leaf)), dtype=leaf.dtype), example)
@@ -87,7 +83,7 @@ def _repeated(losses: np.ndarray, marks: np.ndarray) -> np.ndarray:
 
 
 def _repeated_by_pairs(losses: Array, marks: Array, capacity: int, xp: Namespace) -> Array:
-    """``_repeated`` as a compiled step can say it: elites are distinct, so only pairs with a candidate, [B, K + B]."""
+    """`_repeated` as a compiled step can say it: elites are distinct, so only pairs with a candidate, [B, K + B]."""
     position = xp.arange(losses.shape[0])
     same = (marks[capacity:, None, 0] == marks[None, :, 0]) & (marks[capacity:, None, 1] == marks[None, :, 1])
     first = (losses[None, :] < losses[capacity:, None]) | (
@@ -104,13 +100,14 @@ def power_law(capacity: int, exponent: float) -> np.ndarray:
 
 
 def rank_probabilities(count: int, exponent: float) -> np.ndarray:
-    """Probability of each rank when ``count`` slots are filled: proportional to rank^-exponent.
+    """Probability of each rank when `count` slots are filled: proportional to rank^-exponent.
 
     >>> rank_probabilities(2, 1.0).round(3).tolist()
     [0.667, 0.333]
     """
     weights = np.arange(1, count + 1, dtype=float) ** -exponent
-    return weights / weights.sum()
+    probabilities: np.ndarray = weights / weights.sum()
+    return probabilities
 
 
 def draw(repository: Repository, uniforms: Array, exponent: float, xp: Namespace = np) -> Array:

@@ -170,4 +170,5 @@ def without_dead_terms(node: Node, rows: JudgedRows) -> Node:
         kept = [arg for arg, size in zip(args, sizes, strict=True) if not size < POLISH.dead * max(sizes)]
         return build("add", *kept)
 
-    return fold(node, lambda leaf: leaf, call)
+    alive: Node = fold(node, lambda leaf: leaf, call)
+    return alive

@@ -43,7 +43,7 @@ class JudgedRows:
 
     @property
     def n_variables(self) -> int:
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @cached_property
     def is_positive(self) -> Callable[[Node], bool]:

@@ -136,7 +136,8 @@ def _gaussian_process(
 def _gaussian(scaled: np.ndarray) -> np.ndarray:
     """exp(-|u - u'|²/2) of all pairs of rows, [N, N]."""
     squares = (scaled**2).sum(axis=1)
-    return np.exp(-0.5 * np.maximum(squares[:, None] + squares - 2 * scaled @ scaled.T, 0.0))
+    kernel: np.ndarray = np.exp(-0.5 * np.maximum(squares[:, None] + squares - 2 * scaled @ scaled.T, 0.0))
+    return kernel
 
 
 def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bool]) -> tuple[np.ndarray, float, float]:

@@ -64,12 +64,13 @@ class LokyProcesses(Backend):
         return ProcessPoolExecutor(max_workers=1, initializer=_ignore_interrupts)
 
     def submit(self, slot: WorkerSlot, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        future: Future[Any]
         try:
-            return slot.submit(function, *args)
+            future = slot.submit(function, *args)
         except BrokenExecutor as error:  # its process died while it had nothing to do
-            failed: Future[Any] = Future()
-            failed.set_exception(error)
-            return failed
+            future = Future()
+            future.set_exception(error)
+        return future
 
     def is_death(self, error: BaseException) -> bool:
         return isinstance(error, BrokenExecutor)
@@ -104,7 +105,8 @@ class RayActors(Backend):
         return self.ray.remote(_Actor).options(**self.options).remote()
 
     def submit(self, slot: WorkerSlot, function: Callable[..., Any], *args: Any) -> Future[Any]:
-        return slot.call.remote(function, *args).future()
+        future: Future[Any] = slot.call.remote(function, *args).future()
+        return future
 
     def is_death(self, error: BaseException) -> bool:
         from ray.exceptions import RayError, RayTaskError
