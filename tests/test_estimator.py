@@ -110,6 +110,23 @@ class TestFormula:
         assert not hasattr(blank, "equations_")
 
 
+class TestPrinting:
+    def test_a_fitted_model_prints_its_formula(self, model) -> None:
+        assert str(model) == f"GMEQLRegressor: y = {model.expression_}"
+        assert f"{model}" == str(model)
+
+    def test_several_targets_print_a_line_each(self, table) -> None:
+        X, y = table
+        fitted = quick().fit(X, np.column_stack([y, X[:, 0]]))
+        first, second = fitted.expression_
+        assert str(fitted) == f"GMEQLRegressor:\n  y1 = {first}\n  y2 = {second}"
+
+    def test_repr_is_that_of_scikit_learn(self, model) -> None:
+        blank = quick(max_candidates=20_000)
+        assert repr(model) == repr(blank) == str(blank)
+        assert "GMEQLRegressor(max_candidates=20000" in repr(make_pipeline(model))
+
+
 class TestRepeatability:
     def test_same_seed_same_formula_whatever_the_row_order_and_threads(self, noisy) -> None:
         X, y = noisy
@@ -198,6 +215,30 @@ class TestInputs:
                 quick().fit(harmed, y)
             with pytest.raises(ValueError, match="NaN|infinity"):
                 quick().fit(X, np.where(np.arange(60) == 5, bad, y))
+
+    @pytest.mark.parametrize(
+        "labels", [["cat", "dog"] * 30, np.array(["cat", "dog"] * 30), pd.Categorical(["cat", "dog"] * 30)]
+    )
+    def test_class_labels_are_refused_with_what_to_do(self, noisy, labels) -> None:
+        with pytest.raises(ValueError, match=r"y holds text \('cat'\): class labels are not numbers.*classifier"):
+            quick().fit(noisy[0], labels)
+
+    @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+    def test_a_text_column_of_a_frame_is_named(self, table, frame) -> None:
+        X, y = table
+        mixed = frame({"mass": X[:, 0], "colour of it": ["red"] * len(y)})
+        with pytest.raises(ValueError, match=r"column 'colour of it' of X holds text \('red'\).*leave the column out"):
+            quick().fit(mixed, y)
+        fitted = quick(max_candidates=300).fit(frame({"mass": X[:, 0], "colour of it": X[:, 1]}), y)
+        with pytest.raises(ValueError, match="column 'colour of it' of X holds text"):
+            fitted.predict(mixed)
+
+    def test_text_in_an_array_is_named_by_its_position(self, table) -> None:
+        X, y = table
+        mixed = X.astype(object)
+        mixed[3, 1] = "n/a"
+        with pytest.raises(ValueError, match=r"column 2 of X holds text \('n/a'\)"):
+            quick().fit(mixed, y)
 
 
 class TestSeveralTargets:

@@ -1,16 +1,13 @@
 """`GMEQLRegressor`: the scikit-learn face of the library, and the only part of it that changes in place.
 
-`__init__` stores, `fit` validates and delegates: `preparation` brings the table into form, `fitting` runs one search
-per target, `front` chooses. What was learnt ends in an underscore.
+`__init__` stores, `fit` validates and delegates: `inputs` checks what it was given, `fitting` runs one search per
+target, `front` chooses. What was learnt ends in an underscore.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from html import escape
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,30 +15,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils._repr_html.estimator import estimator_html_repr
-from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gmeql.formula.expression import Expression
 from gmeql.model.checkpoint import data_hash
 from gmeql.model.front import Front, FrontMember
+from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names
 from gmeql.model.intervals import ConstantInterval, constant_intervals
 from gmeql.model.model_file import StoredModel, load_model, save_model
 from gmeql.model.parameters import check_parameters, from_plain, to_plain
-from gmeql.model.preparation import prepare
+from gmeql.model.pictures import Pictures
 from gmeql.model.storage import StorageError
+from gmeql.model.targets import as_list, one_or_list, target_names
 
 if TYPE_CHECKING:
     from gmeql.model.fitting import RunResult
     from gmeql.search.config import SearchConfig
     from gmeql.search.events import Progress
 
-VALIDATION_SHARE = 0.25
-"""Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""
 
-
-class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Find a formula for `y` in the columns of `X`.
 
     Parameters
@@ -164,106 +158,35 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         the search and keeps what was found; a second one gives up.
         """
         check_parameters(self.get_params(deep=False))
-        repeated = _repeated_names(X)
-        X = X if repeated is None else X.to_numpy()
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C")
-        if repeated is not None:
-            self.feature_names_in_ = repeated
-        y = np.asarray(y, dtype=np.float64)
-        if not np.isfinite(y).all():
-            raise ValueError("y holds values beyond what float64 can hold; rescale it")
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        names = self._column_names()
-        targets = y.reshape(len(y), -1)
-        training, held_out = self._split(X, targets, weight)
-        results = self._search_targets(training[0], training[1], training[2], names)
-        self._keep_results(results, held_out, None if y.ndim == 1 else y.shape[1])
+        rows, target_columns = check_training(self, X, y, sample_weight)
+        searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
+        self._keep_results(self._search(searched), held_out, target_columns)
         return self
 
-    def _search_targets(
-        self, X: NDArray, targets: NDArray, weight: NDArray | None, names: tuple[str, ...]
-    ) -> list[RunResult]:
-        from gmeql.model.fitting import InterruptedWarning, run_search, share_budget
+    def _search(self, rows: TrainingRows) -> list[RunResult]:
+        from gmeql.model.fitting import search_targets
 
-        config = self._config()
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        count = targets.shape[1]
-        earlier = self._earlier_runs(X, targets, weight, names)
-        results: list[RunResult] = []
-        for j in range(count):
-            data = prepare(X, targets[:, j], weight, names, merge=self.method == "fitted")
-            share = share_budget(config, count - j, sum(r.seconds for r in results), sum(r.candidates for r in results))
-            with ExitStack() as stack:
-                callbacks = [*self._callbacks(), *self._display(stack, j, count)]
-                result = run_search(
-                    data,
-                    method=self.method,
-                    config=share,
-                    seed=seed + j,
-                    callbacks=callbacks,
-                    checkpoint=self._checkpoint_folder(j, count),
-                    checkpoint_seconds=self.checkpoint_interval,
-                    previous=earlier[j] if earlier is not None else None,
-                )
-            results.append(result)
-            if result.interrupted:
-                warnings.warn(
-                    f"interrupted after {result.seconds:.1f} s; keeping the formulas found so far",
-                    InterruptedWarning,
-                    stacklevel=3,
-                )
+        names = column_names(self)
+        data = data_hash(rows.X, rows.targets, rows.weight, names) if self.warm_start else ""
+        earlier: list[RunResult] | None = None
+        if self.warm_start and getattr(self, "_warm_data", None) == data:
+            earlier = self._warm
+        results = search_targets(
+            rows,
+            names,
+            method=self.method,
+            config=self._config(),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            callbacks=self._callbacks(),
+            verbose=self.verbose,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            checkpoint_seconds=self.checkpoint_interval,
+            earlier=earlier,
+        )
         if self.warm_start:
-            self._warm_data = data_hash(X, targets, weight, names)
-            self._warm = results
+            self._warm_data: str = data
+            self._warm: list[RunResult] = results
         return results
-
-    def _keep_results(self, results: list[RunResult], held_out: Any, target_columns: int | None) -> None:
-        fronts = [r.front for r in results]
-        selected = []
-        for j, front in enumerate(fronts):
-            extra = {}
-            if held_out is not None:
-                X, targets, weight = held_out
-                extra = {"X": X, "y": targets[:, j], "sample_weight": weight}
-            selected.append(front.select(self.model_selection, **extra).index)
-        self._target_columns = target_columns
-        self.candidates_ = sum(r.candidates for r in results)
-        self.seconds_ = float(sum(r.seconds for r in results))
-        self.stop_reason_ = self._per_target([r.reason for r in results])
-        self.history_ = self._per_target([r.history.to_arrays() for r in results])
-        self._keep_fronts(fronts, selected)
-
-    def _keep_fronts(self, fronts: list[Front], selected: list[int]) -> None:
-        self.front_ = self._per_target(fronts)
-        self.selected_index_ = self._per_target(selected)
-        self.expression_ = self._per_target([f[k].expression for f, k in zip(fronts, selected, strict=True)])
-
-    def _per_target(self, values: list[Any]) -> Any:
-        return values[0] if len(values) == 1 else values
-
-    def _split(self, X: NDArray, targets: NDArray, weight: NDArray | None) -> tuple[Any, Any]:
-        """Rows to search and rows to judge by (None unless `model_selection="validation"`)."""
-        whole = (X, targets, weight)
-        if self.model_selection != "validation" or len(X) < 8:
-            if self.model_selection == "validation":
-                raise ValueError(f'model_selection="validation" needs at least 8 rows, got n_samples={len(X)}')
-            return whole, None
-        training, held_out = train_test_split(np.arange(len(X)), test_size=VALIDATION_SHARE, random_state=0)
-
-        def rows(index: NDArray) -> tuple[Any, ...]:
-            return X[index], targets[index], None if weight is None else weight[index]
-
-        return rows(training), rows(held_out)
-
-    def _earlier_runs(
-        self, X: NDArray, targets: NDArray, weight: NDArray | None, names: tuple[str, ...]
-    ) -> list[RunResult] | None:
-        """The runs of the last fit, when this one is to go on from them."""
-        if not self.warm_start or getattr(self, "_warm", None) is None:
-            return None
-        return self._warm if self._warm_data == data_hash(X, targets, weight, names) else None
 
     def _config(self) -> SearchConfig:
         from gmeql.search.config import SearchConfig
@@ -279,32 +202,31 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             max_complexity=SearchConfig.max_complexity if self.max_complexity is None else self.max_complexity,
         )
 
-    def _column_names(self) -> tuple[str, ...]:
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return tuple(f"x{j + 1}" for j in range(self.n_features_in_))
-        return tuple(str(name) for name in names)
-
     def _callbacks(self) -> list[Callable[[Progress], Any]]:
         if self.callbacks is None:
             return []
         return [self.callbacks] if callable(self.callbacks) else list(self.callbacks)
 
-    def _display(self, stack: ExitStack, target: int, count: int) -> list[Callable[[Progress], Any]]:
-        if not self.verbose:
-            return []
-        from gmeql.model.progress import ProgressDisplay
+    def _keep_results(
+        self, results: list[RunResult], held_out: TrainingRows | None, target_columns: int | None
+    ) -> None:
+        selected = []
+        for j, result in enumerate(results):
+            judged: dict[str, Any] = {}
+            if held_out is not None:
+                judged = {"X": held_out.X, "y": held_out.targets[:, j], "sample_weight": held_out.weight}
+            selected.append(result.front.select(self.model_selection, **judged).index)
+        self._target_columns = target_columns
+        self.candidates_ = sum(r.candidates for r in results)
+        self.seconds_ = float(sum(r.seconds for r in results))
+        self.stop_reason_ = one_or_list([r.reason for r in results])
+        self.history_ = one_or_list([r.history.to_arrays() for r in results])
+        self._keep_fronts([r.front for r in results], selected)
 
-        title = f"target {target + 1} of {count}" if count > 1 else ""
-        budget = f"of {self.max_time:g} s" if self.max_time is not None else ""
-        mode = "lines" if self.verbose >= 2 else "auto"
-        display = stack.enter_context(ProgressDisplay(mode, title=title, budget=budget))
-        return [display.update]
-
-    def _checkpoint_folder(self, target: int, count: int) -> Path | None:
-        if self.checkpoint is None:
-            return None
-        return Path(self.checkpoint) / f"target-{target}" if count > 1 else Path(self.checkpoint)
+    def _keep_fronts(self, fronts: Sequence[Front], selected: Sequence[int]) -> None:
+        self.front_ = one_or_list(fronts)
+        self.selected_index_ = one_or_list(selected)
+        self.expression_ = one_or_list([f[k].expression for f, k in zip(fronts, selected, strict=True)])
 
     # --- predicting --------------------------------------------------------------------------------------------------
 
@@ -315,27 +237,19 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         defined, such as the logarithm of a negative number, the value is nan.
         """
         check_is_fitted(self)
-        X = self._check_rows(X)
+        X = check_rows(self, X)
         values = [expression(X) for expression in self._expressions(index)]
         return values[0] if self._target_columns is None else np.column_stack(values)
 
-    def _check_rows(self, X: Any) -> NDArray[np.float64]:
-        """`X` as an array, its columns held against those of `fit`."""
-        repeated = _repeated_names(X)
-        if repeated is None:
-            return validate_data(self, X, reset=False, dtype=np.float64)
-        if not np.array_equal(repeated, getattr(self, "feature_names_in_", [])):
-            raise ValueError("The feature names should match those that were passed during fit, in the same order.")
-        return check_array(X.to_numpy(), dtype=np.float64)
-
     def _fronts(self) -> list[Front]:
         check_is_fitted(self)
-        return self.front_ if isinstance(self.front_, list) else [self.front_]
+        fronts: list[Front] = as_list(self.front_)
+        return fronts
 
     def _expressions(self, index: int | Sequence[int] | None = None) -> list[Expression]:
         fronts = self._fronts()
         if index is None:
-            chosen = self.selected_index_ if isinstance(self.selected_index_, list) else [self.selected_index_]
+            chosen = as_list(self.selected_index_)
         elif isinstance(index, Integral) and not isinstance(index, bool):
             chosen = [int(index)] * len(fronts)
         elif isinstance(index, Iterable) and not isinstance(index, str):
@@ -353,19 +267,19 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """The front as a data frame (a list of them when `y` has several columns)."""
         if not hasattr(self, "front_"):
             raise AttributeError("equations_ is available after fit")
-        return self._per_target([front.to_frame() for front in self._fronts()])
+        return one_or_list([front.to_frame() for front in self._fronts()])
 
     def sympy(self, index: int | Sequence[int] | None = None) -> Any:
         """The chosen formula, or that of another `index`, as a SymPy expression (a list for several targets)."""
-        return self._per_target([e.sympy() for e in self._expressions(index)])
+        return one_or_list([e.sympy() for e in self._expressions(index)])
 
     def latex(self, index: int | Sequence[int] | None = None) -> Any:
         """The formula as LaTeX (a list for several targets)."""
-        return self._per_target([e.latex() for e in self._expressions(index)])
+        return one_or_list([e.latex() for e in self._expressions(index)])
 
     def export(self, format: str, index: int | Sequence[int] | None = None) -> Any:
         """The formula as source code, text or callable: "python", "numpy", "jax", "c", "latex", "json", ..."""
-        return self._per_target([e.export(format) for e in self._expressions(index)])
+        return one_or_list([e.export(format) for e in self._expressions(index)])
 
     def intervals(
         self,
@@ -381,9 +295,9 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]]:
         """Confidence intervals of the formula's constants on the rows it was fitted to, see `constant_intervals`."""
         check_is_fitted(self)
-        X = self._check_rows(X)
+        X = check_rows(self, X)
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
-        return self._per_target(
+        return one_or_list(
             [
                 constant_intervals(
                     expression,
@@ -399,66 +313,13 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ]
         )
 
-    # --- pictures ----------------------------------------------------------------------------------------------------
-
-    def plot_front(self) -> Any:
-        """Loss against complexity of the front, the chosen formula marked. A plotly figure, as all plots here."""
-        from gmeql.model.plots import front_figure
-
-        selected = self.selected_index_ if isinstance(self._fronts(), list) else 0
-        picks = selected if isinstance(selected, list) else [selected]
-        return self._per_target([front_figure(f, k) for f, k in zip(self._fronts(), picks, strict=True)])
-
-    def plot_parity(self, X: Any, y: Any) -> Any:
-        """Predicted against observed values."""
-        from gmeql.model.plots import parity_figure
-
-        return self._per_target([parity_figure(*pair) for pair in self._observed_and_predicted(X, y)])
-
-    def plot_residuals(self, X: Any, y: Any) -> Any:
-        """Residuals against predicted values."""
-        from gmeql.model.plots import residuals_figure
-
-        return self._per_target([residuals_figure(*pair) for pair in self._observed_and_predicted(X, y)])
-
-    def plot_history(self) -> Any:
-        """The best loss during the search."""
-        from gmeql.model.plots import history_figure
-
-        check_is_fitted(self)
-        if not hasattr(self, "history_"):
-            raise ValueError("a loaded model holds no history of its search; plot it before saving")
-        histories = self.history_ if isinstance(self.history_, list) else [self.history_]
-        return self._per_target([history_figure(h) for h in histories])
-
-    def plot_expression(self, index: int | Sequence[int] | None = None) -> Any:
-        """The formula as a graph of its operators."""
-        from gmeql.model.plots import expression_figure
-
-        return self._per_target([expression_figure(e) for e in self._expressions(index)])
-
-    def _observed_and_predicted(self, X: Any, y: Any) -> list[tuple[NDArray, NDArray]]:
-        predicted = self.predict(X)
-        predicted = predicted.reshape(len(predicted), -1)
-        observed = np.asarray(y, dtype=np.float64).reshape(predicted.shape)
-        return [(observed[:, j], predicted[:, j]) for j in range(predicted.shape[1])]
-
-    def _html_repr(self) -> str:
-        """What notebooks show: the formula typeset, the front, and scikit-learn's diagram of the parameters."""
-        diagram = estimator_html_repr(self)
-        if not hasattr(self, "front_"):
-            return diagram
-        parts = []
-        picks = self.selected_index_ if isinstance(self.selected_index_, list) else [self.selected_index_]
-        for j, (front, k) in enumerate(zip(self._fronts(), picks, strict=True)):
-            title = f"<p>target {j + 1}</p>" if len(picks) > 1 else ""
-            formula = front[k].expression._repr_html_()
-            parts.append(
-                f'{title}<div style="font-size:1.3em;margin:0.5em 0">{formula}</div>'
-                f"<details><summary>front of {len(front)} formulas, {escape(str(self.candidates_))} candidates tried"
-                f"</summary>{front.to_html(selected=k)}</details>"
-            )
-        return f"<div>{''.join(parts)}</div>{diagram}"
+    def __str__(self) -> str:
+        """What `print` shows of a fitted model: its formula, or those of its targets. `repr` stays scikit-learn's."""
+        if not hasattr(self, "expression_"):
+            return repr(self)
+        expressions = as_list(self.expression_)
+        lines = [f"{name} = {e}" for name, e in zip(target_names(len(expressions)), expressions, strict=True)]
+        return type(self).__name__ + (": " if len(lines) == 1 else ":\n  ") + "\n  ".join(lines)
 
     # --- files -------------------------------------------------------------------------------------------------------
 
@@ -469,7 +330,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         the parameters come back as their defaults.
         """
         fronts = self._fronts()
-        picks = self.selected_index_ if isinstance(self.selected_index_, list) else [self.selected_index_]
+        picks = as_list(self.selected_index_)
         names = getattr(self, "feature_names_in_", None)
         save_model(
             path,
@@ -512,19 +373,6 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _repeated_names(X: Any) -> NDArray | None:
-    """Column names of a pandas frame in which a name occurs twice, which scikit-learn does not take; else None."""
-    names = getattr(X, "columns", None)
-    if (
-        names is None
-        or not hasattr(names, "is_unique")
-        or names.is_unique
-        or not all(isinstance(n, str) for n in names)
-    ):
-        return None
-    return np.array(names, dtype=object)
 
 
 def fit_formula(X: Any, y: Any, **parameters: Any) -> Any:

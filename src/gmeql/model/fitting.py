@@ -1,4 +1,4 @@
-"""One search from start to end: progress, callbacks, checkpoints, Ctrl-C. What the estimator does once per target.
+"""Searches from start to end, one per target: progress, callbacks, checkpoints, Ctrl-C.
 
 A run never loses what it found: an interrupt ends it early, a full disk costs it the checkpoint, never the front.
 """
@@ -11,11 +11,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,57 +22,24 @@ from typing import Any
 import numpy as np
 
 from gmeql.fitters.cpu import default_threads, is_compiled
-from gmeql.model.checkpoint import CheckpointWarning, data_hash, load_checkpoint, save_checkpoint
 from gmeql.model.front import Front
+from gmeql.model.inputs import TrainingRows
+from gmeql.model.keeping import History, Keeper
 from gmeql.model.methods import METHODS
-from gmeql.model.preparation import PreparedData
-from gmeql.model.storage import StorageError
-from gmeql.search.config import SearchConfig, stored_settings
+from gmeql.model.preparation import PreparedData, prepare
+from gmeql.model.progress import ProgressDisplay
+from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.search import Search
 
 CHECKPOINT_SECONDS = 30.0
-BUDGET_FIELDS = ("max_time", "max_candidates")
-"""Settings that may differ between a checkpoint and the run that resumes it."""
-MACHINE_FIELDS = ("n_jobs", "device")
-"""Settings that do not change what is found, only how fast."""
-
 KEPT_MEMBERS = 1000
 """Formulas that were on the front for a while, kept beside it for `Front.others`."""
-_CONTENT = {"data", "settings", "seed", "reason", "search", "history"}
-"""Fields of a checkpoint."""
-
 Callback = Callable[[Progress], Any]
 
 
 class InterruptedWarning(UserWarning):
     """Ctrl-C ended a fit early; what was found is kept."""
-
-
-@dataclass
-class History:
-    """The course of a run, one entry per progress event: time, candidates and smallest loss so far."""
-
-    elapsed: list[float] = field(default_factory=list)
-    candidates: list[int] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-
-    def add(self, progress: Progress) -> None:
-        self.elapsed.append(float(progress.elapsed))
-        self.candidates.append(int(progress.candidates))
-        self.loss.append(float(progress.front[-1].loss))
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """The history as `{"elapsed", "candidates", "loss"}`, one array each."""
-        return {
-            "elapsed": np.array(self.elapsed, dtype=float),
-            "candidates": np.array(self.candidates, dtype=np.int64),
-            "loss": np.array(self.loss, dtype=float),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Any) -> History:
-        return cls(arrays["elapsed"].tolist(), arrays["candidates"].tolist(), arrays["loss"].tolist())
 
 
 @dataclass(frozen=True)
@@ -107,9 +73,9 @@ def run_search(
     there is continued. `previous` is an earlier run on the same data to go on from, with the budget on top of its own.
     """
     searcher = METHODS[method].load()
-    if method == "fitted" and config.max_time is not None:
+    if METHODS[method].compiled and config.max_time is not None:
         load_kernels()
-    keeper = _Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)
+    keeper = Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)
     search, history = keeper.resume()
     if search is None and previous is not None and previous.state is not None:
         config, history = _extended(config, previous), previous.history
@@ -190,94 +156,6 @@ def load_kernels() -> None:
         pass
 
 
-class _Keeper:
-    """Saves a search's state from time to time, and finds the one to continue."""
-
-    def __init__(
-        self, searcher: Any, data: PreparedData, config: SearchConfig, seed: int, folder: Path | None, interval: float
-    ) -> None:
-        self.searcher = searcher
-        self.data = data
-        self.config = config
-        self.seed = seed
-        self.folder = folder
-        self.interval = interval
-        self.saved_at = time.monotonic()
-        self.reason = ""
-        self.hash = data_hash(data.X, data.y, data.weight, data.names) if folder is not None else ""
-        self.settings = {"search": searcher.__name__} | {
-            f.name: repr(getattr(config, f.name))
-            for f in fields(config)
-            if f.name not in BUDGET_FIELDS + MACHINE_FIELDS
-        }
-
-    def resume(self) -> tuple[Search | None, History]:
-        found = load_checkpoint(self.folder) if self.folder is not None else None
-        if found is None:
-            return None, History()
-        content, problems = found
-        for problem in problems:
-            warnings.warn(f"{problem}; going back to the generation before", CheckpointWarning, stacklevel=4)
-        if not isinstance(content, dict) or set(content) != _CONTENT:
-            raise StorageError(f"{self.folder}: the checkpoint does not hold a search; choose another folder")
-        if content["data"] != self.hash:
-            raise StorageError(
-                f"{self.folder}: the checkpoint belongs to another data set; choose another folder, or delete this one"
-            )
-        stored = stored_settings(content["settings"])
-        for name, value in self.settings.items():
-            if stored.get(name) != value:
-                raise StorageError(
-                    f"{self.folder}: the checkpoint was made with {name}={stored.get(name)}, this run has {value}; "
-                    "use the same settings, or another folder"
-                )
-        try:
-            search = self.searcher.from_state(
-                content["search"], self.data.X, self.data.y, sample_weight=self.data.weight, config=self.config
-            )
-            history = History.from_arrays(content["history"])
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise StorageError(f"{self.folder}: the checkpoint's search cannot be continued ({error})") from error
-        self.reason = str(content["reason"])
-        return search, history
-
-    def is_complete(self, search: Any) -> bool:
-        """Whether the search that was resumed had ended, and the present budget gives it nothing more."""
-        if not self.reason:
-            return False
-        config = self.config
-        more_candidates = config.max_candidates is None or search.candidates < config.max_candidates
-        # A search keeps the last tenth of its time for polishing, so one that ran out of time may have used less.
-        more_time = config.max_time is None or search.elapsed < 0.85 * config.max_time
-        return self.reason not in BUDGET_FIELDS or not (more_candidates and more_time)
-
-    def save_if_due(self, search: Search, history: History) -> None:
-        if self.folder is not None and time.monotonic() - self.saved_at >= self.interval:
-            self.save(search, history)
-
-    def save(self, search: Search, history: History, reason: str = "") -> None:
-        if self.folder is None:
-            return
-        content = {
-            "data": self.hash,
-            "settings": self.settings,
-            "seed": self.seed,
-            "reason": reason,
-            "search": search.state(),
-            "history": history.to_arrays(),
-        }
-        try:
-            save_checkpoint(self.folder, content)
-        except OSError as error:
-            warnings.warn(
-                f"checkpoint in {self.folder} could not be written ({error.strerror or error}); the search goes on "
-                "and keeps its result in memory",
-                CheckpointWarning,
-                stacklevel=4,
-            )
-        self.saved_at = time.monotonic()
-
-
 @contextmanager
 def _deferred_interrupt() -> Iterator[threading.Event]:
     """Hold back the first Ctrl-C until the search is between two steps; a second one acts at once.
@@ -319,3 +197,55 @@ def share_budget(config: SearchConfig, targets_left: int, seconds_spent: float, 
     if config.max_candidates is not None:
         changes["max_candidates"] = max(math.ceil((config.max_candidates - candidates_spent) / targets_left), 1)
     return replace(config, **changes)
+
+
+def search_targets(
+    rows: TrainingRows,
+    names: tuple[str, ...],
+    *,
+    method: str,
+    config: SearchConfig,
+    seed: int,
+    callbacks: Sequence[Callback] = (),
+    verbose: int = 0,
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    earlier: Sequence[RunResult] | None = None,
+) -> list[RunResult]:
+    """One search per target of `rows`, the budget of `config` shared between them; `earlier` are runs to go on from."""
+    count = rows.targets.shape[1]
+    results: list[RunResult] = []
+    for j in range(count):
+        data = prepare(rows.X, rows.targets[:, j], rows.weight, names, merge=METHODS[method].takes_weights)
+        seconds, candidates = sum(r.seconds for r in results), sum(r.candidates for r in results)
+        folder = checkpoint / f"target-{j}" if checkpoint is not None and count > 1 else checkpoint
+        with _display(config.max_time, verbose, j, count) as display:
+            result = run_search(
+                data,
+                method=method,
+                config=share_budget(config, count - j, seconds, candidates),
+                seed=seed + j,
+                callbacks=[*callbacks, display.update] if display is not None else callbacks,
+                checkpoint=folder,
+                checkpoint_seconds=checkpoint_seconds,
+                previous=earlier[j] if earlier is not None else None,
+            )
+        results.append(result)
+        if result.interrupted:
+            warnings.warn(
+                f"interrupted after {result.seconds:.1f} s; keeping the formulas found so far",
+                InterruptedWarning,
+                stacklevel=3,
+            )
+    return results
+
+
+def _display(
+    max_time: float | None, verbose: int, target: int, count: int
+) -> AbstractContextManager[ProgressDisplay | None]:
+    """Where a search shows itself: nowhere, live, or in plain lines."""
+    if not verbose:
+        return nullcontext()
+    title = f"target {target + 1} of {count}" if count > 1 else ""
+    budget = f"of {max_time:g} s" if max_time is not None else ""
+    return ProgressDisplay("lines" if verbose >= 2 else "auto", title=title, budget=budget)

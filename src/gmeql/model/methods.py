@@ -14,6 +14,12 @@ class Method:
     description: str
     load: Callable[[], Any]
     """Imports the class: the paper's methods need JAX, which takes seconds to load."""
+    takes_weights: bool = False
+    """Whether rows have weights, so that equal ones can be merged into one."""
+    ends_alone: bool = True
+    """Whether a schedule of its own ends it; else it needs a budget."""
+    compiled: bool = False
+    """Whether it has kernels to load before the clock starts."""
 
 
 def _fitted() -> Any:
@@ -35,7 +41,13 @@ def _released() -> Any:
 
 
 METHODS = {
-    "fitted": Method("islands of networks whose every formula gets constants of its own", _fitted),
+    "fitted": Method(
+        "islands of networks whose every formula gets constants of its own",
+        _fitted,
+        takes_weights=True,
+        ends_alone=False,
+        compiled=True,
+    ),
     "paper": Method("Algorithm 1 of the GMEQL paper: one network with shared weights", _paper),
     "released": Method("the same with the settings of its authors' released code", _released),
 }

@@ -34,7 +34,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     for name in ("max_candidates", "max_complexity"):
         value = get(name)
         _check(value is None or (_is_whole(value) and value > 0), name, value, "None or a whole number > 0")
-    if get("max_time") is None and get("max_candidates") is None and get("method") == "fitted":
+    if get("max_time") is None and get("max_candidates") is None and not METHODS[get("method")].ends_alone:
         raise ValueError("max_time=None and max_candidates=None give the search no end; set one of them")
     rule = get("model_selection")
     if not callable(rule):

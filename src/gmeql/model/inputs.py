@@ -1,0 +1,145 @@
+"""What a caller hands to `fit` and `predict`, checked: numbers only, columns as they were, rows to search and to judge by.
+
+Legend: `N` rows, `V` columns, `T` targets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+
+VALIDATION_SHARE = 0.25
+"""Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""
+VALIDATION_ROWS = 8
+"""Fewest rows that can be split so."""
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Checked rows of a fit."""
+
+    X: NDArray[np.float64]
+    """[N, V]."""
+    targets: NDArray[np.float64]
+    """[N, T]."""
+    weight: NDArray[np.float64] | None
+    """[N], or None where all rows count alike."""
+
+    def take(self, index: NDArray[np.intp]) -> TrainingRows:
+        """Some of the rows."""
+        return TrainingRows(self.X[index], self.targets[index], None if self.weight is None else self.weight[index])
+
+    def split(self) -> tuple[TrainingRows, TrainingRows]:
+        """Rows to search and rows to judge by."""
+        if len(self.X) < VALIDATION_ROWS:
+            raise ValueError(
+                f'model_selection="validation" needs at least {VALIDATION_ROWS} rows, got n_samples={len(self.X)}'
+            )
+        index = train_test_split(np.arange(len(self.X)), test_size=VALIDATION_SHARE, random_state=0)
+        searched, held_out = (self.take(rows) for rows in index)
+        return searched, held_out
+
+
+def check_training(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[TrainingRows, int | None]:
+    """Checked rows, and the number of columns of `y`, None where it has one dimension.
+
+    Sets `n_features_in_` and `feature_names_in_` of the estimator, as scikit-learn does.
+    """
+    repeated = repeated_names(X)
+    table = X if repeated is None else X.to_numpy()
+    try:
+        checked, target = validate_data(
+            estimator, table, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
+        )
+        target = np.asarray(target, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise _explained(error, X, y) from error
+    if repeated is not None:
+        estimator.feature_names_in_ = repeated
+    if not np.isfinite(target).all():
+        raise ValueError("y holds values beyond what float64 can hold; rescale it")
+    weight = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, checked, dtype=np.float64, ensure_non_negative=True)
+    return TrainingRows(checked, target.reshape(len(target), -1), weight), None if target.ndim == 1 else target.shape[1]
+
+
+def check_rows(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """`X` [N, V] as an array, its columns held against those of `fit`."""
+    repeated = repeated_names(X)
+    if repeated is not None:
+        if not np.array_equal(repeated, getattr(estimator, "feature_names_in_", [])):
+            raise ValueError("The feature names should match those that were passed during fit, in the same order.")
+        X = X.to_numpy()
+    try:
+        if repeated is not None:
+            return np.asarray(check_array(X, dtype=np.float64))
+        return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
+    except (ValueError, TypeError) as error:
+        raise _explained(error, X) from error
+
+
+def column_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the columns seen in `fit`; x1, x2, ... where they had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return tuple(f"x{j + 1}" for j in range(estimator.n_features_in_))
+    return tuple(str(name) for name in names)
+
+
+def repeated_names(X: Any) -> NDArray[np.object_] | None:
+    """Column names of a pandas frame in which a name occurs twice, which scikit-learn does not take; else None."""
+    names = getattr(X, "columns", None)
+    if (
+        names is None
+        or not hasattr(names, "is_unique")
+        or names.is_unique
+        or not all(isinstance(n, str) for n in names)
+    ):
+        return None
+    return np.array(names, dtype=object)
+
+
+def _explained(error: Exception, X: Any, y: Any = None) -> Exception:
+    """The error itself, or where text stands among the numbers, one that says in which column and what to do."""
+    if (text := _first_text(y)) is not None:
+        return ValueError(
+            f"y holds text ({text!r:.60}): class labels are not numbers, and a formula explains numbers; "
+            "code two classes as 0 and 1, or use a classifier"
+        )
+    for name, column in _columns(X):
+        if (text := _first_text(column)) is not None:
+            return ValueError(
+                f"column {name} of X holds text ({text!r:.60}), not numbers; leave the column out, or code it as numbers"
+            )
+    return error
+
+
+def _columns(X: Any) -> list[tuple[str, Any]]:
+    """Columns of a table that cannot be read as numbers, with what to call each: its name, or else its position."""
+    if hasattr(X, "columns"):
+        table = X.to_numpy()
+        return [(repr(str(name)), table[:, j]) for j, name in enumerate(X.columns)]
+    try:
+        table = np.asarray(X, dtype=object)
+    except ValueError:  # rows of different lengths
+        return []
+    return [(str(j + 1), table[:, j]) for j in range(table.shape[1])] if table.ndim == 2 else []
+
+
+def _first_text(values: Any) -> str | None:
+    """The first text among values that is no number."""
+    if values is None or np.asarray(values).dtype.kind not in "OUST":
+        return None
+    for value in np.asarray(values, dtype=object).ravel():
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                return value
+    return None

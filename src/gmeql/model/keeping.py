@@ -1,0 +1,143 @@
+"""What is kept of a running search: its course, and checkpoints to go on from."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.model.checkpoint import CheckpointWarning, data_hash, load_checkpoint, save_checkpoint
+from gmeql.model.preparation import PreparedData
+from gmeql.model.storage import StorageError
+from gmeql.search.config import SearchConfig, stored_settings
+from gmeql.search.events import Progress
+
+BUDGET_FIELDS = ("max_time", "max_candidates")
+"""Settings that may differ between a checkpoint and the run that resumes it."""
+MACHINE_FIELDS = ("n_jobs", "device")
+"""Settings that do not change what is found, only how fast."""
+SEARCHED_SHARE = 0.85
+"""A search keeps the end of its time for polishing, so one that ran out of time may have used only this share."""
+CONTENT = {"data", "settings", "seed", "reason", "search", "history"}
+"""Fields of a checkpoint."""
+
+
+@dataclass
+class History:
+    """The course of a run, one entry per progress event: time, candidates and smallest loss so far."""
+
+    elapsed: list[float] = field(default_factory=list)
+    candidates: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+
+    def add(self, progress: Progress) -> None:
+        self.elapsed.append(float(progress.elapsed))
+        self.candidates.append(int(progress.candidates))
+        self.loss.append(float(progress.front[-1].loss))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The history as `{"elapsed", "candidates", "loss"}`, one array each."""
+        return {
+            "elapsed": np.array(self.elapsed, dtype=float),
+            "candidates": np.array(self.candidates, dtype=np.int64),
+            "loss": np.array(self.loss, dtype=float),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Any) -> History:
+        return cls(arrays["elapsed"].tolist(), arrays["candidates"].tolist(), arrays["loss"].tolist())
+
+
+class Keeper:
+    """Saves a search's state from time to time, and finds the one to continue."""
+
+    def __init__(
+        self, searcher: Any, data: PreparedData, config: SearchConfig, seed: int, folder: Path | None, interval: float
+    ) -> None:
+        self.searcher = searcher
+        self.data = data
+        self.config = config
+        self.seed = seed
+        self.folder = folder
+        self.interval = interval
+        self.saved_at = time.monotonic()
+        self.reason = ""
+        self.hash = data_hash(data.X, data.y, data.weight, data.names) if folder is not None else ""
+        self.settings = {"search": searcher.__name__} | {
+            f.name: repr(getattr(config, f.name))
+            for f in fields(config)
+            if f.name not in BUDGET_FIELDS + MACHINE_FIELDS
+        }
+
+    def resume(self) -> tuple[Any, History]:
+        """The search of the newest checkpoint, None where there is none, and its course so far."""
+        found = load_checkpoint(self.folder) if self.folder is not None else None
+        if found is None:
+            return None, History()
+        content, problems = found
+        for problem in problems:
+            warnings.warn(f"{problem}; going back to the generation before", CheckpointWarning, stacklevel=4)
+        if not isinstance(content, dict) or set(content) != CONTENT:
+            raise StorageError(f"{self.folder}: the checkpoint does not hold a search; choose another folder")
+        if content["data"] != self.hash:
+            raise StorageError(
+                f"{self.folder}: the checkpoint belongs to another data set; choose another folder, or delete this one"
+            )
+        stored = stored_settings(content["settings"])
+        for name, value in self.settings.items():
+            if stored.get(name) != value:
+                raise StorageError(
+                    f"{self.folder}: the checkpoint was made with {name}={stored.get(name)}, this run has {value}; "
+                    "use the same settings, or another folder"
+                )
+        try:
+            search = self.searcher.from_state(
+                content["search"], self.data.X, self.data.y, sample_weight=self.data.weight, config=self.config
+            )
+            history = History.from_arrays(content["history"])
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise StorageError(f"{self.folder}: the checkpoint's search cannot be continued ({error})") from error
+        self.reason = str(content["reason"])
+        return search, history
+
+    def is_complete(self, search: Any) -> bool:
+        """Whether the search that was resumed had ended, and the present budget gives it nothing more."""
+        if not self.reason:
+            return False
+        config = self.config
+        more_candidates = config.max_candidates is None or search.candidates < config.max_candidates
+        more_time = config.max_time is None or search.elapsed < SEARCHED_SHARE * config.max_time
+        return self.reason not in BUDGET_FIELDS or not (more_candidates and more_time)
+
+    def save_if_due(self, search: Any, history: History) -> None:
+        """Save when the last time is long enough ago."""
+        if self.folder is not None and time.monotonic() - self.saved_at >= self.interval:
+            self.save(search, history)
+
+    def save(self, search: Any, history: History, reason: str = "") -> None:
+        """Save now; a disk that refuses costs a warning, not the search."""
+        if self.folder is None:
+            return
+        content = {
+            "data": self.hash,
+            "settings": self.settings,
+            "seed": self.seed,
+            "reason": reason,
+            "search": search.state(),
+            "history": history.to_arrays(),
+        }
+        try:
+            save_checkpoint(self.folder, content)
+        except OSError as error:
+            warnings.warn(
+                f"checkpoint in {self.folder} could not be written ({error.strerror or error}); the search goes on "
+                "and keeps its result in memory",
+                CheckpointWarning,
+                stacklevel=4,
+            )
+        self.saved_at = time.monotonic()
