@@ -24,12 +24,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gmeql.evaluation.baselines import Budget, Curve, Result, Task
+from gmeql.evaluation.baselines.tasks import BaselineResult, Budget, Curve, Task
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 
-PAPER_CANDIDATES = 5000 * 100
-"""Expressions of one run in the GMEQL paper: population times generations."""
 _GUARD = 1e-3  # gplearn's smallest denominator
 
 
@@ -48,13 +46,13 @@ class GPConfig:
             raise ValueError(f"population must be at least 2, got {self.population}")
 
 
-def fit(tasks: Sequence[Task], budget: Budget, config: GPConfig | None = None) -> list[Result]:
+def fit(tasks: Sequence[Task], budget: Budget, config: GPConfig | None = None) -> list[BaselineResult]:
     """One evolution per task, one after the other; `budget.seconds` is shared out evenly."""
     config = config or GPConfig()
     return [_evolve(task, Budget(budget.candidates, budget.seconds / len(tasks)), config) for task in tasks]
 
 
-def _evolve(task: Task, budget: Budget, config: GPConfig) -> Result:
+def _evolve(task: Task, budget: Budget, config: GPConfig) -> BaselineResult:
     try:
         from gplearn.genetic import SymbolicRegressor
     except ImportError as error:
@@ -90,7 +88,7 @@ def _evolve(task: Task, budget: Budget, config: GPConfig) -> Result:
     )
     expression = expression_of(model._program.program, task.X, task.names or ())
     seconds = time.perf_counter() - started
-    return Result("gp", task.seed, expression, curve, seconds, numbers[-1], dataclasses.asdict(config))
+    return BaselineResult("gp", task.seed, expression, curve, seconds, numbers[-1], dataclasses.asdict(config))
 
 
 def expression_of(program: Sequence[Any], X: np.ndarray, names: tuple[str, ...]) -> Expression:
