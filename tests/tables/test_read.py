@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 
 import numpy as np
 import polars as pl
@@ -12,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gmeql.tables import read as tables
-from gmeql.tables.cells import parse_number
 from gmeql.tables.read import TableError
-from gmeql.tables.text import sniff_delimiter, tidy_names
-from malformed_tables import GOOD, READ, REFUSED, WIDE, T, Y, utf16
+from malformed_tables import GOOD, READ, REFUSED, WIDE, T, Y
 
 
 def test_there_are_enough_malformed_tables():
@@ -64,34 +61,6 @@ def test_options_override_what_would_be_found():
     for wrong in ({"delimiter": "ab"}, {"decimal": "x"}, {"decimal": ",", "delimiter": ","}, {"encoding": "klingon"}):
         with pytest.raises(TableError):
             tables.read(GOOD.encode(), **wrong)
-
-
-def test_bad_rows_and_text_are_left_out_only_when_asked_and_counted():
-    table = tables.read(b"t,y\n0,1\n1,3,9\n1,3\nx,5\n2,6\n", skip_bad_rows=True)
-    training = table.select("y", text_as_missing=True)
-    assert training.X.ravel().tolist() == T and training.rows.tolist() == [2, 4, 6]
-    counts = {note.code: note.count for note in training.notes}
-    assert counts["bad_rows"] == 1 and counts["missing_rows"] == 1 and counts["text_cells"] == 1
-
-
-def test_columns_are_chosen_dropped_and_weigh():
-    table = tables.read(b"a,b,c,w,y\n1,2,5,1,3\n2,4,7,2,5\n3,9,6,0,9\n")
-    assert table.select("y", columns=["b", "a"]).names == ("b", "a")
-    assert table.select("y", drop=["b", "w"]).names == ("a", "c")
-    weighted = table.select("y", weights="w")
-    assert weighted.names == ("a", "b", "c") and weighted.weights.tolist() == [1, 2, 0]
-    for wrong, words in (
-        ({"columns": ["q"]}, "no such column"),
-        ({"drop": ["q"]}, "no such column"),
-        ({"columns": ["y"]}, "explain itself"),
-        ({"weights": "q"}, "no such column"),
-        ({"drop": ["a", "b", "c", "w"]}, "no column of numbers"),
-    ):
-        with pytest.raises(TableError, match=words):
-            table.select("y", **wrong)
-    with pytest.raises(TableError, match="a weight of -1") as caught:
-        tables.read(b"a,w,y\n1,1,3\n2,-1,5\n").select("y", weights="w")
-    assert caught.value.row == 3
 
 
 def test_parquet_keeps_numbers_and_types():
@@ -156,20 +125,6 @@ def test_reading_from_paths(tmp_path):
         tables.read("a\0b")
 
 
-def test_fingerprint_follows_the_numbers_not_the_file():
-    first = tables.read(GOOD.encode()).select("y")
-    same = tables.read(utf16(GOOD.replace(",", ";"))).select("y")
-    other = tables.read(GOOD.replace("6", "7").encode()).select("y")
-    assert first.fingerprint == same.fingerprint != other.fingerprint
-
-
-def test_matrix_for_prediction_keeps_every_row():
-    table = tables.read(b"b,a\n1,2\n,3\n5,6\n")
-    np.testing.assert_array_equal(table.matrix(["a", "b"]), [[2, 1], [3, np.nan], [6, 5]])
-    with pytest.raises(TableError, match="no such column"):
-        table.matrix(["q"])
-
-
 # ------------------------------------------------------------------------------------------------- generated tables
 
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -224,29 +179,3 @@ def test_any_almost_table_ends_in_a_table_or_in_one_line(text):
         )
     except TableError as error:
         assert "\n" not in str(error)
-
-
-@given(numbers)
-def test_parse_number_agrees_with_python(value):
-    assert parse_number(repr(value)) == value
-    assert parse_number(repr(value).replace(".", ","), ",") == value
-
-
-@given(st.text(max_size=20))
-def test_parse_number_accepts_nothing_that_is_no_number(text):
-    value = parse_number(text)
-    if value is not None and math.isfinite(value):
-        assert any(c.isascii() and c.isdigit() for c in text)
-
-
-@given(st.lists(st.text(max_size=6), min_size=1, max_size=12))
-def test_tidy_names_are_different_and_filled(raw):
-    names, _, _ = tidy_names(raw)
-    assert len(set(names)) == len(raw) and all(names) and all(name.isprintable() for name in names)
-
-
-def test_sniffed_delimiters():
-    assert sniff_delimiter(["a,b;c", "1,5;2", "2,5;3"]) == ";"
-    assert sniff_delimiter(["a b,c d", "1,2", "3,4"]) == ","
-    assert sniff_delimiter(["1 2", "3 4"]) == " "
-    assert sniff_delimiter(["word"]) == ""

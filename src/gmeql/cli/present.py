@@ -10,7 +10,7 @@ import numpy as np
 
 from gmeql.model.targets import as_list
 from gmeql.report.judgement import figures, judge
-from gmeql.runs.folder import member_record
+from gmeql.runs.records import member_record
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

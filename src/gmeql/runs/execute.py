@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gmeql.runs.folder import ProgressLog, Run, front_csv, reason_text
+from gmeql.runs.folder import Run
+from gmeql.runs.records import ProgressLog, front_csv, reason_text
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge
 from gmeql.model.storage import StorageError
@@ -67,7 +68,7 @@ def execute(
     searched = steering.extend(training)
     run.update(state="running", reason="", settings=settings.to_dict(), pid=os.getpid())
     last: list[Progress] = []
-    with ProgressLog(run) as log:
+    with ProgressLog(run.log_path) as log:
 
         def watch(progress: Progress) -> bool:
             progress = _written_out(progress, steering, training)

@@ -18,8 +18,7 @@ import itertools
 import json
 import os
 import re
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,16 +27,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql._version import versions
+from gmeql.runs.records import log_entries
 from gmeql.runs.settings import DEFAULT_SECONDS, ConfigError, FitSettings
 from gmeql.model.storage import StorageError, write_atomic
 from gmeql.tables.read import Note, Training
 
 if TYPE_CHECKING:
-    from gmeql.search.events import Progress
+    pass
 
 FORMAT = "gmeql-run"
 VERSION = 1
-LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front changed
 MAX_LOG_LINES = 200_000
 TAIL_BYTES = 2**18
 STATES = ("queued", "running", "done", "stopped", "failed")
@@ -53,41 +52,6 @@ def default_folder(source: str, base: str | Path = "gmeql-runs") -> Path:
         folder = Path(base) / f"{stem[:60]}-{stamp}-{number}"
         number += 1
     return folder
-
-
-def reason_text(reason: str) -> str:
-    """Why a search ended, for people."""
-    known = {
-        "max_time": "time is up",
-        "max_candidates": "all candidates are tried",
-        "exact": "the formula is exact",
-        "no gain": "nothing better for a long time",
-    }
-    return known.get(reason, str(reason))
-
-
-def progress_record(progress: Progress) -> dict[str, Any]:
-    """A progress event as plain data: what the log, `--json` and the web page's stream carry."""
-    return {
-        "elapsed": round(float(progress.elapsed), 3),
-        "candidates": int(progress.candidates),
-        "rate": round(float(progress.rate), 1),
-        "islands": int(progress.islands),
-        "best": member_record(progress.best) if progress.best is not None else None,
-        "front": [member_record(member) for member in progress.front],
-        "done": bool(progress.done),
-        "reason": reason_text(progress.reason),
-    }
-
-
-def member_record(member: Any) -> dict[str, Any]:
-    """Formula, loss and complexity of a member of a front as plain data; a loss that is not finite becomes None."""
-    loss = float(member.loss)
-    return {
-        "formula": str(member.expression),
-        "loss": loss if np.isfinite(loss) else None,
-        "complexity": int(member.complexity),
-    }
 
 
 @dataclass(frozen=True)
@@ -221,40 +185,33 @@ class Run:
     def model_path(self) -> Path:
         return self.folder / "model.json"
 
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "progress.jsonl"
+
     def history(self) -> Iterator[dict[str, Any]]:
         """Lines of progress.jsonl, oldest first."""
         try:
-            file = open(self.folder / "progress.jsonl", encoding="utf-8", errors="replace")
+            file = open(self.log_path, encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return
         with file:
-            yield from itertools.islice(_entries(file), MAX_LOG_LINES)
+            yield from itertools.islice(log_entries(file), MAX_LOG_LINES)
 
     def last_progress(self) -> dict[str, Any] | None:
         """The newest line of the log with the newest front, or None. Reads the end of the log only."""
         try:
-            with open(self.folder / "progress.jsonl", "rb") as file:
+            with open(self.log_path, "rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
                 lines = file.read().decode("utf-8", "replace").splitlines()
         except FileNotFoundError:
             return None
         newest: dict[str, Any] | None = None
-        for entry in _entries(reversed(lines)):
+        for entry in log_entries(reversed(lines)):
             newest = entry if newest is None else newest
             if "front" in entry:
                 return newest | {"front": entry["front"]}
         return newest
-
-
-def _entries(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Log lines that are whole; one cut off by a kill is passed over."""
-    for line in lines:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict) and isinstance(entry.get("elapsed"), int | float):
-            yield entry
 
 
 def _pack(training: Training) -> bytes:
@@ -294,41 +251,3 @@ def _unpack(path: Path, data: Mapping[str, Any]) -> Training:
         raise StorageError(f"{path}: is missing; start a new run") from None
     except (pl.exceptions.PolarsError, OSError, ValueError, KeyError, TypeError) as error:
         raise StorageError(f"{path}: is damaged ({type(error).__name__}); start a new run") from None
-
-
-class ProgressLog:
-    """Appends progress events to progress.jsonl: when the front changes, and else a few times a second."""
-
-    def __init__(self, run: Run) -> None:
-        self._file = open(run.folder / "progress.jsonl", "a", encoding="utf-8")
-        self._written_at = -np.inf
-        self._front: tuple[tuple[int, float], ...] = ()
-
-    def __enter__(self) -> ProgressLog:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def add(self, progress: Progress) -> None:
-        now = time.monotonic()
-        front = tuple((int(member.complexity), float(member.loss)) for member in progress.front)
-        if progress.done or front != self._front or now - self._written_at >= LOG_SECONDS:
-            record = progress_record(progress)
-            if front == self._front and not progress.done:
-                del record["front"]  # the one before still holds
-            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
-            self._file.flush()
-            self._written_at, self._front = now, front
-
-
-def front_csv(front: Any) -> str:
-    """The front as CSV: index, complexity, loss, score, formula."""
-    import csv
-
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["index", "complexity", "loss", "score", "formula"])
-    for member in front:
-        writer.writerow([member.index, member.complexity, repr(member.loss), f"{member.score:.6g}", str(member)])
-    return buffer.getvalue()

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gmeql.tables.cells import DECIMAL_MARKS, Note, TableError, clean_cell, is_missing, parse_number, show
-from gmeql.tables.table import Column, Kind, Table, Training
-from gmeql.tables.text import Grid, TextTable, name_columns, read_text, tidy_names
+from gmeql.tables.names import tidy_names
+from gmeql.tables.table import TableColumn, Kind, Table, Training
+from gmeql.tables.text import Grid, TextTable, name_columns, read_text
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["Column", "Note", "Table", "TableError", "Training", "read"]
+__all__ = ["Note", "Table", "TableColumn", "TableError", "Training", "read"]
 
 MAX_UNPACKED_BYTES = 4 * 2**30  # a compressed file may not grow beyond this
 SLOW_CELLS = 2000  # distinct odd cells that are looked at one by one before a column counts as text
@@ -150,7 +151,7 @@ def _read_frame(data: bytes, name: str) -> Table:
             first = next(((i, value) for i, value in enumerate(series) if value is not None), None)
             missing = series.null_count()
             columns.append(
-                Column(
+                TableColumn(
                     label,
                     np.full(frame.height, np.nan),
                     "text" if first else "empty",
@@ -217,12 +218,12 @@ def _judge(text: TextTable, source: str) -> Table:
     return Table(tuple(columns), text.rows, source, tuple(notes), text.duplicated, preview)
 
 
-def _column_of_numbers(name: str, values: np.ndarray, rows: np.ndarray) -> Column:
+def _column_of_numbers(name: str, values: np.ndarray, rows: np.ndarray) -> TableColumn:
     missing = int(np.isnan(values).sum())
-    return Column(name, values, "empty" if missing == len(rows) else "number", missing)
+    return TableColumn(name, values, "empty" if missing == len(rows) else "number", missing)
 
 
-def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, notes: list[Note]) -> Column:
+def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, notes: list[Note]) -> TableColumn:
     """Judge a column of strings. Plain numbers go through Polars at once; only odd cells are looked at one by one."""
     import polars as pl
 
@@ -239,7 +240,7 @@ def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, not
     values = plain.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=True)
     odd = np.flatnonzero(np.isnan(values))
     if not len(odd):
-        return Column(name, values, "number")
+        return TableColumn(name, values, "number")
     distinct = text.gather(odd).unique(maintain_order=True).to_list()
     meaning: dict[str, float | None] = {}
     if (
@@ -285,4 +286,4 @@ def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, not
         kind = "broken" if numbers >= texts else "text"
     if kind == "text":
         values = np.full(len(values), np.nan)
-    return Column(name, values, kind, missing, texts, first_text)
+    return TableColumn(name, values, kind, missing, texts, first_text)

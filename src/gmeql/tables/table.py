@@ -18,11 +18,12 @@ from gmeql.tables.cells import Note, TableError, show
 
 MIN_ROWS = 2  # fewer say nothing about a formula
 MOSTLY_EMPTY = 0.5  # a column with a larger share of missing cells is left out rather than its rows
+_LABELS = " (class labels are not numbers)"
 Kind = Literal["number", "broken", "text", "empty"]
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """One column, judged. `values` has NaN where a cell is missing or text; `broken` means text among numbers."""
 
     name: str
@@ -77,7 +78,7 @@ class Training:
 class Table:
     """Every column of a table. `rows[i]` is the row of the file (as an editor counts) that data row i comes from."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: np.ndarray
     source: str
     notes: tuple[Note, ...] = ()
@@ -88,7 +89,7 @@ class Table:
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
-    def column(self, name: str, option: str) -> Column:
+    def column(self, name: str, option: str) -> TableColumn:
         """The column of that name; the error lists near names."""
         for column in self.columns:
             if column.name == name:
@@ -174,8 +175,8 @@ class Table:
         self,
         values: np.ndarray,
         names: list[str],
-        target: Column,
-        weights: Column | None,
+        target: TableColumn,
+        weights: TableColumn | None,
         rows: np.ndarray,
         notes: list[Note],
         *,
@@ -236,10 +237,10 @@ class Table:
         )
 
     def _features(
-        self, chosen: list[Column], *, explicit: bool, text_as_missing: bool
-    ) -> tuple[list[Column], list[Note]]:
-        features: list[Column] = []
-        sparse: list[Column] = []
+        self, chosen: list[TableColumn], *, explicit: bool, text_as_missing: bool
+    ) -> tuple[list[TableColumn], list[Note]]:
+        features: list[TableColumn] = []
+        sparse: list[TableColumn] = []
         dropped: dict[str, list[str]] = {"text": [], "empty": [], "mostly_empty": []}
         notes: list[Note] = []
         for column in chosen:
@@ -291,7 +292,7 @@ class Table:
             )
         return features, notes
 
-    def _check_target(self, target: Column, text_as_missing: bool) -> None:
+    def _check_target(self, target: TableColumn, text_as_missing: bool) -> None:
         if not len(self.rows):
             raise TableError(
                 self.source, "there is a header but no rows", mend=f"give at least {MIN_ROWS} rows of numbers"
@@ -306,7 +307,7 @@ class Table:
                 self.source,
                 problem,
                 column=target.name,
-                mend="choose another --target, a column of numbers",
+                mend="choose another --target, a column of numbers" + _LABELS * (target.kind == "text"),
                 row=target.first_text[0] if target.first_text else None,
             )
         if target.constant and len(self.rows) > 1:
@@ -314,7 +315,7 @@ class Table:
                 self.source, "the target is the same in every row", column=target.name, mend="choose another --target"
             )
 
-    def _check_weights(self, weights: Column) -> None:
+    def _check_weights(self, weights: TableColumn) -> None:
         if weights.kind != "number":
             raise (
                 self._broken(weights)
@@ -331,7 +332,7 @@ class Table:
                 mend="weights are 0 or more",
             )
 
-    def _broken(self, column: Column, mend: str | None = None) -> TableError:
+    def _broken(self, column: TableColumn, mend: str | None = None) -> TableError:
         row, cell = column.first_text or (0, "")
         more = f" (and {column.texts - 1} more such cells)" if column.texts > 1 else ""
         return TableError(
@@ -344,7 +345,7 @@ class Table:
             f"or leave the column out with --drop {show(column.name)}",
         )
 
-    def _too_few(self, used: Sequence[Column], left: int, total: int) -> TableError:
+    def _too_few(self, used: Sequence[TableColumn], left: int, total: int) -> TableError:
         worst = max(used, key=lambda column: np.count_nonzero(~np.isfinite(column.values)))
         lost = np.count_nonzero(~np.isfinite(worst.values))
         if not lost:

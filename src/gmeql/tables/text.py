@@ -9,26 +9,30 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gmeql.tables.cells import Note, TableError, clean_cell, is_missing, one_line, parse_number, show
+from gmeql.tables.cells import Note, TableError, parse_number, show
+from gmeql.tables.decoding import decode
+from gmeql.tables.guessing import (
+    SAMPLE_CELLS,
+    SAMPLE_ROWS,
+    is_one_decimal_column,
+    is_units_row,
+    looks_like_header,
+    sample_records,
+    sniff_decimal,
+    sniff_delimiter,
+    split_records,
+)
+from gmeql.tables.names import tidy_names
 
 if TYPE_CHECKING:
     import polars
 
-SAMPLE_ROWS = 200  # rows that the guesses of delimiter, decimal mark and header look at
-SAMPLE_CELLS = 20_000  # and no more cells than this, for very wide tables
-DELIMITERS = (
-    "\t",
-    ";",
-    ",",
-    "|",
-    " ",
-)  # preferred first when two explain the sample equally well; " " is any whitespace
 DELIMITER_NAMES = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "vertical bar", " ": "white space", "": "none"}
 COMMENT_MARKS = ("#", "%", "//", "!")
 
@@ -43,174 +47,6 @@ class TextTable:
     decimal: str
     duplicated: frozenset[str]
     notes: tuple[Note, ...]
-
-
-# ------------------------------------------------------------------------------------------------- bytes to text
-
-
-def decode(data: bytes, source: str, encoding: str | None = None) -> tuple[str, list[Note]]:
-    """Text of the file; the encoding from its byte-order mark, else UTF-8, else what the byte pattern says."""
-    if encoding is not None:
-        try:
-            return _no_nul(data.decode(encoding).removeprefix("\ufeff"), source), []
-        except LookupError:
-            raise TableError(
-                source, f"unknown encoding {show(encoding)}", mend="try utf-8, utf-16 or latin-1"
-            ) from None
-        except UnicodeError as error:
-            raise TableError(
-                source,
-                f"is not {encoding} text ({error.reason if hasattr(error, 'reason') else error})",
-                mend="leave the encoding out, so that it is found",
-            ) from None
-    for mark, name in (
-        (b"\xef\xbb\xbf", "utf-8"),
-        (b"\xff\xfe\x00\x00", "utf-32"),
-        (b"\x00\x00\xfe\xff", "utf-32"),
-        (b"\xff\xfe", "utf-16"),
-        (b"\xfe\xff", "utf-16"),
-    ):
-        if data.startswith(mark):
-            return _decode_as(data, "utf-8-sig" if name == "utf-8" else name, source), (
-                [] if name == "utf-8" else [Note("encoding", f"read as {name.upper()}")]
-            )
-    if guess := _utf16_without_mark(data):
-        return _decode_as(data, guess, source), [Note("encoding", f"read as {guess.upper()} without a byte-order mark")]
-    try:
-        return _no_nul(data.decode("utf-8"), source), []
-    except UnicodeDecodeError:
-        pass
-    try:
-        text, name = data.decode("cp1252"), "Windows-1252"
-    except UnicodeDecodeError:
-        text, name = data.decode("latin-1"), "Latin-1"
-    return _no_nul(text, source), [Note("encoding", f"not UTF-8: read as {name}")]
-
-
-def _decode_as(data: bytes, encoding: str, source: str) -> str:
-    try:
-        return _no_nul(data.decode(encoding), source)
-    except UnicodeDecodeError as error:
-        row = data[: error.start].count(b"\n") + 1
-        raise TableError(
-            source,
-            f"the text is damaged: its mark says {encoding}, byte {error.start} is not",
-            row=row,
-            mend="save it again as UTF-8",
-        ) from None
-
-
-def _utf16_without_mark(data: bytes) -> str | None:
-    head = data[:4096]
-    if len(head) < 4:
-        return None
-    even, odd = head[0::2].count(0) / len(head[0::2]), head[1::2].count(0) / len(head[1::2])
-    if odd > 0.6 and even < 0.1:
-        return "utf-16-le"
-    return "utf-16-be" if even > 0.6 and odd < 0.1 else None
-
-
-def _no_nul(text: str, source: str) -> str:
-    position = text.find("\0")
-    if position < 0:
-        return text
-    raise TableError(
-        source,
-        "a NUL byte stands there: the file is damaged or not a text table",
-        row=text.count("\n", 0, position) + 1,
-        mend="save it again as CSV, or remove the NUL bytes",
-    )
-
-
-# ------------------------------------------------------------------------------------------------- text to records
-
-
-def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """(line number, cells) of each record that is not blank. Raises `csv.Error` for broken quoting."""
-    if delimiter == "":
-        yield from ((i, [line]) for i, line in enumerate(lines, 1) if line.strip())
-        return
-    if delimiter == " ":
-        squeezed = (" ".join(line.split()) + "\n" for line in lines)
-        reader = csv.reader(squeezed, delimiter=" ", strict=True)
-    else:
-        reader = csv.reader(
-            (line + "\n" for line in lines), delimiter=delimiter, strict=True, skipinitialspace=delimiter != "\t"
-        )
-    start = 1
-    for cells in reader:
-        if len(cells) > 1 or (cells and cells[0].strip()):
-            yield start, cells
-        start = reader.line_num + 1
-
-
-def _sample(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    found: list[list[str]] = []
-    count = 0
-    try:
-        for _, cells in _records(lines, delimiter):
-            found.append(cells)
-            count += len(cells)
-            if len(found) == SAMPLE_ROWS or count > SAMPLE_CELLS:
-                break
-    except csv.Error:
-        pass
-    return found
-
-
-def sniff_delimiter(lines: Sequence[str]) -> str:
-    """The delimiter under which the sample's rows have equally many cells and most cells are numbers.
-
-    >>> sniff_delimiter(["t;y", "0,5;1,25", "1,0;2,5"])
-    ';'
-    """
-    best, best_score = "", 0.0
-    for delimiter in DELIMITERS:
-        rows = _sample(lines, delimiter)
-        body = rows[1:] or rows
-        width, agreeing = Counter(len(cells) for cells in rows).most_common(1)[0] if rows else (1, 0)
-        if width < 2:
-            continue
-        cells = [cell for row in body for cell in row]
-        numbers = sum(
-            is_missing(c) or parse_number(c, ".") is not None or parse_number(c, ",") is not None for c in cells
-        )
-        filled = sum(not is_missing(c) for c in cells)
-        header_fits = abs(len(rows[0]) - width) <= 1 and len(rows[0]) > 1
-        score = agreeing / len(rows) + 2 * numbers / len(cells) + (1 if header_fits else 0) + filled / len(cells)
-        if score > best_score + 1e-9:
-            best, best_score = delimiter, score
-    return best
-
-
-def _whole_decimal_commas(rows: list[list[str]]) -> bool:
-    """A single column of decimal commas looks like two comma-separated ones; its one-word header gives it away."""
-    return len(rows) > 1 and len(rows[0]) == 1 and all(len(cells) == 2 for cells in rows[1:])
-
-
-def sniff_decimal(cells: Sequence[str], delimiter: str) -> str:
-    """The decimal mark of a sample of cells.
-
-    A comma decides for itself unless it could group thousands; points or exponents beside it decide the rest.
-
-    >>> sniff_decimal(["0,5", "12,25"], ";"), sniff_decimal(["1,234", "2.5"], ";"), sniff_decimal(["1.5", "2"], ",")
-    (',', '.', '.')
-    """
-    comma = point = grouped = 0
-    for cell in cells:
-        text = clean_cell(cell)
-        if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+", text) and not re.match(r"[+-]?0,", text):
-            grouped += 1
-        elif re.fullmatch(r"[+-]?(?:\d{1,3}(?:[. '’]\d{3})+|\d*),\d*(?:[eE][+-]?\d+)?%?", text) and text != ",":
-            comma += 1
-        elif re.fullmatch(r"[+-]?(?:\d{1,3}(?:[, '’]\d{3})+|\d*)\.\d*(?:[eE][+-]?\d+)?%?", text) and text != ".":
-            point += 1
-    if comma > point:
-        return ","
-    return "," if grouped and not point and delimiter != "," else "."
-
-
-# ------------------------------------------------------------------------------------------------- the whole way
 
 
 @dataclass(frozen=True)
@@ -252,7 +88,7 @@ def read_text(
         raise TableError(source, "the file has no rows", mend="give a table with a header and at least two rows")
     if delimiter is None:
         delimiter = sniff_delimiter(lines)
-        if delimiter == "," and _whole_decimal_commas(_sample(lines, ",")):
+        if delimiter == "," and is_one_decimal_column(sample_records(lines, ",")):
             delimiter = ""
         if delimiter not in (",", ""):
             notes.append(Note("delimiter", f"delimiter: {DELIMITER_NAMES.get(delimiter, show(delimiter))}"))
@@ -284,7 +120,7 @@ def name_columns(
     start = 0
     if header or (header is None and looks_like_header(sample, decimal)):
         raw, start = sample[0], 1
-        if len(sample) > 2 and _is_units_row(sample[1:], decimal):
+        if len(sample) > 2 and is_units_row(sample[1:], decimal):
             start = 2
             notes.append(Note("units_row", f"row {grid.rows[1]} holds units or remarks: left out", 1))
     elif header is None and comment_header is not None:
@@ -354,7 +190,7 @@ def _quoted_grid(
     rows: list[int] = []
     records: list[list[str]] = []
     try:
-        for line, cells in _records(lines, delimiter):
+        for line, cells in split_records(lines, delimiter):
             rows.append(line + first_line - 1)
             records.append(cells)
     except csv.Error as error:
@@ -410,94 +246,3 @@ def _quoted_grid(
 def _trim(cells: list[str], width: int) -> list[str]:
     """Empty cells beyond the header's width carry nothing (spreadsheets write them)."""
     return cells[:width] if len(cells) > width and not any(cell.strip() for cell in cells[width:]) else cells
-
-
-def looks_like_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
-    """Whether the first row names the columns.
-
-    It does when most of its filled cells are words, and some column is words on top and numbers below, or all cells are
-    different words.
-    """
-    first = [clean_cell(cell) for cell in records[0]]
-    words = [bool(cell) and not is_missing(cell) and parse_number(cell, decimal) is None for cell in first]
-    numbers = sum(parse_number(cell, decimal) is not None for cell in first)
-    if not any(words) or numbers > sum(words):
-        return False
-    below = records[1 : SAMPLE_ROWS + 1]
-    for i, word in enumerate(words):
-        column = [row[i] for row in below if not is_missing(row[i])]
-        if word and column and sum(parse_number(cell, decimal) is not None for cell in column) * 2 >= len(column):
-            return True
-    return numbers == 0
-
-
-def _is_units_row(body: Sequence[Sequence[str]], decimal: str) -> bool:
-    def numeric(row: Sequence[str]) -> list[bool]:
-        return [parse_number(cell, decimal) is not None for cell in row]
-
-    below = [numeric(row) for row in body[1:SAMPLE_ROWS]]
-    mostly = [sum(column) * 2 > len(below) for column in zip(*below, strict=True)]
-    first = numeric(body[0])
-    words = [not is_missing(cell) for cell in body[0]]
-    return any(mostly) and not any(first) and sum(w and m for w, m in zip(words, mostly, strict=True)) * 2 > sum(mostly)
-
-
-def tidy_names(raw: Sequence[str | None]) -> tuple[tuple[str, ...], frozenset[str], list[Note]]:
-    """Names that are one line, not empty and different, what was given twice, and notes of the changes.
-
-    >>> tidy_names(["a", "", "a"])[0]
-    ('a', 'column2', 'a_2')
-    """
-    names: list[str] = []
-    taken = {one_line(clean_cell(name)) for name in raw}
-    empty = changed = 0
-    duplicated: list[str] = []
-    seen: set[str] = set()
-    for i, cell in enumerate(raw, 1):
-        name = one_line(clean_cell(cell), 120)
-        if name != clean_cell(cell):
-            changed += 1
-        if not name:
-            empty += 1
-            name = _free(f"column{i}", taken)
-        elif name in seen:
-            duplicated.append(name)
-            name = _free(f"{name}_2", taken)
-        taken.add(name)
-        seen.add(name)
-        names.append(name)
-    notes = []
-    if empty:
-        notes.append(
-            Note(
-                "empty_names",
-                f"{empty} column{'s' * (empty > 1)} without a name: called by position, as in column1",
-                empty,
-            )
-        )
-    if duplicated:
-        shown = ", ".join(show(name) for name in list(dict.fromkeys(duplicated))[:3])
-        notes.append(
-            Note(
-                "duplicate_names",
-                f"names given twice ({shown}): the later ones carry a number, as in x_2",
-                len(duplicated),
-            )
-        )
-    if changed:
-        notes.append(
-            Note(
-                "changed_names",
-                f"{changed} name{'s' * (changed > 1)} shortened or freed of control characters",
-                changed,
-            )
-        )
-    return tuple(names), frozenset(duplicated), notes
-
-
-def _free(name: str, taken: set[str]) -> str:
-    stem, number = (name[:-2], 2) if name.endswith("_2") else (name, 1)
-    while name in taken:
-        number += 1
-        name = f"{stem}_{number}"
-    return name

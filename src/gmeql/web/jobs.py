@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from gmeql.model.storage import StorageError
 from gmeql.runs.execute import Stop, execute
-from gmeql.runs.folder import Run, default_folder, progress_record
+from gmeql.runs.folder import Run, default_folder
+from gmeql.runs.records import progress_record
 from gmeql.runs.settings import FitSettings
 
 if TYPE_CHECKING:

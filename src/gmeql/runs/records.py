@@ -1,0 +1,98 @@
+"""Progress and fronts as plain data: what the log of a run, `--json` and the web page's stream carry."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gmeql.search.events import REASONS
+
+if TYPE_CHECKING:
+    from gmeql.model.front import Front
+    from gmeql.search.events import Progress
+
+LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front changed
+
+
+def reason_text(reason: str) -> str:
+    """Why a search ended, for people."""
+    return REASONS.get(reason, str(reason))
+
+
+def progress_record(progress: Progress) -> dict[str, Any]:
+    """A progress event as plain data: what the log, `--json` and the web page's stream carry."""
+    return {
+        "elapsed": round(float(progress.elapsed), 3),
+        "candidates": int(progress.candidates),
+        "rate": round(float(progress.rate), 1),
+        "islands": int(progress.islands),
+        "best": member_record(progress.best) if progress.best is not None else None,
+        "front": [member_record(member) for member in progress.front],
+        "done": bool(progress.done),
+        "reason": reason_text(progress.reason),
+    }
+
+
+def member_record(member: Any) -> dict[str, Any]:
+    """Formula, loss and complexity of a member of a front as plain data; a loss that is not finite becomes None."""
+    loss = float(member.loss)
+    return {
+        "formula": str(member.expression),
+        "loss": loss if np.isfinite(loss) else None,
+        "complexity": int(member.complexity),
+    }
+
+
+def front_csv(front: Front) -> str:
+    """The front as CSV: index, complexity, loss, score, formula."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["index", "complexity", "loss", "score", "formula"])
+    for member in front:
+        writer.writerow([member.index, member.complexity, repr(member.loss), f"{member.score:.6g}", str(member)])
+    return buffer.getvalue()
+
+
+class ProgressLog:
+    """Appends progress events to a log, one JSON object a line: when the front changes, and else a few times a second."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open(path, "a", encoding="utf-8")
+        self._written_at = -np.inf
+        self._front: tuple[tuple[int, float], ...] = ()
+
+    def __enter__(self) -> ProgressLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, progress: Progress) -> None:
+        """Write the event down, unless nothing new has happened for too short a time."""
+        now = time.monotonic()
+        front = tuple((int(member.complexity), float(member.loss)) for member in progress.front)
+        if progress.done or front != self._front or now - self._written_at >= LOG_SECONDS:
+            record = progress_record(progress)
+            if front == self._front and not progress.done:
+                del record["front"]  # the one before still holds
+            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._file.flush()
+            self._written_at, self._front = now, front
+
+
+def log_entries(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Log lines that are whole; one cut off by a kill is passed over."""
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and isinstance(entry.get("elapsed"), int | float):
+            yield entry

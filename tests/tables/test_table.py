@@ -1,0 +1,83 @@
+"""A judged table: columns chosen, dropped, weighed; rows left out are counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.tables.cells import TableError
+from gmeql.tables.read import read
+from gmeql.tables.table import TableColumn
+from malformed_tables import GOOD, T, utf16
+
+
+def test_bad_rows_and_text_are_left_out_only_when_asked_and_counted():
+    table = read(b"t,y\n0,1\n1,3,9\n1,3\nx,5\n2,6\n", skip_bad_rows=True)
+    training = table.select("y", text_as_missing=True)
+    assert training.X.ravel().tolist() == T and training.rows.tolist() == [2, 4, 6]
+    counts = {note.code: note.count for note in training.notes}
+    assert counts["bad_rows"] == 1 and counts["missing_rows"] == 1 and counts["text_cells"] == 1
+
+
+def test_columns_are_chosen_dropped_and_weigh():
+    table = read(b"a,b,c,w,y\n1,2,5,1,3\n2,4,7,2,5\n3,9,6,0,9\n")
+    assert table.select("y", columns=["b", "a"]).names == ("b", "a")
+    assert table.select("y", drop=["b", "w"]).names == ("a", "c")
+    weighted = table.select("y", weights="w")
+    assert weighted.names == ("a", "b", "c") and weighted.weights.tolist() == [1, 2, 0]
+    for wrong, words in (
+        ({"columns": ["q"]}, "no such column"),
+        ({"drop": ["q"]}, "no such column"),
+        ({"columns": ["y"]}, "explain itself"),
+        ({"weights": "q"}, "no such column"),
+        ({"drop": ["a", "b", "c", "w"]}, "no column of numbers"),
+    ):
+        with pytest.raises(TableError, match=words):
+            table.select("y", **wrong)
+    with pytest.raises(TableError, match="a weight of -1") as caught:
+        read(b"a,w,y\n1,1,3\n2,-1,5\n").select("y", weights="w")
+    assert caught.value.row == 3
+
+
+def test_fingerprint_follows_the_numbers_not_the_file():
+    first = read(GOOD.encode()).select("y")
+    same = read(utf16(GOOD.replace(",", ";"))).select("y")
+    other = read(GOOD.replace("6", "7").encode()).select("y")
+    assert first.fingerprint == same.fingerprint != other.fingerprint
+
+
+def test_matrix_for_prediction_keeps_every_row():
+    table = read(b"b,a\n1,2\n,3\n5,6\n")
+    np.testing.assert_array_equal(table.matrix(["a", "b"]), [[2, 1], [3, np.nan], [6, 5]])
+    with pytest.raises(TableError, match="no such column"):
+        table.matrix(["q"])
+
+
+@pytest.mark.parametrize(
+    ("column", "summary"),
+    [
+        (TableColumn("a", np.array([1.0, 2.5, np.nan]), "number", missing=1), "1 to 2.5, 1 missing"),
+        (TableColumn("a", np.array([3.0, 3.0]), "number"), "constant 3"),
+        (TableColumn("a", np.array([np.nan, 4.0]), "broken", texts=1), "4 to 4, 1 cells are text"),
+        (TableColumn("a", np.array([np.inf]), "number"), "no finite number"),
+        (TableColumn("a", np.array([np.nan]), "text", texts=1), "text"),
+        (TableColumn("a", np.array([np.nan]), "empty", missing=1), "empty"),
+    ],
+)
+def test_a_column_in_a_few_words(column, summary):
+    assert column.summary == summary
+
+
+def test_a_target_of_class_labels_says_that_they_are_no_numbers():
+    table = read(b"a,kind\n1,cat\n2,dog\n3,cat\n", name="t.csv")
+    with pytest.raises(TableError, match="the target holds text; .*class labels are not numbers") as caught:
+        table.select("kind")
+    assert caught.value.column == "kind" and caught.value.row == 2
+
+
+def test_near_names_are_offered():
+    table = read(b"mass,speed,y\n1,2,3\n2,3,5\n")
+    with pytest.raises(TableError, match="did you mean 'mass'"):
+        table.select("y", columns=["masss"])
+    with pytest.raises(TableError, match="--columns takes one of 'mass', 'speed', 'y'"):
+        table.select("y", columns=["q"])
