@@ -3,8 +3,8 @@
 usage: python benchmarks/cluster_kills.py --backend ray|dask|loky [--kills 10] [--workers 3] [--candidates 20000]
 
 A cluster of several worker processes is started. Each fit has a seed and a candidate budget; somewhere on its way a worker
-that is busy with a piece of work is killed (SIGKILL). Shown: every fit ends by itself, and with the very front and
-number of candidates of the fit on threads. A kill counts when the fit lost a piece by it; one that came too late is
+that is busy with an assignment is killed (SIGKILL). Shown: every fit ends by itself, and with the very front and
+number of candidates of the fit on threads. A kill counts when the fit lost an assignment by it; one that came too late is
 tried again. The exit status is 0 only if every kill was survived.
 """
 
@@ -142,14 +142,14 @@ def _is_running(pid: int) -> bool:
 
 
 class Losses(logging.Handler):
-    """Counts pieces that were lost with their worker, from what gmeql says about it."""
+    """Counts assignments that were lost with their worker, from what gmeql says about it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.pieces = 0
+        self.assignments = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.pieces += "its assignment goes to another" in record.getMessage()
+        self.assignments += "its assignment goes to another" in record.getMessage()
 
 
 def main() -> int:
@@ -188,7 +188,7 @@ def one_kill(
 ) -> bool:
     seed = kill % len(expected)
     for _ in range(TRIES):
-        before = losses.pieces
+        before = losses.assignments
         after = random.uniform(0.0, 0.6) * args.candidates
         killer: Killer | None = None
 
@@ -208,15 +208,15 @@ def one_kill(
             if killer is not None:
                 killer.end()
         same = found == expected[seed]
-        if same and losses.pieces == before:
+        if same and losses.assignments == before:
             print(f"kill {kill + 1}: came when the work was done, {time.perf_counter() - started:.1f} s", flush=True)
             continue
         assert killer is not None
         print(f"kill {kill + 1}: seed {seed}, process {killer.killed} after {after:,.0f} candidates, "
-              f"{losses.pieces - before} piece lost: {'same front' if same else 'ANOTHER FRONT'}, "
+              f"{losses.assignments - before} assignment lost: {'same front' if same else 'ANOTHER FRONT'}, "
               f"{time.perf_counter() - started:.1f} s", flush=True)  # fmt: skip
         return same
-    print(f"kill {kill + 1}: {TRIES} times no piece was lost; give --candidates more", flush=True)
+    print(f"kill {kill + 1}: {TRIES} times no assignment was lost; give --candidates more", flush=True)
     return False
 
 

@@ -6,6 +6,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import joblib
@@ -220,3 +221,70 @@ def test_no_more_workers_than_can_be_kept_busy() -> None:
             assert found is not None and found.n_workers == expected
         assert find_pool(1, TriedStructures(4), 14) is None
     assert find_pool(2, TriedStructures(4), 14) is None
+
+
+class Full(Pretended):
+    """A cluster without a free place."""
+
+    def open_slot(self) -> None:
+        return None
+
+
+def test_a_cluster_without_a_free_place_is_given_up(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "POOL", replace(pool.POOL, start_seconds=0.0, poll_seconds=0.0))
+    use(Full())
+    with pytest.raises(WorkerError, match="pretended: no worker was ready within 0 s; start some"):
+        end()
+
+
+class Stillborn(Pretended):
+    """Workers that die while they start."""
+
+    def submit(self, slot: int, function: Any, *args: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(Death())
+        return future
+
+
+def test_workers_that_die_while_they_start_end_the_search(use: Use) -> None:
+    backend = Stillborn()
+    use(backend)
+    with pytest.raises(WorkerError, match="pretended: 6 workers died while they started"):
+        end()
+    assert len(backend.closed) == backend.slots
+
+
+class Vanishing(Pretended):
+    """A worker that is no more, though nothing says so but its backend."""
+
+    def submit(self, slot: int, function: Any, *args: Any) -> Future[Any]:
+        self.silent = slot == 1
+        return super().submit(slot, function, *args)
+
+    def is_gone(self, slot: int) -> bool:
+        return slot == 1
+
+
+def test_a_worker_that_vanished_is_replaced(
+    use: Use, expected: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(pool, "POOL", replace(pool.POOL, poll_seconds=0.0))
+    backend = Vanishing()
+    use(backend)
+    assert end() == expected
+    assert backend.slots == 4
+    assert "pretended: a worker died; its assignment goes to another" in caplog.messages
+
+
+def test_old_arrays_leave_first(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "POOL", replace(pool.POOL, kept_arrays=4))
+    backend = Pretended()
+    use(backend)
+    end()
+    kept: dict[int, set[str]] = {}
+    for slot, message in backend.messages:
+        kept[slot] = (set() if message.whole is not None else kept[slot]) | set(message.arrays)
+        kept[slot] -= set(message.forget)
+        assignment = message.assignment
+        assert {assignment.inputs, assignment.target, assignment.weights} <= kept[slot] and len(kept[slot]) <= 4
+    assert any(message.forget for _, message in backend.messages)

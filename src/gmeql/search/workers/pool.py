@@ -23,17 +23,24 @@ from gmeql.search.tried import TriedStructures
 from gmeql.search.workers.backends import Backend, WorkerSlot, active_backend
 from gmeql.search.workers.worker import Assignment, Message, carry_out, packed, start
 
-MAX_DEATHS = 5
-"""Workers that may die over one assignment, or one after the other while they start, before the search gives up."""
-START_SECONDS = 300.0
-"""How long a pool waits for its first worker. A machine that never ran gmeql compiles its kernels in that time."""
-POLL_SECONDS = 0.25
-"""How long the pool waits at a time before it looks for workers that are gone."""
-KEPT_ARRAYS = 64
-"""Arrays a worker keeps; the oldest leave first."""
-KEPT_NEWS = 16
-"""Reports of islands that a worker may miss before it is sent the table of tried structures whole."""
 
+@dataclass(frozen=True)
+class PoolConfig:
+    """Numbers of a pool: when to wait, when to give up, what to keep."""
+
+    max_deaths: int = 5
+    """Workers that may die over one assignment, or one after the other while they start, before the search gives up."""
+    start_seconds: float = 300.0
+    """How long a pool waits for its first worker. A machine that never ran gmeql compiles its kernels in that time."""
+    poll_seconds: float = 0.25
+    """How long the pool waits at a time before it looks for workers that are gone."""
+    kept_arrays: int = 64
+    """Arrays a worker keeps; the oldest leave first."""
+    kept_news: int = 16
+    """Reports of islands that a worker may miss before it is sent the table of tried structures whole."""
+
+
+POOL = PoolConfig()
 _log = logging.getLogger(__name__)
 
 
@@ -75,7 +82,7 @@ class WorkerPool:
         self.tried = tried
         self.version = 1
         self.deaths = 0
-        self._news: deque[np.ndarray] = deque(maxlen=KEPT_NEWS)
+        self._news: deque[np.ndarray] = deque(maxlen=POOL.kept_news)
         self._workers: list[_Worker] = []
         self._queue: deque[_Pending] = deque()
         self._done: dict[int, deque[TrimmedStep]] = {}
@@ -87,9 +94,9 @@ class WorkerPool:
         """Start the workers and wait for the first that is ready."""
         started = time.monotonic()
         while not any(worker.ready for worker in self._workers):
-            if time.monotonic() - started > START_SECONDS:
+            if time.monotonic() - started > POOL.start_seconds:
                 raise WorkerError(
-                    f"{self.backend.name}: no worker was ready within {START_SECONDS:g} s; start some, or fit on "
+                    f"{self.backend.name}: no worker was ready within {POOL.start_seconds:g} s; start some, or fit on "
                     "threads by leaving out joblib.parallel_config"
                 )
             self._wait()
@@ -139,9 +146,9 @@ class WorkerPool:
         self._hand_out()
         running = [worker.future for worker in self._workers if not worker.ready or worker.pending is not None]
         if running:
-            wait(running, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+            wait(running, timeout=POOL.poll_seconds, return_when="FIRST_COMPLETED")
         else:
-            time.sleep(POLL_SECONDS)
+            time.sleep(POOL.poll_seconds)
         for worker in list(self._workers):
             if worker.ready and worker.pending is None:
                 continue
@@ -154,7 +161,7 @@ class WorkerPool:
     def _fill_slots(self) -> None:
         """Start workers in empty places; where a cluster has none, look again from time to time."""
         now = time.monotonic()
-        if len(self._workers) >= self.n_workers and now - self._refreshed_at < POLL_SECONDS:
+        if len(self._workers) >= self.n_workers and now - self._refreshed_at < POOL.poll_seconds:
             return
         self._refreshed_at = now
         self.backend.refresh()
@@ -177,7 +184,7 @@ class WorkerPool:
         for key in pending.arrays:  # the youngest stand last
             worker.arrays.pop(key, None)
             worker.arrays[key] = None
-        forget = tuple(itertools.islice(worker.arrays, max(len(worker.arrays) - KEPT_ARRAYS, 0)))
+        forget = tuple(itertools.islice(worker.arrays, max(len(worker.arrays) - POOL.kept_arrays, 0)))
         for key in forget:
             del worker.arrays[key]
         has, whole = worker.version, None
@@ -237,10 +244,10 @@ class WorkerPool:
             self._queue.appendleft(pending)
         else:
             self._failed_starts += 1
-        if self._failed_starts > MAX_DEATHS or (pending is not None and pending.deaths > MAX_DEATHS):
+        if self._failed_starts > POOL.max_deaths or (pending is not None and pending.deaths > POOL.max_deaths):
             when = "while they started" if pending is None else "over the same assignment"
             raise WorkerError(
-                f"{self.backend.name}: {MAX_DEATHS + 1} workers died {when}; look at their logs, memory is the usual "
+                f"{self.backend.name}: {POOL.max_deaths + 1} workers died {when}; look at their logs, memory is the usual "
                 "cause"
             ) from error
 
