@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from gmeql.fitters.cpu import default_threads
@@ -157,6 +157,16 @@ class SearchConfig:
         if self.n_jobs is None or self.n_jobs == -1:
             return default_threads()
         return max(1, self.n_jobs if self.n_jobs > 0 else default_threads() + 1 + self.n_jobs)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether candidates are fitted on an accelerator. "auto" is the processor so far (docs/performance.md)."""
+        return self.device == "gpu"
+
+    @property
+    def island_in_use(self) -> IslandConfig:
+        """What islands go by: an accelerator wants many candidates at a time."""
+        return replace(self.island, candidates_per_step=self.device_candidates) if self.on_device else self.island
 
     def to_dict(self) -> dict[str, Any]:
         """The config as plain scalars, lists and dictionaries."""

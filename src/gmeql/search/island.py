@@ -259,15 +259,15 @@ class Island:
         """The island as plain scalars and arrays; its rows are not part of it."""
         return {
             "architecture": self.architecture.to_dict(),
-            "transform": self.reading,
+            "reading": self.reading,
             "number": int(self.number),
-            "arm": int(self.strategy),
+            "strategy": int(self.strategy),
             "view": int(self.view),
             "age": int(self.age),
             "best": float(self.best) if math.isfinite(self.best) else None,
             "last_gain": int(self.last_gain),
             "exhausted": bool(self.exhausted),
-            "own": self.tried.fingerprints,
+            "tried": self.tried.fingerprints,
             "columns": self.columns,
             "random_state": self.random_state,
             "probabilities": self.probabilities,
@@ -281,11 +281,11 @@ class Island:
         """The island that `to_dict` gave, still without rows."""
         island = cls(
             architecture=Architecture.from_dict(data["architecture"]),
-            reading=data["transform"],
+            reading=data["reading"],
             config=config,
             number=int(data["number"]),
             random_state=np.array(data["random_state"], np.uint64),
-            strategy=int(data["arm"]),
+            strategy=int(data["strategy"]),
             view=int(data["view"]),
             columns=np.array(data["columns"], np.int64),
             repository=Repository(
@@ -298,7 +298,7 @@ class Island:
             best=math.inf if data["best"] is None else float(data["best"]),
             last_gain=int(data["last_gain"]),
             exhausted=bool(data["exhausted"]),
-            tried=IslandTried(np.array(data["own"], np.uint64)),
+            tried=IslandTried(np.array(data["tried"], np.uint64)),
         )
         island.architecture.validate_choices(island.repository.items["choices"])
         return island

@@ -1,0 +1,56 @@
+"""The time of a search: how much is spent, when the end begins, when it is over."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gmeql.search.config import SearchConfig
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Moments of `time.perf_counter` in one run; the time between `closing` and `deadline` belongs to polishing."""
+
+    started: float
+    closing: float = math.inf
+    deadline: float = math.inf
+    symmetry_seconds: float = math.inf
+
+    @classmethod
+    def start(cls, config: SearchConfig, *, elapsed: float = 0.0, refitted_rows: int = 0) -> Clock:
+        """A clock that starts now, with `elapsed` seconds spent in earlier runs of the same search.
+
+        `refitted_rows` are the rows on which the front is refitted at the end, 0 where it is fitted on all already.
+        """
+        started = time.perf_counter() - elapsed
+        if config.max_time is None:
+            return cls(started)
+        budget, shares = config.max_time, config.clock
+        kept = min(shares.polish_share * budget, shares.polish_seconds)
+        kept += min(shares.refit_share * budget, shares.seconds_per_row * refitted_rows)
+        return cls(started, started + budget - kept, started + budget, shares.symmetry_share * budget)
+
+    @classmethod
+    def unlimited(cls) -> Clock:
+        """A clock that starts now and never ends."""
+        return cls(time.perf_counter())
+
+    def elapsed(self) -> float:
+        """Seconds spent so far."""
+        return time.perf_counter() - self.started
+
+    def is_closing(self) -> bool:
+        """Whether the search must stop drawing, so that time is left for polishing the front."""
+        return time.perf_counter() >= self.closing
+
+    def is_late(self) -> bool:
+        """Whether all time is spent."""
+        return time.perf_counter() >= self.deadline
+
+    def symmetry_limit(self) -> Callable[[], bool]:
+        """Says, from now on, whether the share of time for finding symmetries is spent."""
+        limit = time.perf_counter() + self.symmetry_seconds
+        return lambda: time.perf_counter() > limit

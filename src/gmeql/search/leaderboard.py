@@ -1,0 +1,121 @@
+"""The front while it grows: the best formula of each complexity, in the order of simple to accurate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, calls
+from gmeql.search.config import SearchConfig
+from gmeql.search.events import Member
+from gmeql.search.polish.cutting import without_dead_terms
+from gmeql.search.polish.scoring import Scored, clean, description_length
+from gmeql.search.rows import SearchRows
+
+WAVES = ("sin", "cos")
+"""Operators that turn a formula into a wave."""
+
+
+class Leaderboard:
+    """Formulas by complexity, each with less loss than every simpler one. Losses and lengths are of `rows.polished`."""
+
+    def __init__(self, config: SearchConfig, members: dict[int, Scored]) -> None:
+        self.config = config
+        self.members = members
+        self._front: tuple[Member, ...] | None = None
+
+    @classmethod
+    def start(cls, config: SearchConfig, rows: SearchRows) -> Leaderboard:
+        """With the mean alone, so that there is an answer from the start."""
+        return cls(config, {1: _mean(rows)})
+
+    @property
+    def best(self) -> Scored:
+        """The member of least description length."""
+        return min(self.members.values(), key=lambda member: member.length)
+
+    def leading(self, n: int) -> list[Scored]:
+        """The `n` members of least description length, the best first."""
+        return sorted(self.members.values(), key=lambda member: member.length)[:n]
+
+    def front(self, names: tuple[str, ...]) -> tuple[Member, ...]:
+        """The members as the world sees them, from simple to accurate."""
+        if self._front is None:
+            self._front = tuple(
+                Member(Expression(m.root, names), math.sqrt(m.loss), c) for c, m in sorted(self.members.items())
+            )
+        return self._front
+
+    def offer(self, found: Sequence[Scored], rows: SearchRows) -> bool:
+        """Take in what no simpler member matches; whether the best description length fell by enough to count."""
+        before = self.best.length
+        for scored in found:
+            if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:
+                continue
+            if self._is_dominated(scored, rows):
+                continue
+            scored = self._tidied(scored, rows)
+            if self._is_dominated(scored, rows) or not self._is_resolved(scored.root, rows):
+                continue
+            self.members[scored.complexity] = scored
+            self.members = {
+                c: m
+                for c, m in sorted(self.members.items())
+                if m is scored or c < scored.complexity or m.loss < scored.loss
+            }
+            self._front = None
+        return self.best.length < before - self.config.front.gain_nats
+
+    def rank_anew(self, found: Sequence[Scored], rows: SearchRows) -> bool:
+        """A front of these formulas alone, whose losses were taken on other rows or with other weights."""
+        self.members = {1: _mean(rows)}
+        self._front = None
+        return self.offer(sorted(found, key=lambda scored: scored.complexity), rows)
+
+    def is_promising(self, loss: float, complexity: int) -> bool:
+        """Whether a raw elite could reach the front: cutting may halve its complexity, not its loss."""
+        return not any(m.loss <= loss for c, m in self.members.items() if c <= max(complexity, 2) // 2 + 2)
+
+    def _is_dominated(self, scored: Scored, rows: SearchRows) -> bool:
+        """Whether a simpler member fits as well; among equally complex ones the description length decides."""
+        same = self.members.get(scored.complexity)
+        if same is not None and same.length <= scored.length:
+            return True
+        enough = max(scored.loss, rows.polished.floor) * (1 + self.config.front.least_gain)
+        return any(m.loss <= enough for c, m in self.members.items() if c < scored.complexity)
+
+    def _is_resolved(self, root: Node, rows: SearchRows) -> bool:
+        """Whether the rows are dense enough for every wave of a formula: two of them to a half-turn, no less.
+
+        A faster wave goes through any points, and says nothing between them.
+        """
+        longest = math.pi / 2 * max(len(rows.y), self.config.front.min_wave_rows)
+        waves = [node for node in calls(root) if node.operator in WAVES]
+        with np.errstate(all="ignore"):
+            angles = [Expression(wave.args[0], rows.names)(rows.polished.X) for wave in waves]
+        return all(float(np.ptp(angle)) <= longest for angle in angles)
+
+    def _tidied(self, scored: Scored, rows: SearchRows) -> Scored:
+        """The same formula in normal form without terms that rounding swallows, where that is no longer."""
+        if scored.root.size > self.config.front.largest_tidied:
+            return scored
+        judged = rows.polished
+        root = clean(without_dead_terms(scored.root, judged), judged)
+        if root is None or root == scored.root:
+            return scored
+        # a formula that lives on cancelling digits loses its value in normal form: take the loss anew
+        with np.errstate(all="ignore"):
+            residual = Expression(root, rows.names)(judged.X) - judged.target
+            loss = float(np.average(residual**2, weights=judged.weights))
+        tidy = Scored(root, loss, description_length(root, loss, judged))
+        return tidy if tidy.complexity <= scored.complexity and tidy.length <= scored.length else scored
+
+
+def _mean(rows: SearchRows) -> Scored:
+    """The constant that fits best."""
+    mean = float(np.average(rows.y, weights=rows.weights))
+    loss = float(np.average((rows.y - mean) ** 2, weights=rows.weights))
+    return Scored(Constant(mean), loss, description_length(Constant(mean), loss, rows.polished))

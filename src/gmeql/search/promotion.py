@@ -1,0 +1,109 @@
+"""From the islands to the front: the one place where formulas are refitted, cut to shape and offered.
+
+Exact formulas are polished all the way at once. Others get a few cuts while the search goes on, since they are soon
+outdone, and the whole treatment at its end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from gmeql.formula.nodes import Constant, Node
+from gmeql.network.repository import size
+from gmeql.search.island import Island
+from gmeql.search.polish.cutting import prune
+from gmeql.search.polish.polishing import polish
+from gmeql.search.polish.scoring import Scored, clean, refit
+from gmeql.search.rows import SearchRows
+from gmeql.search.state import SearchState
+
+OutOfTime = Callable[[], bool]
+
+
+def is_exact(state: SearchState, island: Island) -> bool:
+    """Whether an island's best formula is exact. Near misses reach 1e-8 too; taken to convergence they show."""
+    rows, numbers = state.rows.polished, state.config.front
+    if not state.portfolio.loss(island) < (numbers.near_exact * rows.spread) ** 2:
+        return False
+    root = state.portfolio.formula(island, 0)
+    fitted = [] if root is None else refit([root], rows, keep_recognised=False, max_steps=numbers.exact_steps)
+    return any(scored.loss < (numbers.exact * rows.spread) ** 2 for scored in fitted)
+
+
+def offer_elites(state: SearchState, island: Island) -> None:
+    """Offer the best elite of each complexity, refitted: what noise hides among long formulas is short ones."""
+    n = int(size(island.repository))
+    losses = island.repository.losses[:n] * state.portfolio.unit(island)
+    complexities = island.repository.items["complexity"][:n]
+    roots: list[Node] = []
+    lowest = math.inf
+    for complexity in np.unique(complexities):
+        e = int(np.flatnonzero(complexities == complexity)[0])
+        loss = float(losses[e])
+        if loss < state.config.front.class_gain * lowest and state.leaderboard.is_promising(loss, int(complexity)):
+            lowest = loss
+            root = state.portfolio.formula(island, e)
+            if root is not None:
+                roots.append(root)
+    state.offer(refit(roots, state.rows.polished, keep_recognised=False))
+
+
+def polish_island(state: SearchState, island: Island, out_of_time: OutOfTime) -> None:
+    """Polish an island's first elite that is promising, and offer what comes of it."""
+    for e in range(int(size(island.repository))):
+        loss = float(island.repository.losses[e]) * state.portfolio.unit(island)
+        if not state.leaderboard.is_promising(loss, int(island.repository.items["complexity"][e])):
+            continue
+        raw = state.portfolio.formula(island, e)
+        root = None if raw is None else clean(raw, state.rows.polished)
+        try:
+            if root is not None:
+                polish_formula(state, root, out_of_time, thorough=is_exact(state, island))
+            return
+        except (ArithmeticError, ValueError):  # a constant left the range of floating point on the way
+            continue
+
+
+def polish_formula(state: SearchState, root: Node, out_of_time: OutOfTime, *, thorough: bool) -> None:
+    """Offer formulas near `root`: all the way for an exact one, else a few cuts judged on few rows."""
+    if thorough:
+        state.offer(polish(root, state.rows.polished, out_of_time, exchange=False))
+        return
+    met = prune(root, state.rows.light, max_rounds=state.config.light_cuts, out_of_time=out_of_time)
+    best: dict[int, Scored] = {}
+    for scored in sorted(met, key=lambda s: (s.complexity, s.loss)):
+        if all(scored.loss < other.loss for other in best.values()):
+            best[scored.complexity] = scored
+    chosen = sorted(best.values(), key=lambda s: s.length)[: state.config.front.light_cuts_kept]
+    state.offer(refit([s.root for s in chosen], state.rows.polished, keep_recognised=False))
+
+
+def polish_leading(state: SearchState, n: int, out_of_time: OutOfTime) -> None:
+    """Polish the `n` members of least description length all the way, the best first."""
+    for scored in state.leaderboard.leading(n):
+        if not out_of_time() and not isinstance(scored.root, Constant):
+            state.offer(polish(scored.root, state.rows.polished, out_of_time))
+
+
+def reweigh(state: SearchState, rows: SearchRows) -> None:
+    """Go on with rows of other weights, by which the front is refitted and ranked."""
+    roots = [m.root for m in state.leaderboard.members.values() if not isinstance(m.root, Constant)]
+    state.rows = rows
+    state.rank_anew(refit(roots, rows.polished))
+
+
+def finish(state: SearchState, out_of_time: OutOfTime) -> None:
+    """Polish the most promising members all the way; refit and rank on all rows where the search saw a sample."""
+    config = state.config
+    if state.reason != "exact":
+        polish_leading(state, 1, out_of_time)
+        for island in sorted(state.islands, key=state.portfolio.loss)[: config.front.islands_at_end]:
+            if island.best < math.inf and not out_of_time():
+                polish_island(state, island, out_of_time)
+        polish_leading(state, config.polished_at_end, out_of_time)
+    if state.rows.is_sampled:
+        roots = [m.root for m in state.leaderboard.members.values() if m.complexity > 1]
+        state.rank_anew(refit(roots, state.rows.all, max_steps=config.front.final_steps))

@@ -1,0 +1,122 @@
+"""The data of one search, and which rows are seen by whom.
+
+Candidates are fitted on few rows, formulas are cut to shape on more, and the front is judged on all in the end. Rows are
+taken in one random order, so that fewer rows are always the first of more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Node
+from gmeql.search.config import SearchConfig
+from gmeql.search.polish.scoring import JudgedRows
+
+FloatArray = NDArray[np.float64]
+
+DEVIATION = 1.4826
+"""Standard deviation of normal residuals in units of their median size."""
+TINY = 1e-300
+"""A residual no smaller than this may stand in a denominator."""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchRows:
+    """X [N, V], y [N] and weights [N] of mean 1, and how many of the rows candidates are fitted on.
+
+    `weights` differ from the given ones under Huber's loss. A new value is made where rows or weights change.
+    """
+
+    config: SearchConfig
+    names: tuple[str, ...]
+    X: FloatArray
+    y: FloatArray
+    given_weights: FloatArray
+    weights: FloatArray
+    order: NDArray[np.int64]
+    n_fitted: int
+
+    @classmethod
+    def of(
+        cls,
+        X: FloatArray,
+        y: FloatArray,
+        *,
+        sample_weight: FloatArray | None = None,
+        names: tuple[str, ...] | None = None,
+        config: SearchConfig,
+        seed: int = 0,
+    ) -> SearchRows:
+        """A table as a search first sees it; names default to x1, x2, ..."""
+        X = np.ascontiguousarray(X, dtype=float)
+        y = np.ascontiguousarray(y, dtype=float)
+        if X.ndim != 2 or y.shape != (len(X),) or len(y) == 0:
+            raise ValueError(f"X must be [rows, columns] and y [rows], got {X.shape} and {y.shape}")
+        if not np.isfinite(X).all() or not np.isfinite(y).all():
+            raise ValueError("X and y must be finite; drop or fill missing values first")
+        names = tuple(names) if names is not None else tuple(f"x{i + 1}" for i in range(X.shape[1]))
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
+        weights = weights / weights.mean()
+        # a generator of its own: the search's draws are the same whatever is drawn here
+        order = np.random.default_rng(seed + 1).permutation(len(y))
+        return cls(config, names, X, y, weights, weights, order, min(config.search_rows, len(y)))
+
+    @property
+    def n_variables(self) -> int:
+        """Columns of X."""
+        return self.X.shape[1]
+
+    @property
+    def fitted(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """X, y and weights of the rows that candidates are fitted on."""
+        rows = self.order[: self.n_fitted]
+        return self.X[rows], self.y[rows], self.weights[rows]
+
+    @cached_property
+    def polished(self) -> JudgedRows:
+        """Rows that formulas are cut to shape on, and that the front is ranked by while the search goes on."""
+        return self._first(self.config.polish_rows)
+
+    @cached_property
+    def light(self) -> JudgedRows:
+        """Rows that a first few cuts are judged on."""
+        return self._first(self.config.search_rows)
+
+    @cached_property
+    def all(self) -> JudgedRows:
+        """Every row, in the order given."""
+        return JudgedRows.of(self.X, self.y, self.weights, self.names, self.config.n_threads)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are more rows than the front is ranked by while the search goes on."""
+        return len(self.y) > self.config.polish_rows
+
+    def grown(self) -> SearchRows:
+        """More rows for candidates, as long as there are some."""
+        most = min(len(self.y), self.config.max_search_rows)
+        if self.n_fitted >= most:
+            return self
+        return replace(self, n_fitted=min(self.config.row_growth * self.n_fitted, most))
+
+    def reweighted(self, best: Node) -> SearchRows:
+        """Huber's weights from the residuals of the best formula: outliers count in proportion to 1/|residual|."""
+        if self.config.loss != "huber":
+            return self
+        residual = np.abs(Expression(best, self.names)(self.X) - self.y)
+        cut = self.config.huber_cut * DEVIATION * float(np.median(residual))
+        if not math.isfinite(cut) or cut <= 0:
+            return self
+        weights = self.given_weights * np.minimum(1.0, cut / np.maximum(residual, TINY))
+        return replace(self, weights=weights / weights.mean())
+
+    def _first(self, n: int) -> JudgedRows:
+        """The first `n` rows of the order, to judge formulas on."""
+        rows = self.order[:n]
+        return JudgedRows.of(self.X[rows], self.y[rows], self.weights[rows], self.names, self.config.n_threads)

@@ -1,0 +1,220 @@
+"""The state of a search: everything needed to go on exactly here, and as plain data for a checkpoint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gmeql.formula.expression import Expression
+from gmeql.search.config import SearchConfig
+from gmeql.search.events import Progress
+from gmeql.search.island import Island
+from gmeql.search.leaderboard import Leaderboard
+from gmeql.search.polish.scoring import Scored
+from gmeql.search.portfolio import Portfolio, Strategy
+from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.symmetries.views import View
+from gmeql.search.tried import TriedStructures
+
+VERSION = 4
+"""Of the plain data. Version 3, that of gmeql 0.1, had the same under other names."""
+
+
+@dataclass
+class SearchState:
+    """Where a search stands. The rows come from the caller; all else goes through `to_dict` and back unchanged."""
+
+    config: SearchConfig
+    seed: int
+    rng: np.random.Generator
+    rows: SearchRows
+    portfolio: Portfolio
+    leaderboard: Leaderboard
+    tried: TriedStructures
+    islands: list[Island] = field(default_factory=list)
+    stage: int = 0
+    """Which of `config.stage_ages` the generation is on the way to."""
+    lowest: float = math.inf
+    """Loss of the best island when the last stage ended."""
+    symmetries_done: bool = False
+    candidates: int = 0
+    elapsed: float = 0.0
+    last_gain: int = 0
+    """Candidates when the best description length last fell."""
+    reason: str = ""
+    """Why the search ended; empty while it goes on."""
+
+    @classmethod
+    def new(cls, rows: SearchRows, seed: int) -> SearchState:
+        """Before the first round: the mean on the front, no island open."""
+        config = rows.config
+        portfolio = Portfolio(config, rows)
+        return cls(
+            config=config,
+            seed=seed,
+            rng=np.random.default_rng(seed),
+            rows=rows,
+            portfolio=portfolio,
+            leaderboard=Leaderboard.start(config, rows),
+            tried=TriedStructures(config.table_bits),
+            symmetries_done=not config.symmetries or portfolio.architecture is not None,
+        )
+
+    def offer(self, found: Sequence[Scored]) -> None:
+        """Offer formulas to the front, and note when the best description length fell."""
+        if self.leaderboard.offer(found, self.rows):
+            self.last_gain = self.candidates
+
+    def rank_anew(self, found: Sequence[Scored]) -> None:
+        """Let these formulas be the front, whose losses were taken on other rows or with other weights."""
+        if self.leaderboard.rank_anew(found, self.rows):
+            self.last_gain = self.candidates
+
+    def behind(self) -> list[Island]:
+        """Islands that have not reached the age at which this stage ends."""
+        goal = self.config.stage_ages[self.stage]
+        return [island for island in self.islands if island.age < goal and not island.finished]
+
+    def progress(self) -> Progress:
+        """What there is to report."""
+        front = self.leaderboard.front(self.rows.names)
+        complexity = self.leaderboard.best.complexity
+        return Progress(
+            elapsed=self.elapsed,
+            candidates=self.candidates,
+            rate=self.candidates / self.elapsed if self.elapsed > 0 else 0.0,
+            islands=self.portfolio.opened,
+            front=front,
+            best=next(member for member in front if member.complexity == complexity),
+            done=bool(self.reason),
+            reason=self.reason,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as plain scalars, lists and arrays."""
+        names = self.rows.names
+        return {
+            "version": VERSION,
+            "seed": self.seed,
+            "names": list(names),
+            "config": self.config.to_dict(),
+            "rng": _plain_rng(self.rng),
+            "candidates": int(self.candidates),
+            "elapsed": float(self.elapsed),
+            "opened": int(self.portfolio.opened),
+            "stage": int(self.stage),
+            "last_gain": int(self.last_gain),
+            "lowest": self.lowest if math.isfinite(self.lowest) else None,
+            "search_rows": int(self.rows.n_fitted),
+            "reason": self.reason,
+            "weights": self.rows.weights if self.config.loss == "huber" else None,
+            "tried": self.tried.to_dict(),
+            "symmetries_done": bool(self.symmetries_done),
+            "views": [table.view.to_dict() for table in self.portfolio.tables],
+            "strategies": [asdict(strategy) for strategy in self.portfolio.strategies],
+            "members": [
+                {"expression": Expression(m.root, names).to_dict(), "loss": m.loss, "length": m.length}
+                for m in self.leaderboard.members.values()
+            ],
+            "islands": [island.to_dict() for island in self.islands],
+        }
+
+    @classmethod
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        X: FloatArray,
+        y: FloatArray,
+        *,
+        sample_weight: FloatArray | None = None,
+        config: SearchConfig | None = None,
+    ) -> SearchState:
+        """The state that `to_dict` gave, on the same rows; `config` may give it a new budget or other machines."""
+        data = _in_this_version(data)
+        config = config or SearchConfig.from_dict(data["config"])
+        rows = SearchRows.of(
+            X, y, sample_weight=sample_weight, names=tuple(data["names"]), config=config, seed=int(data["seed"])
+        )
+        weights = rows.weights if data["weights"] is None else np.array(data["weights"], float)
+        rows = replace(rows, n_fitted=int(data["search_rows"]), weights=weights)
+        portfolio = Portfolio(
+            config,
+            rows,
+            views=[View.from_dict(view) for view in data["views"]],
+            strategies=[Strategy(**strategy) for strategy in data["strategies"]],
+            opened=int(data["opened"]),
+        )
+        islands = [Island.from_dict(island, config.island_in_use) for island in data["islands"]]
+        for island in islands:
+            portfolio.attach(island)
+        return cls(
+            config=config,
+            seed=int(data["seed"]),
+            rng=_rng_from_plain(data["rng"]),
+            rows=rows,
+            portfolio=portfolio,
+            leaderboard=Leaderboard(config, _members(data["members"])),
+            tried=TriedStructures.from_dict(data["tried"], config.table_bits),
+            islands=islands,
+            stage=int(data["stage"]),
+            lowest=math.inf if data["lowest"] is None else float(data["lowest"]),
+            symmetries_done=bool(data["symmetries_done"]),
+            candidates=int(data["candidates"]),
+            elapsed=float(data["elapsed"]),
+            last_gain=int(data["last_gain"]),
+            reason=str(data["reason"]),
+        )
+
+
+def _members(members: Sequence[Mapping[str, Any]]) -> dict[int, Scored]:
+    """Members of the front by complexity, in the order stored."""
+    found = {}
+    for member in members:
+        root = Expression.from_dict(member["expression"]).root
+        scored = Scored(root, float(member["loss"]), float(member["length"]))
+        found[scored.complexity] = scored
+    return found
+
+
+def _plain_rng(rng: np.random.Generator) -> dict[str, Any]:
+    """The generator's state with its 128-bit numbers as text, for JSON."""
+    state: Mapping[str, Any] = rng.bit_generator.state
+    inner = {key: str(value) for key, value in state["state"].items()}
+    plain = {key: state[key] for key in ("bit_generator", "has_uint32", "uinteger")}
+    return plain | {"state": inner}
+
+
+def _rng_from_plain(plain: Mapping[str, Any]) -> np.random.Generator:
+    """The generator that `_plain_rng` gave."""
+    rng = np.random.default_rng()
+    inner = {key: int(value) for key, value in plain["state"].items()}
+    rng.bit_generator.state = {**plain, "state": inner}
+    return rng
+
+
+_VERSION_3_NAMES = {"rung": "stage", "known": "tried", "looked": "symmetries_done", "arms": "strategies"}
+_VERSION_3_STRATEGY = {"transform": "reading"}
+_VERSION_3_ISLAND = {"transform": "reading", "arm": "strategy", "own": "tried"}
+
+
+def _in_this_version(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Plain data of this version from those of any version that can be read."""
+    version = data.get("version")
+    if version == VERSION:
+        return data
+    if version != 3:
+        raise ValueError(f"this state has version {version!r}, this program reads 3 and {VERSION}")
+    data = _renamed(data, _VERSION_3_NAMES)
+    return data | {
+        "strategies": [_renamed(strategy, _VERSION_3_STRATEGY) for strategy in data["strategies"]],
+        "islands": [_renamed(island, _VERSION_3_ISLAND) for island in data["islands"]],
+    }
+
+
+def _renamed(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The same values under other names."""
+    return {names.get(name, name): value for name, value in data.items()}
