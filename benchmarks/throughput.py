@@ -13,6 +13,7 @@ threads) is steadier than wall time. ``--profile`` says where the wall time of t
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import statistics
@@ -35,7 +36,12 @@ PROBLEMS: dict[str, tuple[str, tuple[str, ...], tuple[float, float], float]] = {
         "p*a*t/h*sin((w - v)*t/2)**2/((w - v)*t/2)**2", ("p", "a", "t", "h", "w", "v"), (1.0, 5.0), 0.0,
     ),
 }  # fmt: skip
-PARTS = ("_take_steps", "_polish_island", "_offer_classes", "_end_rung", "_finish")
+PARTS = {
+    "search.execution": ("Executor.draw_and_fit",),
+    "search.search": ("polish_island", "offer_elites", "Search._prepare_next_stage"),
+    "search.island": ("Island.draw", "Island.absorb"),
+}
+"""What `--profile` times besides the end of a search."""
 
 
 def search_once(name: str, candidates: int, threads: int, seed: int, profile: bool) -> dict[str, Any]:
@@ -43,7 +49,6 @@ def search_once(name: str, candidates: int, threads: int, seed: int, profile: bo
     import numpy as np
 
     from gmeql.evaluation.problems import InputColumn, Problem
-    from gmeql.search.island import Island
     from gmeql.search.config import SearchConfig
     from gmeql.search.search import Search
 
@@ -60,25 +65,27 @@ def search_once(name: str, candidates: int, threads: int, seed: int, profile: bo
 
     search(200)
     seconds: dict[str, float] = {}
-    for part in PARTS if profile else ("_finish",):
-        _time_method(Search, part, seconds)
-    if profile:
-        for part in ("draw", "absorb"):
-            _time_method(Island, part, seconds)
+    for module, parts in (PARTS if profile else {}).items():
+        for part in parts:
+            _time_part(module, part, seconds)
+    _time_part("search.search", "finish", seconds)
     wall, processor = time.perf_counter(), time.process_time()
     done = search(candidates)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     best = done.progress().best
     return {
         "problem": name, "candidates": done.candidates, "reason": done.reason, "whole": wall,
-        "wall": wall - seconds.get("_finish", 0.0), "processor": processor - seconds.get("_finish processor", 0.0),
+        "wall": wall - seconds.get("finish", 0.0), "processor": processor - seconds.get("finish processor", 0.0),
         "loss": best.loss, "formula": str(best.expression), "parts": seconds,
     }  # fmt: skip
 
 
-def _time_method(owner: type, name: str, seconds: dict[str, float]) -> None:
-    if not hasattr(owner, name):
-        return
+def _time_part(module: str, part: str, seconds: dict[str, float]) -> None:
+    """Add up the time spent in a function, or in a method of a class, of one of gmeql's modules."""
+    owner: Any = importlib.import_module(f"gmeql.{module}")
+    *classes, name = part.split(".")
+    for each in classes:
+        owner = getattr(owner, each)
     plain: Callable[..., Any] = getattr(owner, name)
 
     def timed(*args: Any, **options: Any) -> Any:
@@ -87,8 +94,8 @@ def _time_method(owner: type, name: str, seconds: dict[str, float]) -> None:
             return plain(*args, **options)
         finally:
             seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
-            if name == "_finish":
-                seconds["_finish processor"] = time.process_time() - processor
+            if name == "finish":
+                seconds["finish processor"] = time.process_time() - processor
 
     setattr(owner, name, timed)
 

@@ -17,7 +17,7 @@ from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.search.config import IslandConfig
 from gmeql.search.island import Island
-from gmeql.search.tried import IslandTried, TriedStructures
+from gmeql.search.tried import TriedStructures
 from gmeql.search.sampling import OUTPUT_OFFSET, OUTPUT_SCALE
 
 N_ROWS = 40
@@ -175,21 +175,6 @@ def test_an_island_hears_of_others_by_what_is_known_alone() -> None:
     assert not known.keys.any()  # drawing only reads it
     one.share_tried(known)
     assert len(two.draw(known, 60, 0).hashes) < 64 == len(one.tried.fingerprints) + 64
-
-
-def test_a_table_of_tries_is_rebuilt_from_the_list_of_fingerprints() -> None:
-    drawn = np.random.default_rng(0).integers(1, 2**63, 5000).astype(np.uint64)
-    drawn = np.concatenate([drawn, drawn[:700]])
-    grown = IslandTried()
-    for part in np.array_split(drawn, 40):
-        grown.make_room(len(part))
-        grown.add(part)
-    made = IslandTried(drawn)
-    for tries in (made, TriedStructures.from_dict(made.to_dict(), len(made.keys).bit_length() - 1)):
-        np.testing.assert_array_equal(tries.keys, grown.keys)
-        np.testing.assert_array_equal(tries.counts, grown.counts)
-    assert grown.counts.max() == 2 and (grown.counts == 2).sum() >= 690
-    np.testing.assert_array_equal(grown.fingerprints, drawn)
 
 
 def test_linear_structures_are_fitted_once() -> None:

@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
+import time
 import warnings
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 import pytest
+from searches import SMALL, check_front, parabola, run, stored, texts, waves
 
-from gmeql.search.island import Island
 from gmeql.search.config import SearchConfig
-from gmeql.search.events import Member, Progress
+from gmeql.search.events import Progress
 from gmeql.search.search import Search
-from gmeql.search.steps import advance
-
-SMALL = dict(islands_per_generation=4, table_bits=14, n_jobs=1)
-"""A search small enough for tests."""
-
-
-def waves(n: int = 80, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Nothing exact is found in a small budget here."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(0.5, 3.0, (n, 2))
-    return X, np.sin(3 * X[:, 0]) / (1 + X[:, 1] ** 2) + 0.3 * rng.standard_normal(n)
-
-
-def parabola(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
-    X = np.random.default_rng(1).uniform(-2.0, 3.0, (n, 2))
-    return X, 1.5 * X[:, 0] ** 2 - 0.5 * X[:, 1]
-
-
-def run(search: Search) -> Progress:
-    for progress in search.run():
-        check_front(progress.front)
-    assert progress.done and progress.reason
-    return progress
-
-
-def check_front(front: tuple[Member, ...]) -> None:
-    """Ever more complex, ever better, the constant first; losses are finite."""
-    assert front[0].complexity == 1
-    assert all(a.complexity < b.complexity and a.loss > b.loss for a, b in pairwise(front))
-    assert all(math.isfinite(member.loss) for member in front)
-
-
-def texts(progress: Progress) -> list[tuple[str, float, int]]:
-    return [(m.expression.exact(), m.loss, m.complexity) for m in progress.front]
 
 
 def test_losses_are_those_of_the_formulas() -> None:
@@ -83,30 +48,6 @@ def test_other_seeds_search_elsewhere() -> None:
     assert texts(ends[0]) == texts(ends[2]) != texts(ends[1])
 
 
-def stored(value):
-    """A state through JSON, as a file would keep it: arrays as lists with their type."""
-
-    def plain(item):
-        if isinstance(item, np.ndarray):
-            return {"array": item.tolist(), "dtype": str(item.dtype), "shape": list(item.shape)}
-        return (
-            {k: plain(v) for k, v in item.items()}
-            if isinstance(item, dict)
-            else ([plain(v) for v in item] if isinstance(item, list | tuple) else item)
-        )
-
-    def back(item):
-        if isinstance(item, dict) and "array" in item:
-            return np.array(item["array"], item["dtype"]).reshape(item["shape"])
-        return (
-            {k: back(v) for k, v in item.items()}
-            if isinstance(item, dict)
-            else ([back(v) for v in item] if isinstance(item, list) else item)
-        )
-
-    return back(json.loads(json.dumps(plain(value))))
-
-
 @lru_cache
 def uninterrupted(config: SearchConfig) -> Progress:
     return run(Search(*waves(), config=config, seed=3))
@@ -114,7 +55,7 @@ def uninterrupted(config: SearchConfig) -> Progress:
 
 @pytest.mark.parametrize(("rounds", "loss"), [(1, "squared"), (2, "squared"), (5, "squared"), (5, "huber")])
 def test_resumed_search_ends_as_the_uninterrupted_one(rounds: int, loss: str) -> None:
-    """Stopped within the first rung, between two, and in later generations that see more rows."""
+    """Stopped within the first stage, between two, and in later generations that see more rows."""
     X, y = waves()
     config = SearchConfig(max_candidates=3500, stage_ages=(2, 4), search_rows=32, loss=loss, **SMALL)
     whole = uninterrupted(config)
@@ -143,13 +84,6 @@ def test_a_finished_search_can_be_given_more() -> None:
     assert final.front[-1].loss <= search.front[-1].loss
 
 
-def test_unknown_state_versions_are_refused() -> None:
-    X, y = parabola()
-    state = Search(X, y, config=SearchConfig(**SMALL)).state() | {"version": 99}
-    with pytest.raises(ValueError, match="version 99"):
-        Search.from_state(state, X, y)
-
-
 # --- budgets ----------------------------------------------------------------------------------------------------------
 
 
@@ -163,8 +97,6 @@ def test_max_candidates_is_overrun_by_less_than_a_round() -> None:
 
 def test_max_time_is_read_off_the_clock_between_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock of our own: every look at it takes 40 ms. The search ends in the round in which the time is spent."""
-    import gmeql.search.search as module
-
     now = 0.0
 
     def clock() -> float:
@@ -172,7 +104,7 @@ def test_max_time_is_read_off_the_clock_between_rounds(monkeypatch: pytest.Monke
         now += 0.04
         return now
 
-    monkeypatch.setattr(module.time, "perf_counter", clock)
+    monkeypatch.setattr(time, "perf_counter", clock)
     X, y = waves()
     events = list(Search(X, y, config=SearchConfig(max_time=2.0, **SMALL)).run())
     final = events[-1]
@@ -277,36 +209,6 @@ def test_more_rows_than_the_search_looks_at() -> None:
         assert member.loss == pytest.approx(math.sqrt(np.mean((member.expression(X) - y) ** 2)), rel=1e-6, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.ones(5), np.ones(5), r"X must be \[rows, columns\]"),
-        (np.ones((5, 2)), np.ones(4), r"got \(5, 2\) and \(4,\)"),
-        (np.ones((0, 2)), np.ones(0), "got"),
-        (np.array([[np.nan], [1.0]]), np.ones(2), "finite"),
-        (np.ones((2, 1)), np.array([1.0, np.inf]), "finite"),
-    ],
-)
-def test_bad_data_are_refused(X: np.ndarray, y: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Search(X, y)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_time": 0}, "max_time must be positive or None, got 0"),
-        ({"max_candidates": -1}, "max_candidates"),
-        ({"patience": 0}, "patience"),
-        ({"loss": "l1"}, "loss must be one of squared, huber, got 'l1'"),
-        ({"max_complexity": 0}, "max_complexity must be at least 1"),
-    ],
-)
-def test_bad_settings_are_refused(options: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SearchConfig(**options)
-
-
 def test_unknown_functions_and_networks_are_refused() -> None:
     X, y = parabola()
     with pytest.raises(ValueError, match="unknown operator 'sine'"):
@@ -315,47 +217,7 @@ def test_unknown_functions_and_networks_are_refused() -> None:
         Search(X, y, config=SearchConfig(architecture=[["sine"]]))
 
 
-# --- steps taken elsewhere ----------------------------------------------------------------------------------------------
-
-
-def test_steps_taken_ahead_and_replayed_lead_where_the_island_went() -> None:
-    X, y = waves()
-    search = Search(X, y, config=SearchConfig(stage_ages=(5, 9), **SMALL), seed=2)
-    events = search.run()
-    for _ in range(7):
-        next(events)
-    going_on = [island for island in search.islands if not island.finished]
-    assert going_on
-    for island in going_on:
-        ground, config = search._ground(island), search.config.island
-        walker, here = (Island.from_dict(stored(island.to_dict()), config) for _ in range(2))
-        walker.inputs = here.inputs = island.inputs
-        for step in advance(walker, ground, search.known, 4):
-            step.replay(here).absorb(here)
-        assert plain_state(here) == plain_state(walker) != plain_state(island)
-        np.testing.assert_array_equal(here.tried.keys, walker.tried.keys)
-        # and the threads of the search itself do no other steps
-        while island.age < here.age:
-            search._take_steps([island], [island])[0].absorb(island)
-        assert plain_state(here) == plain_state(island)
-
-
-def plain_state(island: Island) -> str:
-    return json.dumps(island.to_dict(), default=lambda item: item.tolist())
-
-
 # --- where constants are fitted -----------------------------------------------------------------------------------------
-
-
-def test_an_accelerator_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gmeql.fitters import device
-
-    X, y = waves()
-    monkeypatch.setattr(device, "available", lambda: False)
-    with pytest.raises(ValueError, match="device='gpu', but JAX sees no accelerator"):
-        Search(X, y, config=SearchConfig(device="gpu"))
-    with pytest.raises(ValueError, match="device must be one of auto, cpu, gpu, got 'tpu'"):
-        SearchConfig(device="tpu")
 
 
 @pytest.mark.slow
@@ -370,7 +232,7 @@ def test_all_islands_of_a_generation_advance_together_on_a_device(monkeypatch: p
     search = Search(X, 2.5 * X[:, 0] ** 2 + X[:, 1], config=config, seed=1)
     events = search.run()
     progress = next(events)
-    assert {island.age for island in search.islands} == {1} and len(search.islands) == config.few_islands
+    assert [island.age for island in search._state.islands] == [1] * config.few_islands
     for progress in events:
         pass
     assert progress.reason == "exact" and str(progress.best.expression) == "2.5*x1**2 + x2"

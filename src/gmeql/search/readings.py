@@ -28,7 +28,7 @@ _LEAST_ANGLE = 0.1
 
 @dataclass(frozen=True)
 class Reading:
-    """One g(y): `forward` and `slope` act on the target, `invert` turns a formula of g(y) into one of y.
+    """One g(y): `forward` and `slope` (up to its sign) act on the target, `invert` turns a formula of g(y) into one of y.
 
     `invert` also takes the target's sign, which a square or a logarithm loses. `applies` says for which targets g has
     an inverse.

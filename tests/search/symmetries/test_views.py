@@ -104,10 +104,10 @@ def test_the_search_uses_what_it_sees_and_resumes_with_it():
     unbroken = Search(X, planck(X), config=config, seed=3)
     for progress in unbroken.run():
         pass
-    assert len(unbroken.views) > 1 or progress.reason == "exact"
+    assert len(unbroken._state.portfolio.tables) > 1 or progress.reason == "exact"
     broken = Search(X, planck(X), config=config, seed=3)
     for event in broken.run():
-        if broken.looked and event.candidates > 16_000:
+        if broken._state.symmetries_done and event.candidates > 16_000:
             break
     again = Search.from_state(broken.state(), X, planck(X))
     for resumed in again.run():

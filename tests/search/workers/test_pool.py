@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 import pytest
 
-from gmeql.search.island import TriedStructures
+from gmeql.search.tried import TriedStructures
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Progress
 from gmeql.search.search import Search
@@ -43,7 +43,7 @@ def end(**options: Any) -> tuple[Any, ...]:
     made = Search(*waves(), config=SearchConfig(**(SMALL | options)), seed=4)
     final = run(made)
     front = [(member.expression.exact(), member.loss, member.complexity) for member in final.front]
-    return front, final.candidates, final.reason, final.islands, made.state()["known"]["keys"].tolist()
+    return front, final.candidates, final.reason, final.islands, made.state()["tried"]["keys"].tolist()
 
 
 class Death(Exception):

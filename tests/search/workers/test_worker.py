@@ -111,7 +111,7 @@ def test_an_island_travels_without_its_empty_slots() -> None:
     assert 0 < len(data["losses"]) < island.config.capacity
     again = unpacked(data, island.config)
     before, after = island.to_dict(), again.to_dict()
-    for name in ("losses", "fingerprints", "probabilities", "random_state", "own"):
+    for name in ("losses", "fingerprints", "probabilities", "random_state", "tried"):
         np.testing.assert_array_equal(after[name], before[name])
     for name, values in before["items"].items():
         filled = len(data["losses"])

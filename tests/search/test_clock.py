@@ -1,0 +1,69 @@
+"""The search's clock, read off a clock of our own."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from gmeql.search.clock import Clock
+from gmeql.search.config import ClockConfig, SearchConfig
+
+
+class Hands:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
+    made = Hands()
+    monkeypatch.setattr(time, "perf_counter", made)
+    return made
+
+
+def test_the_end_belongs_to_polishing(hands: Hands) -> None:
+    clock = Clock.start(SearchConfig(max_time=10.0))
+    hands.now = 107.9
+    assert not clock.is_closing() and clock.elapsed() == pytest.approx(7.9)
+    hands.now = 108.0  # a fifth of the time is kept
+    assert clock.is_closing() and not clock.is_late()
+    hands.now = 110.0
+    assert clock.is_late()
+
+
+@pytest.mark.parametrize(
+    ("max_time", "rows", "kept"),
+    [(10.0, 0, 2.0), (100.0, 0, 3.0), (100.0, 1_000_000, 6.0), (10.0, 10_000_000, 2.0 + 3.0)],
+)
+def test_time_kept_for_the_end(max_time: float, rows: int, kept: float, hands: Hands) -> None:
+    """A fifth, at most 3 s, and for a large table 3 µs a row, at most 30 %."""
+    clock = Clock.start(SearchConfig(max_time=max_time), refitted_rows=rows)
+    assert clock.deadline - clock.closing == pytest.approx(kept)
+
+
+def test_time_spent_earlier_counts(hands: Hands) -> None:
+    clock = Clock.start(SearchConfig(max_time=10.0), elapsed=9.0)
+    assert clock.elapsed() == pytest.approx(9.0) and clock.is_closing() and not clock.is_late()
+
+
+def test_without_a_budget_it_never_ends(hands: Hands) -> None:
+    for clock in (Clock.unlimited(), Clock.start(SearchConfig(), refitted_rows=10**9)):
+        over = clock.symmetry_limit()
+        hands.now = 1e9
+        assert not clock.is_closing() and not clock.is_late() and not over()
+
+
+def test_symmetries_get_a_share_from_the_moment_they_are_looked_for(hands: Hands) -> None:
+    clock = Clock.start(SearchConfig(max_time=10.0, clock=ClockConfig(symmetry_share=0.2)))
+    hands.now = 105.0
+    over = clock.symmetry_limit()
+    hands.now = 106.9
+    assert not over()
+    hands.now = 107.1
+    assert over()

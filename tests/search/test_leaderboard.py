@@ -1,0 +1,139 @@
+"""The growing front: ever more complex, ever better; ties go to the shorter description."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build
+from gmeql.search.config import FrontConfig, SearchConfig
+from gmeql.search.leaderboard import Leaderboard
+from gmeql.search.polish.scoring import Scored, description_length
+from gmeql.search.rows import SearchRows
+
+X = np.random.default_rng(0).uniform(0.5, 2.0, (100, 2))
+Y = 2 * X[:, 0] + X[:, 1] ** 2
+
+
+def rows(config: SearchConfig) -> SearchRows:
+    return SearchRows.of(X, Y, config=config)
+
+
+def start(**options: Any) -> tuple[Leaderboard, SearchRows]:
+    config = SearchConfig(**options)
+    seen = rows(config)
+    return Leaderboard.start(config, seen), seen
+
+
+def power_sum(n: int) -> Node:
+    """A formula whose complexity grows with n: x + x² + ... of a column that no rounding swallows."""
+    terms = [build("pow", Variable(0), Constant(float(k))) for k in range(2, n + 2)]
+    return build("add", *terms) if n > 1 else terms[0]
+
+
+def scored(root: Node, loss: float, seen: SearchRows) -> Scored:
+    return Scored(root, loss, description_length(root, loss, seen.polished))
+
+
+def test_it_starts_with_the_mean() -> None:
+    board, seen = start()
+    (member,) = board.front(seen.names)
+    assert member.complexity == 1 and member.loss == pytest.approx(Y.std())
+    assert member.expression(X) == pytest.approx(np.full(100, Y.mean()))
+
+
+@given(st.lists(st.tuples(st.integers(1, 8), st.floats(1e-6, 2.0)), max_size=30))
+def test_a_more_complex_member_is_always_better(offers: list[tuple[int, float]]) -> None:
+    board, seen = start()
+    for n, loss in offers:
+        before = board.best.length
+        gained = board.offer([scored(power_sum(n), loss, seen)], seen)
+        assert gained == (board.best.length < before - 0.5)
+        front = board.front(seen.names)
+        assert all(a.complexity < b.complexity and a.loss > b.loss for a, b in pairwise(front))
+        assert {m.complexity for m in front} == set(board.members)
+    # whatever was offered, nothing of it dominates a member
+    for n, loss in offers:
+        root = power_sum(n)
+        for complexity, member in board.members.items():
+            if complexity > Scored(root, loss, 0.0).complexity:
+                assert member.loss < loss
+
+
+def test_formulas_that_cannot_be_shown_are_left_out() -> None:
+    board, seen = start(max_complexity=5)
+    board.offer([scored(power_sum(1), math.inf, seen), scored(power_sum(1), math.nan, seen)], seen)
+    board.offer([scored(power_sum(7), 1e-9, seen)], seen)
+    assert len(board.members) == 1
+
+
+def test_a_gain_too_small_to_see_needs_no_longer_formula() -> None:
+    board, seen = start()
+    board.offer([scored(power_sum(1), 1e-2, seen)], seen)
+    board.offer([scored(power_sum(2), 1e-2 * (1 - 1e-7), seen)], seen)
+    assert len(board.members) == 2
+    board.offer([scored(power_sum(2), 1e-2 * (1 - 1e-5), seen)], seen)
+    assert len(board.members) == 3
+
+
+def test_what_a_better_simple_formula_outdoes_leaves() -> None:
+    board, seen = start()
+    board.offer([scored(power_sum(n), 10.0**-n, seen) for n in (1, 2, 3, 4)], seen)
+    assert len(board.members) == 5
+    board.offer([scored(power_sum(1), 2e-4, seen)], seen)
+    assert [m.loss for m in board.members.values()][1:] == pytest.approx([2e-4, 1e-4])
+
+
+def test_the_best_is_the_shortest_description() -> None:
+    board, seen = start()
+    board.offer([scored(power_sum(n), loss, seen) for n, loss in ((1, 1e-2), (2, 1e-3), (3, 0.99e-3))], seen)
+    assert board.best.loss == 1e-3 and board.leading(2)[0] is board.best
+    lengths = [member.length for member in board.leading(9)]
+    assert lengths == sorted(lengths) and len(lengths) == 4
+
+
+def test_terms_that_rounding_swallows_are_dropped() -> None:
+    board, seen = start()
+    whole = build("add", build("mul", Constant(2.0), Variable(0)), build("square", Variable(1)))
+    assert isinstance(whole, Call)
+    dusty = Call("add", (*whole.args, Call("mul", (Constant(1e-14), Variable(1)))))
+    board.offer([scored(dusty, 1e-30, seen)], seen)
+    assert max(board.members) == Scored(whole, 0.0, 0.0).complexity < Scored(dusty, 0.0, 0.0).complexity
+    untouched, _ = start(front=FrontConfig(largest_tidied=2))
+    untouched.offer([scored(dusty, 1e-30, seen)], seen)
+    assert list(untouched.members.values())[-1].root == dusty
+
+
+@pytest.mark.parametrize(("turns", "kept"), [(20, True), (30, False)])
+def test_waves_faster_than_the_rows_are_left_out(turns: int, kept: bool) -> None:
+    """100 rows hold 50 half-turns, 25 turns."""
+    board, seen = start()
+    speed = 2 * math.pi * turns / float(np.ptp(X[:, 0]))
+    wave = Call("sin", (Call("mul", (Constant(speed), Variable(0))),))
+    board.offer([scored(wave, 1e-3, seen)], seen)
+    assert (len(board.members) == 2) == kept
+
+
+def test_promising_means_better_than_what_is_half_as_complex() -> None:
+    board, seen = start()
+    board.offer([scored(power_sum(2), 1e-3, seen)], seen)
+    simple = max(board.members)
+    assert board.is_promising(0.9e-3, 1000)
+    assert not board.is_promising(1.1e-3, 2 * simple)
+    assert board.is_promising(1.1e-3, simple - 2)  # could become something simpler
+    assert not board.is_promising(1e9, 1)
+
+
+def test_ranking_anew_forgets_what_is_not_offered() -> None:
+    board, seen = start()
+    board.offer([scored(power_sum(n), 10.0**-n, seen) for n in (1, 2, 3)], seen)
+    front = board.front(seen.names)
+    assert board.rank_anew([scored(power_sum(3), 1e-4, seen), scored(power_sum(1), 1e-2, seen)], seen)
+    assert [m.loss for m in board.members.values()][1:] == pytest.approx([1e-2, 1e-4])
+    assert board.front(seen.names) != front

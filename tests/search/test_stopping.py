@@ -1,0 +1,82 @@
+"""When a search ends by itself: each reason, and the order among them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from searches import SMALL, parabola, waves
+
+from gmeql.formula.nodes import Call, Constant, Node, Variable
+from gmeql.search.clock import Clock
+from gmeql.search.config import FrontConfig, SearchConfig
+from gmeql.search.events import REASONS
+from gmeql.search.polish.scoring import Scored
+from gmeql.search.search import Search
+from gmeql.search.state import SearchState
+from gmeql.search.stopping import has_exact_formula, why_stop
+
+GOING_ON = Clock(started=0.0)
+CLOSING = Clock(started=0.0, closing=0.0)
+
+
+def state(**options: Any) -> SearchState:
+    return Search(*waves(), config=SearchConfig(**(SMALL | options)))._state
+
+
+@pytest.mark.parametrize(
+    ("options", "candidates", "clock", "idle", "reason"),
+    [
+        ({"max_candidates": 1000}, 999, GOING_ON, 0, ""),
+        ({"max_candidates": 1000}, 1000, GOING_ON, 0, "max_candidates"),
+        ({"max_candidates": 1000}, 1000, CLOSING, 99, "max_candidates"),
+        ({}, 10, CLOSING, 99, "max_time"),
+        ({"patience": 70}, 69, GOING_ON, 0, ""),
+        ({"patience": 70}, 70, GOING_ON, 0, "no gain"),
+        ({"max_idle_rounds": 5}, 10, GOING_ON, 4, ""),
+        ({"max_idle_rounds": 5}, 10, GOING_ON, 5, "exhausted"),
+    ],
+)
+def test_reasons(options: dict[str, Any], candidates: int, clock: Clock, idle: int, reason: str) -> None:
+    made = state(**options)
+    made.candidates = candidates
+    assert why_stop(made, clock, idle) == reason
+    assert not reason or reason in REASONS
+
+
+def with_best(made: SearchState, root: Node, loss: float = 0.0) -> SearchState:
+    """A state whose front has one formula of this loss besides the mean."""
+    scored = Scored(root, loss, -math.inf)
+    made.leaderboard.members[scored.complexity] = scored
+    return made
+
+
+def term(coefficient: float, column: int) -> Node:
+    return Call("mul", (Constant(coefficient), Variable(column)))
+
+
+def test_an_exact_formula_ends_the_search() -> None:
+    made = with_best(state(), term(0.123456789, 0))
+    assert has_exact_formula(made) and why_stop(made, CLOSING, 99) == "exact"
+    floor = made.rows.polished.floor
+    assert has_exact_formula(with_best(state(), term(2.0, 0), 100 * floor))
+    assert not has_exact_formula(with_best(state(), term(2.0, 0), 101 * floor))
+
+
+def test_a_formula_with_as_many_constants_as_rows_proves_nothing() -> None:
+    root = Call("add", (term(0.123456789, 0), Constant(0.987654321)))  # two constants: more than six rows are needed
+    few, more = (Search(*parabola(n), config=SearchConfig(**SMALL))._state for n in (6, 7))
+    assert not has_exact_formula(with_best(few, root)) and has_exact_formula(with_best(more, root))
+
+
+def test_a_long_exact_formula_with_odd_constants_waits_for_a_shorter_twin() -> None:
+    odd, plain = (Call("add", (term(c, 0), Call("sin", (term(1.0, 1),)))) for c in (0.123456789, 0.5))
+    numbers = FrontConfig(short=3, look_on_candidates=100)
+    made = with_best(state(front=numbers), odd)
+    assert made.leaderboard.best.complexity > 3 and not has_exact_formula(made)
+    made.candidates = 200
+    assert has_exact_formula(made)
+    made.last_gain = 150
+    assert not has_exact_formula(made)  # it was found late
+    assert has_exact_formula(with_best(state(front=numbers), plain))
