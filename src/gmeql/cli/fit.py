@@ -81,20 +81,19 @@ def fit(
     Writes a run folder with the model, the front of formulas and report.html. Ctrl-C ends it with what was found.
     """
     given = dict(locals())
+    from gmeql.runs.checks import check_fit
     from gmeql.runs.folder import Run, default_folder
     from gmeql.runs.settings import resolve
-    from gmeql.runs.steering import Steering, check_functions
     from gmeql.tables.read import read
 
     flags = {key: value for key, value in given.items() if key not in ("data", "config", "as_json", "quiet")}
     settings = resolve(flags, file=config)
-    check_functions(settings)
     table = read(data, **settings.table_options())
     if settings.target is None:
         names = ", ".join(f"'{name}'" for name in table.names[:20])
         raise Exit(USAGE, f"gmeql: {table.source}: say which column is to be explained; --target takes one of {names}")
     training = table.select(settings.target, **settings.select_options())
-    Steering.of(settings, training.names).extend(training)  # what cannot be pinned is refused before a folder is made
+    check_fit(settings, training)
     _say_notes(training, quiet)
     folder = Path(settings.out) if settings.out else default_folder("" if data == "-" else data)
     _run(Run.create(folder, training, settings), training, settings, as_json=as_json, quiet=quiet)
@@ -110,6 +109,7 @@ def resume(
     """Go on with a run, from its newest checkpoint."""
     from dataclasses import replace
 
+    from gmeql.runs.checks import check_fit
     from gmeql.runs.folder import Run
     from gmeql.runs.settings import resolve
 
@@ -121,6 +121,7 @@ def resume(
         settings = replace(settings, max_candidates=checked.max_candidates)
     if max_time is not None or max_candidates is None:
         settings = opened.with_more_time(settings, checked.max_time if max_time is not None else None)
+    check_fit(settings, training)
     _say_notes(training, quiet)
     _run(opened, training, settings, as_json=as_json, quiet=quiet)
 

@@ -16,6 +16,8 @@ class Method:
     """Imports the class: the paper's methods need JAX, which takes seconds to load."""
     takes_weights: bool = False
     """Whether rows have weights, so that equal ones can be merged into one."""
+    takes_functions: bool = False
+    """Whether its networks are built of a set of functions; else they are given whole, as an architecture."""
     ends_alone: bool = True
     """Whether a schedule of its own ends it; else it needs a budget."""
     compiled: bool = False
@@ -45,6 +47,7 @@ METHODS = {
         "islands of networks whose every formula gets constants of its own",
         _fitted,
         takes_weights=True,
+        takes_functions=True,
         ends_alone=False,
         compiled=True,
     ),

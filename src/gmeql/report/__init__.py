@@ -73,6 +73,11 @@ def build(
     """
     from markupsafe import Markup
 
+    if isinstance(front, list):
+        raise ValueError(
+            f"front holds {len(front)} targets and a report shows one; build one for each, as in front=model.front_[0], "
+            "selected=model.selected_index_[0]"
+        )
     content: Content = assemble(front, selected, training, history, settings or {}, versions or {}, created, command)
     script = asset("charts.js") + asset("report.js")
     template = environment().get_template("report.html.j2")

@@ -17,7 +17,7 @@ import numpy as np
 from gmeql.runs.folder import Run
 from gmeql.runs.records import ProgressLog, front_csv, reason_text
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
-from gmeql.runs.steering import Steering, merge
+from gmeql.runs.steering import Steering, merge, standard_functions
 from gmeql.model.storage import StorageError
 from gmeql.tables.read import Training
 
@@ -113,13 +113,6 @@ def _fit(
         callbacks=[watch],
     )
     return model.fit(frame_of(searched), searched.y, sample_weight=searched.weights)
-
-
-def standard_functions() -> tuple[str, ...]:
-    """Names of the functions that a search uses when none are given."""
-    from gmeql.network.templates import DEFAULT_FUNCTIONS
-
-    return tuple(DEFAULT_FUNCTIONS)
 
 
 def _written_out(progress: Progress, steering: Steering, training: Training) -> Progress:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gmeql.network.templates import DEFAULT_FUNCTIONS
 from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform
@@ -142,13 +143,9 @@ def _call_key(operator: str, args: Sequence[Any]) -> Any:
 # ------------------------------------------------------------------------------------------------- steering a fit
 
 
-def check_functions(settings: FitSettings) -> None:
-    """Refuse a name that is no function."""
-    for name in settings.functions or ():
-        try:
-            get_operator(name)
-        except ValueError as error:
-            raise ConfigError(f"--functions: {error}") from None
+def standard_functions() -> tuple[str, ...]:
+    """Names of the functions that a search uses when none are given."""
+    return tuple(DEFAULT_FUNCTIONS)
 
 
 @dataclass(frozen=True)

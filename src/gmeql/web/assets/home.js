@@ -49,7 +49,7 @@
   at("form").addEventListener("submit", async (event) => {
     event.preventDefault(); fail(""); at("start").disabled = true;
     const all = at("functions").querySelectorAll("input").length, functions = checked("functions"), chosen = checked("columns"), offered = at("columns").querySelectorAll("input").length;
-    const body = { table: table.table, target: at("target").value, max_time: Number(at("seconds").value), seed: Number(at("seed").value) };
+    const body = { table: table.table, target: at("target").value, max_time: Number(at("seconds").value), seed: Number(at("seed").value), loss: at("loss").value, selection: at("selection").value };
     if (functions.length < all) body.functions = functions;
     if (chosen.length < offered) body.columns = chosen;
     try {

@@ -1,0 +1,50 @@
+"""What cannot run is refused before a folder is made, in the words of the flag that asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gmeql.formula.operators import get_operator
+from gmeql.model.inputs import VALIDATION_ROWS
+from gmeql.model.methods import METHODS
+from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.runs.steering import Steering, standard_functions
+
+if TYPE_CHECKING:
+    from gmeql.tables.read import Training
+
+
+def check_fit(settings: FitSettings, training: Training) -> None:
+    """Raise a `ConfigError` where a fit of `training` by `settings` would fail for what was asked."""
+    for name in settings.functions or ():
+        try:
+            get_operator(name)
+        except ValueError as error:
+            raise ConfigError(f"--functions: {error}") from None
+    steering = Steering.of(settings, training.names)
+    steering.extend(training)
+    functions = steering.functions(settings.functions, standard_functions())
+    method = METHODS[settings.method]
+    if functions is not None and not method.takes_functions:
+        flag = "--functions" if settings.functions is not None else "--forbid"
+        raise ConfigError(
+            f"{flag}: --method {settings.method} has a network of fixed functions; leave it out, or use --method fitted"
+        )
+    if training.weights is not None and not method.takes_weights:
+        raise ConfigError(
+            f"--weights: --method {settings.method} knows no weights; leave them out, or use --method fitted"
+        )
+    if settings.selection == "validation" and len(training.y) < VALIDATION_ROWS:
+        raise ConfigError(
+            f"--selection validation: needs at least {VALIDATION_ROWS} rows, {training.source} has {len(training.y)}; "
+            "use --selection best"
+        )
+    if settings.device == "gpu" and settings.method == "fitted":
+        _check_accelerator()
+
+
+def _check_accelerator() -> None:
+    from gmeql.fitters.device import available
+
+    if not available():
+        raise ConfigError("--device gpu: JAX sees no accelerator; install JAX for it, or use --device cpu")

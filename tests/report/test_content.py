@@ -1,0 +1,71 @@
+"""What the report shows, as plain data."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Variable
+from gmeql.formula.printing.export import EXPORTS
+from gmeql.report import content
+from report_pages import front_for, training
+
+
+def test_constants_come_with_intervals():
+    rows, _ = content.constant_rows(front_for(training())[-1].expression, training())
+    assert [row["value"] for row in rows] == ["2", "3"]
+    assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in rows)
+    rows, reason = content.constant_rows(Expression(Variable(0), ("t",)), training())
+    assert rows == [] and "no fitted constant" in reason
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "\u2028", "&amp;", "<script"])
+def test_safe_json_reads_back_and_holds_no_markup(text):
+    encoded = content.safe_json({"a": text})
+    assert json.loads(encoded) == {"a": text} and not re.search("[<>&\u2028\u2029]", encoded)
+
+
+def test_every_form_to_copy_is_a_form_that_exists():
+    assert set(content.EXPORTS.values()) <= set(EXPORTS)
+    texts = content.exports(front_for(training())[-1].expression)
+    assert list(texts) == list(content.EXPORTS) and "sin" in texts["Python"]
+
+
+def test_a_long_front_is_thinned_and_keeps_the_chosen_formula():
+    assert content.shown_members(5, 2) == [0, 1, 2, 3, 4]
+    for selected in (0, 333, 999):
+        shown = content.shown_members(1000, selected)
+        assert selected in shown and shown[0] == 0 and shown[-1] == 999 and len(shown) <= content.MAX_MEMBERS
+
+
+def test_rows_are_sampled_evenly_and_always_the_same():
+    np.testing.assert_array_equal(content.sample_rows(10), np.arange(10))
+    rows = content.sample_rows(100_000)
+    assert len(set(rows.tolist())) == content.MAX_POINTS and (np.diff(rows) > 0).all() and rows[-1] > 90_000
+    np.testing.assert_array_equal(rows, content.sample_rows(100_000))
+
+
+@pytest.mark.parametrize(
+    ("r2", "text"), [(0.5, "0.5000"), (0.99991, "0.9999100"), (1 - 1e-12, "1"), (-math.inf, "not finite")]
+)
+def test_r2_has_enough_digits_to_tell_it_from_1(r2, text):
+    assert content.r2_text(r2) == text
+
+
+def test_a_long_history_is_thinned_and_keeps_its_end():
+    history = [{"elapsed": float(k), "best": {"loss": 1 / (k + 1)}} for k in range(5000)]
+    points = content.history_points([*history, {"elapsed": 1.0, "best": None}])
+    assert len(points["loss"]) <= content.MAX_HISTORY + 1
+    assert points["elapsed"][0] == 0.0 and points["elapsed"][-1] == 4999.0
+
+
+def test_how_to_repeat_a_run_depends_on_its_budget():
+    assert "repeat this run exactly" in content.repeat_line({"max_candidates": 5, "max_time": None})
+    assert "budget is time" in content.repeat_line({"max_candidates": None, "max_time": 30.0})
+    facts = dict(content.facts({"max_time": 30.0, "pin": ["a", "b"], "drop": [], "header": None}, {"numpy": "2"}))
+    assert facts == {"max time": "30.0", "pin": "a, b", "numpy": "2"}
