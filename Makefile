@@ -27,14 +27,15 @@ demo: .venv/.installed  ## Kepler's law from the planets, and a formula from noi
 	$(BIN)/gmeql fit data/planets.csv --target period --max-time 3
 	$(BIN)/gmeql fit data/braking.csv --target distance --max-time 12
 
-test: lint types  ## lint, types, quick tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow' --doctest-modules tests src/gmeql
+test: lint types  ## lint, types, quick tests; finds or installs the browser that some of them drive
+	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow' --doctest-modules tests src/gmeql
 
 test-slow: .venv/.installed-dev  ## the tests that take longer
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) -m slow
 
-lint: .venv/.installed-dev  ## ruff
+lint: .venv/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 types: .venv/.installed-dev  ## mypy
 	$(BIN)/mypy

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import prepare_browser
 import pytest
 
 from gmeql import cli
 
 pytestmark = pytest.mark.browser
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -36,9 +35,9 @@ def chromium() -> Iterator[Any]:
     """A headless Chromium; no Chromium is a failure, not a skip."""
     if os.environ.get("GMEQL_NO_BROWSER") == "1":
         pytest.skip("GMEQL_NO_BROWSER=1: the browser tests are left out on purpose")
-    path = os.environ.get("GMEQL_BROWSER") or next((found for name in NAMES if (found := shutil.which(name))), None)
+    path = prepare_browser.find(os.environ)
     if path is None:
-        pytest.fail("no Chromium found: install it (Debian: apt-get install chromium), name it in GMEQL_BROWSER, "
+        pytest.fail("no Chromium found: `make test` installs one; or name it in GMEQL_BROWSER, "
                     "or set GMEQL_NO_BROWSER=1 to leave these tests out", pytrace=False)  # fmt: skip
     try:
         from playwright.sync_api import sync_playwright
