@@ -193,14 +193,11 @@ def _close(a: float, b: float) -> bool:
 # ---------------------------------------------------------------------------------------------------------- bounded work
 
 
-def prepare() -> None:
-    """Load what comparisons need, so that children need not."""
-    import sympy  # noqa: F401
-
-
 def within(seconds: float, function: Callable[..., Any], *arguments: Any, default: Any) -> Any:
     """`function(*arguments)` in a child process; `default` where it fails or computes for longer."""
-    context = multiprocessing.get_context("fork")
+    # Forked off a server that has loaded nothing else: a fork of this process could inherit locks that threads hold.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["sympy", "gmeql.formula.parsing"])
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_send, args=(sender, seconds, function, arguments), daemon=True)
     child.start()

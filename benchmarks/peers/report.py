@@ -36,9 +36,9 @@ def scored(records: Sequence[dict[str, Any]], path: Path | None = None, *, worke
     """Records with their scores. Scores are kept in `path`, so that a comparison is made once."""
     known = {_identity(entry): entry["scores"] for entry in (execute.read(path) if path else [])}
     missing = [record for record in records if _identity(record) not in known]
-    if missing:  # in processes, not threads: each forks children, which a process with threads must not
+    if missing:  # in processes, not threads: each also reads and evaluates formulas itself
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(max(1, workers), context, initializer=metrics.prepare) as pool:
+        with ProcessPoolExecutor(max(1, workers), context) as pool:
             for record, scores in zip(missing, pool.map(metrics.score, missing)):
                 known[_identity(record)] = scores
                 if path:
