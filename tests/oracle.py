@@ -10,7 +10,8 @@ import sympy
 
 from gmeql.evaluation.bench import BenchConfig, BenchRecord, run_suite
 from gmeql.evaluation.problems import PAPER
-from gmeql.formula.parsing import evaluate, parse_formula
+from gmeql.formula.canonical import evaluate
+from gmeql.formula.parsing import parse_formula
 
 
 class KnownFormula:

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.parsing import Undecided, active_part, canonical, evaluate, parse_formula
+from gmeql.formula.canonical import Undecided, active_part, canonical, evaluate
+from gmeql.formula.parsing import parse_formula
 
 ACCURATE = 0.999
 WORTH_ASKING = 0.5

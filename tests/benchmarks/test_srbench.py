@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
 
-from gmeql.formula.parsing import evaluate, parse_formula
+from gmeql.formula.canonical import evaluate
+from gmeql.formula.parsing import parse_formula
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "srbench"
 X = pd.DataFrame(np.random.default_rng(0).uniform(1, 3, (120, 3)), columns=["mass", "v", "unused"])

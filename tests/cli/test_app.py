@@ -46,7 +46,7 @@ def test_help_loads_nothing_heavy():
         (["fit", "{table}", "-t", "y", "--method", "released", "--forbid", "sin"], 2, "--forbid"),
         (["fit", "{table}", "-t", "y", "--method", "paper", "--weights", "b"], 2, "knows no weights"),
         (["fit", "{table}", "-t", "y", "--columns", "q"], 2, "no such column"),
-        (["fit", "{table}", "-t", "y", "--pin", "a+"], 2, "can be read"),
+        (["fit", "{table}", "-t", "y", "--pin", "a+"], 2, "cannot be read"),
         (["fit", "{table}", "-t", "y", "--pin", "__import__('os')"], 2, "not a function"),
         (["fit", "{table}", "-t", "y", "--pin", "q*a"], 2, "there is no column 'q'"),
         (["fit", "{table}", "-t", "y", "--config", "none.toml"], 2, "no such file"),

@@ -36,7 +36,7 @@ def test_events_tell_the_run_to_its_end(client):
         ({"functions": ["sinn"]}, "sinn"),
         ({"max_time": -1}, "max-time"),
         ({"seed": "x"}, "seed"),
-        ({"pin": ["a +"]}, "can be read"),
+        ({"pin": ["a +"]}, "cannot be read"),
         ({"pin": ["log(a - 100)"]}, "no finite value in row 2"),
         ({"columns": ["y"]}, "explain itself"),
         ({"loss": "cubic"}, "one of squared, huber"),
@@ -80,7 +80,7 @@ def test_steering_keeps_what_is_allowed(client):
     assert state["settings"]["forbid"] == ["sin", "a*b"]
     front = [m["formula"] for m in state["progress"]["front"]]
     assert front and not any("sin" in formula for formula in front)
-    for wrong, words in (({"pin": ["q"]}, "no column"), ({"forbid": ["nothing("]}, "can be read")):
+    for wrong, words in (({"pin": ["q"]}, "no column"), ({"forbid": ["nothing("]}, "cannot be read")):
         refused = client.post(f"/runs/{run}/steer", json=wrong, headers=HEADERS)
         assert refused.status_code == 422 and words in refused.json()["error"]
 

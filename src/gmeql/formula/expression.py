@@ -27,6 +27,7 @@ from gmeql.formula.nodes import (  # noqa: F401  handed on until every file is r
     N_ARY,
     Call,
     Constant,
+    Leaf,
     Node,
     Variable,
     build,
@@ -152,7 +153,7 @@ class Expression:
         """
         fixed = {self._column(name): Constant(value) for name, value in values.items()}
 
-        def leaf(node: Constant | Variable) -> Node:
+        def leaf(node: Leaf) -> Node:
             return fixed.get(node.index, node) if isinstance(node, Variable) else node
 
         def call(node: Call, args: list[Node]) -> Node:

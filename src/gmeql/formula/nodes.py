@@ -151,7 +151,8 @@ class Call:
         return self._text or _remembered(self, "_text", text)
 
 
-Node = Constant | Variable | Call
+Leaf = Constant | Variable
+Node = Leaf | Call
 _NODES = (Constant, Variable, Call)
 
 
@@ -172,7 +173,7 @@ def _remembered(root: Call, name: str, compute: Callable[[Call], T]) -> T:
     return result
 
 
-def fold(root: Node, leaf: Callable[[Any], T], call: Callable[[Call, list[T]], T]) -> T:
+def fold(root: Node, leaf: Callable[[Leaf], T], call: Callable[[Call, list[T]], T]) -> T:
     """Bottom-up walk without recursion: ``leaf(node)`` of leaves, ``call(node, results of its arguments)`` of calls.
 
     >>> fold(Call("add", (Variable(0), Constant(2))), lambda node: 1, lambda call, results: 1 + sum(results))
@@ -195,9 +196,9 @@ def fold(root: Node, leaf: Callable[[Any], T], call: Callable[[Call, list[T]], T
     return done[0]
 
 
-def leaves(root: Node) -> list[Constant | Variable]:
+def leaves(root: Node) -> list[Leaf]:
     """Constants and variables from left to right."""
-    found: list[Constant | Variable] = []
+    found: list[Leaf] = []
     waiting: list[Node] = [root]
     while waiting:
         node = waiting.pop()
@@ -225,7 +226,7 @@ def used_columns(root: Node) -> tuple[int, ...]:
     return tuple(sorted({leaf.index for leaf in leaves(root) if isinstance(leaf, Variable)}))
 
 
-def transform(root: Node, leaf: Callable[[Any], Node]) -> Node:
+def transform(root: Node, leaf: Callable[[Leaf], Node]) -> Node:
     """The tree with every leaf replaced, left to right; untouched parts are shared with the old tree."""
 
     def rebuild(call: Call, args: list[Node]) -> Node:
@@ -245,7 +246,7 @@ def evaluate(root: Node, columns: Callable[[int], Any], constant: Callable[[floa
     A whole exponent is handed on as an int, which every namespace raises to without a logarithm.
     """
 
-    def leaf(node: Constant | Variable) -> Any:
+    def leaf(node: Leaf) -> Any:
         return constant(node.value) if isinstance(node, Constant) else columns(node.index)
 
     def call(node: Call, args: list[Any]) -> Any:

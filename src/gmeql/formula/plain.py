@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from gmeql.formula.messages import listing, short
-from gmeql.formula.nodes import MAX_COLUMNS, MAX_NODES, Call, Constant, Node, Variable, fold
+from gmeql.formula.nodes import MAX_COLUMNS, MAX_NODES, Call, Constant, Leaf, Node, Variable, fold
 
 
 def to_plain(root: Node, names: Sequence[str]) -> dict[str, Any]:
     """Plain data for JSON: the nodes in a list, arguments before the call that takes them, the root last."""
     nodes: list[dict[str, Any]] = []
 
-    def leaf(node: Constant | Variable) -> int:
+    def leaf(node: Leaf) -> int:
         nodes.append({"constant": node.value} if isinstance(node, Constant) else {"variable": node.index})
         return len(nodes) - 1
 

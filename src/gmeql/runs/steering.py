@@ -7,8 +7,6 @@ functions; formulas that hold a forbidden sub-expression leave the front.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform
 from gmeql.formula.operators import EXPONENTS, get_operator
+from gmeql.formula.parsing import parse_tree
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 MAX_LENGTH = 300
 MAX_PINS = 8
-_ARITHMETIC = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
-_PLACEHOLDER = "column_in_backticks_"
 
 
 def parse(text: str, names: Sequence[str]) -> Expression:
@@ -40,46 +37,10 @@ def parse(text: str, names: Sequence[str]) -> Expression:
     """
     if len(text) > MAX_LENGTH:
         raise ConfigError(f"expression {text[:40]!r}...: longer than {MAX_LENGTH} characters; pin a smaller part")
-    quoted: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        quoted.append(match[1])
-        return f"{_PLACEHOLDER}{len(quoted) - 1}"
-
-    source = re.sub(r"`([^`]*)`", keep, text).replace("^", "**").strip()
     try:
-        tree = ast.parse(source, mode="eval").body
-        root = _node(tree, tuple(names), quoted, text)
-    except (SyntaxError, ValueError, IndexError, OverflowError, RecursionError, MemoryError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"expression {text!r}: is not one that can be read; write it as in sin(a)/b") from None
-    return Expression(root, tuple(names))
-
-
-def _node(tree: ast.expr, names: tuple[str, ...], quoted: list[str], text: str) -> Node:
-    if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float) and not isinstance(tree.value, bool):
-        return Constant(float(tree.value))
-    if isinstance(tree, ast.Name):
-        name = quoted[int(tree.id.removeprefix(_PLACEHOLDER))] if tree.id.startswith(_PLACEHOLDER) else tree.id
-        if name not in names:
-            raise ConfigError(f"expression {text!r}: there is no column {name!r}; columns are {', '.join(names[:12])}")
-        return Variable(names.index(name))
-    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-        inner = _node(tree.operand, names, quoted, text)
-        return Constant(-inner.value) if isinstance(inner, Constant) else Call("mul", (Constant(-1.0), inner))
-    if isinstance(tree, ast.BinOp) and type(tree.op) in _ARITHMETIC:
-        left, right = (_node(side, names, quoted, text) for side in (tree.left, tree.right))
-        return Call(_ARITHMETIC[type(tree.op)], (left, right))
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and len(tree.args) == 1 and not tree.keywords:
-        try:
-            operator = get_operator(tree.func.id)
-        except ValueError:
-            raise ConfigError(f"expression {text!r}: {tree.func.id!r} is not a function that is known here") from None
-        if operator.arity != 1:
-            raise ConfigError(f"expression {text!r}: {tree.func.id!r} does not take one argument")
-        return Call(operator.name, (_node(tree.args[0], names, quoted, text),))
-    raise ConfigError(f"expression {text!r}: only numbers, columns, + - * / ** and functions may stand in it")
+        return Expression(parse_tree(text, names), tuple(names))
+    except ValueError as error:
+        raise ConfigError(f"expression {text!r}: {error}") from None
 
 
 # ------------------------------------------------------------------------------------------------- looking inside

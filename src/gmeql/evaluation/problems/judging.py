@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.evaluation.problems.problem import Problem, root_mean_square, standard_deviation
-from gmeql.formula.parsing import Undecided, active_part, canonical, evaluate
+from gmeql.formula.canonical import Undecided, active_part, canonical, evaluate
 
 if TYPE_CHECKING:
     import sympy

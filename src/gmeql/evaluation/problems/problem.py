@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gmeql.evaluation.problems.columns import InputColumn
-from gmeql.formula.parsing import evaluate, parse_formula
+from gmeql.formula.canonical import evaluate
+from gmeql.formula.parsing import parse_formula
 
 if TYPE_CHECKING:
     import sympy

@@ -34,7 +34,8 @@ def to_jax(expression: Formula) -> Callable[[Any], Any]:
         return jnp.broadcast_to(value, X.shape[:-1])
 
     formula.__doc__ = to_text(expression)
-    return jax.jit(formula)
+    compiled: Callable[[Any], Any] = jax.jit(formula)
+    return compiled
 
 
 def to_torch(expression: Formula) -> Callable[[Any], Any]:

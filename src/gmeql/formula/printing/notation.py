@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from gmeql.formula.nodes import Constant, Node, Variable, transform
+from gmeql.formula.nodes import Constant, Leaf, Node, Variable, transform
 
 DIGITS = 5
 """Significant digits of constants shown to people."""
@@ -46,7 +46,7 @@ def number_text(value: float, digits: int | None = None) -> str:
 def round_constants(root: Node, digits: int = DIGITS) -> Node:
     """The tree with its constants rounded as shown to people."""
 
-    def leaf(node: Constant | Variable) -> Node:
+    def leaf(node: Leaf) -> Node:
         if isinstance(node, Variable) or round_constant(node.value, digits) == node.value:
             return node
         return Constant(round_constant(node.value, digits))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.formula.limits import WHOLE_EXPONENT_LIMIT
-from gmeql.formula.nodes import Call, Constant, Variable, fold
+from gmeql.formula.nodes import Call, Constant, Leaf, fold
 from gmeql.formula.operators import EXPONENTS, Operator, get_operator
 from gmeql.formula.printing.notation import Formula, round_constants, symbol_names
 from gmeql.formula.printing.writing import differs_when_protected
@@ -47,7 +47,7 @@ def to_sympy(expression: Formula, rounded: bool = False) -> Any:
             return _Form(sympy.Integer(int(value)), value)
         return _Form(sympy.Float(value), value)
 
-    def leaf(node: Constant | Variable) -> _Form:
+    def leaf(node: Leaf) -> _Form:
         return number(node.value) if isinstance(node, Constant) else _Form(sympy.Symbol(names[node.index]))
 
     def call(node: Call, args: list[_Form]) -> _Form:

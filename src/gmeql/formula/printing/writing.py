@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, whole_exponent
+from gmeql.formula.nodes import Call, Constant, Leaf, Node, fold, whole_exponent
 from gmeql.formula.domains import EVERYWHERE
 from gmeql.formula.operators import Operator, get_operator
 from gmeql.formula.printing.notation import DIGITS, number_text
@@ -179,7 +179,7 @@ def differs_when_protected(operator: Operator) -> bool:
 def write(root: Node, notation: Notation) -> str:
     """The tree in a notation."""
 
-    def leaf(node: Constant | Variable) -> Written:
+    def leaf(node: Leaf) -> Written:
         return notation.number(node.value) if isinstance(node, Constant) else notation.name(node.index)
 
     def call(node: Call, args: list[Written]) -> Written:

@@ -1,0 +1,87 @@
+"""A tree as a product: a coefficient, and bases with exponents; and the order in which terms and factors are written.
+
+>>> as_product(Call("div", (Call("mul", (Constant(3.0), Call("square", (Variable(0),)))), Variable(1))))
+(3.0, {Variable(index=0): 2.0, Variable(index=1): -1.0})
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from gmeql.formula.nodes import Call, Constant, Node, Variable, exponent_of, fold, tree_complexity
+from gmeql.formula.sums import Powers, Rounding, merge_powers
+
+Factors = Powers[Node]
+
+ROUNDING = Rounding(exponents=1e-14, terms=5e-16)
+"""Constants are exact here, up to the last digit."""
+
+
+def as_product(node: Node) -> tuple[float, Factors]:
+    """Coefficient and bases with exponents of a node in normal form."""
+    coefficient, items = _product_items(node)
+    return coefficient, dict(items)
+
+
+@lru_cache(maxsize=50_000)
+def _product_items(node: Node) -> tuple[float, tuple[tuple[Node, float], ...]]:
+    coefficient, powers = _split_product(node)
+    return coefficient, tuple(powers.items())
+
+
+def _split_product(node: Node) -> tuple[float, Factors]:
+    if isinstance(node, Constant):
+        return node.value, {}
+    if isinstance(node, Variable) or node.protected:
+        return 1.0, {node: 1.0}
+    name = node.operator
+    if name == "neg":
+        coefficient, powers = as_product(node.args[0])
+        return -coefficient, powers
+    if name in ("mul", "div"):
+        coefficient, powers = 1.0, {}
+        for i, arg in enumerate(node.args):
+            factor, more = as_product(arg)
+            sign = -1.0 if name == "div" and i == 1 else 1.0
+            coefficient *= factor**sign if factor != 0 else (math.nan if sign < 0 else 0.0)
+            merge_powers(powers, {base: sign * exponent for base, exponent in more.items()}, ROUNDING)
+        return coefficient, powers
+    if (exponent := exponent_of(name, node.args)) is not None:
+        return 1.0, {node.args[0]: exponent}
+    return 1.0, {node: 1.0}
+
+
+def power_of(value: float, exponent: float) -> float:
+    try:
+        result = value**exponent
+    except (OverflowError, ZeroDivisionError):
+        return math.nan
+    return result if isinstance(result, float) else math.nan
+
+
+def is_sum(node: Node) -> bool:
+    return isinstance(node, Call) and node.operator in ("add", "sub") and not node.protected
+
+
+def nicest_factor(constant: float, coefficients: list[float]) -> float:
+    """The coefficient to divide a sum by: the one that leaves most whole numbers; the constant and the first win ties."""
+    values = ([constant] if constant else []) + coefficients
+
+    def whole(factor: float) -> int:
+        return sum(abs(v / factor - round(v / factor)) < 1e-7 * abs(v / factor) for v in values)
+
+    return max(values, key=whole)
+
+
+@lru_cache(maxsize=20_000)
+def writing_order(node: Node) -> tuple[int, float, str]:
+    """Writing order: by the first column that appears, simpler parts first, then by their text."""
+    first = fold(node, lambda leaf: leaf.index if isinstance(leaf, Variable) else 10**9, lambda call, args: min(args))
+    return first, tree_complexity(node) if first == 10**9 else -_degree(node), repr(node)
+
+
+def _degree(node: Node) -> float:
+    """Highest exponent of a term, so that cubes come before squares."""
+    _, powers = as_product(node)
+    return max((abs(e) for e in powers.values()), default=0.0)
