@@ -14,7 +14,13 @@ def test_twenty_seeds_decide_what_two_cannot():
     assert verdicts["offline"] == "differs", "the fake records make every setting three times worse"
     assert verdicts["success"] == "differs", "no fake GMEQL run is solved"
     few = {c.key: fake_record(c) for c in all_cells()}
-    assert figures.FIGURES[1].measure(SMOKE, few).agreement == "undecided"
+    said = {f.name: f.measure(SMOKE, few) for f in figures.FIGURES}
+    assert said.pop("table1").agreement == "agrees" and said.pop("time").agreement == "not comparable"
+    assert {finding.agreement for finding in said.values()} == {"too few runs"}
+    for name, finding in said.items():
+        text = " ".join(finding.words)
+        assert "p = " not in text and "significant" not in text, f"{name} judges two runs: {text}"
+        assert all(row.get("p_value") is None and row.get("p_value_training") is None for row in finding.rows)
 
 
 def test_only_names_are_checked():

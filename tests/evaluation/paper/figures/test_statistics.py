@@ -1,8 +1,10 @@
 """What may be said of two groups of runs."""
 
+import math
+
 import pytest
 
-from gmeql.evaluation.paper.figures.statistics import compare, fisher, summary
+from gmeql.evaluation.paper.figures.statistics import TOO_FEW, compare, fisher, mann_whitney, overall, summary
 from fake_records import group
 
 
@@ -25,3 +27,18 @@ def test_an_expression_that_is_not_finite_is_the_worst():
     fine = group([5.0, 6.0, 7.0, 8.0, 9.0])
     assert compare(fine, broken, ("A", "B"))[0] == "agrees"
     assert summary(broken)["not_finite"] == 5 and summary(broken)["median_test_mae"] is None
+
+
+def test_few_runs_are_described_and_not_judged():
+    low, high = group([1.0, 1.1, 1.2, 1.3]), group([2.0, 2.1, 2.2, 2.3, 2.4, 2.5])
+    for claim in "<=":
+        verdict, sentence, p = compare(low, high, ("A", "B"), claim)
+        assert verdict == TOO_FEW and math.isnan(p)
+        assert sentence == "Median test MAE: A 1.15, B 2.25 (4 and 6 runs)."
+    assert math.isnan(mann_whitney(low, high)) and math.isnan(fisher(0, 4, 20, 20))
+
+
+def test_one_word_for_several_verdicts():
+    assert overall(["not measured", TOO_FEW]) == TOO_FEW and overall([]) == overall(["not measured"]) == "not measured"
+    assert overall([TOO_FEW, "agrees"]) == "agrees" and overall(["differs", "agrees"]) == "partly"
+    assert overall(["differs", "undecided"]) == "differs"

@@ -10,6 +10,7 @@ from gmeql.evaluation.paper.figures.drawing import add_note, draw_curves
 from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.statistics import (
     LEVEL,
+    TOO_FEW,
     compare,
     final_errors,
     fisher,
@@ -55,18 +56,17 @@ def ablation(name: str, title: str, says: str, problem: str, setting: str, claim
         on_curve, curve_sentence, curve_p = compare(whole, cut, names, claim, errors=final_errors)
         solved = [sum(bool(r["solved"]) for r in g) for g in (whole, cut)]
         solved_p = fisher(solved[0], len(whole), solved[1], len(cut))
-        words = [
-            _direction(names[1], whole, cut, p, curve_p),
-            curve_sentence,
-            sentence,
-            f"Solved: {solved[0]} of {len(whole)} and {solved[1]} of {len(cut)}, p = {solved_p:.2g} "
-            "(Fisher's exact test).",
-        ]
+        counts = f"Solved: {solved[0]} of {len(whole)} and {solved[1]} of {len(cut)}"
+        if TOO_FEW in (verdict, on_curve):
+            words = [curve_sentence, sentence, f"{counts}."]
+        else:
+            direction = _direction(names[1], whole, cut, p, curve_p)
+            words = [direction, curve_sentence, sentence, f"{counts}, p = {solved_p:.2g} (Fisher's exact test)."]
         both = overall([verdict, on_curve])
         rows[1] |= {
             **tested("standard", p, both),
             "p_value_training": number_or_none(curve_p),
-            "p_value_solved": solved_p,
+            "p_value_solved": number_or_none(solved_p),
         }
         return Finding(rows, words, both)
 

@@ -10,8 +10,8 @@ import numpy as np
 from gmeql.evaluation.paper.figures.drawing import add_note, draw_bars
 from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.statistics import (
-    ENOUGH,
     LEVEL,
+    TOO_FEW,
     compare,
     final_errors,
     fisher,
@@ -75,6 +75,7 @@ def table1() -> Figure:
         ),
         draw,
         size=(9.0, 3.2),
+        is_table=True,
     )
 
 
@@ -149,15 +150,14 @@ def success() -> Figure:
         for problem in PROBLEMS:
             own = counts(plan, records, problem, "gmeql")
             claimed = round(PAPER_SUCCESS[problem] / 5)  # of 20 runs
-            p = fisher(*own, claimed, 20) if own[1] else math.nan
+            p = fisher(*own, claimed, 20)
             if own[1]:
-                share = 100 * own[0] / own[1]
-                verdicts.append("differs" if p < LEVEL else "agrees" if own[1] >= ENOUGH else "undecided")
+                verdicts.append(TOO_FEW if math.isnan(p) else "differs" if p < LEVEL else "agrees")
+                found = f"{own[0]} of {own[1]}"
+                if not math.isnan(p):
+                    found += f" ({100 * own[0] / own[1]:.0f} %), p = {p:.2g} (Fisher's exact test)"
                 others = ", ".join(_share(METHODS[m].label, *counts(plan, records, problem, m)) for m in OTHERS)
-                words.append(
-                    f"{problem}: the paper {PAPER_SUCCESS[problem]} %, here {own[0]} of {own[1]} "
-                    f"({share:.0f} %), p = {p:.2g} (Fisher's exact test); {others}."
-                )
+                words.append(f"{problem}: the paper {PAPER_SUCCESS[problem]} %, here {found}; {others}.")
             for method in METHODS:
                 solved, runs = counts(plan, records, problem, method)
                 row = {
@@ -170,7 +170,7 @@ def success() -> Figure:
                 if method == "gmeql":
                     row |= {
                         "paper_share": PAPER_SUCCESS[problem] / 100,
-                        "p_value": number_or_none(p),
+                        "p_value_solved": number_or_none(p),
                         "test": "Fisher's exact",
                     }
                 rows.append(row)
@@ -234,6 +234,9 @@ def running_time() -> Figure:
         order = {row["method"]: row["seconds_per_run"] for row in rows if row["runs"] and row["method"] != "fitted"}
         if len(order) < 4:
             return Finding(rows, words, "not measured")
+        if not plan.is_full:
+            words.append("This budget is not the paper's: the order of these times says nothing about the paper's.")
+            return Finding(rows, words, "not comparable")
         if len({r["device"] for method in order for r in found(plan, records, method)}) > 1:
             words.append("The methods ran on different hardware: their order here says nothing about the paper's.")
             return Finding(rows, words, "not comparable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gmeql.evaluation.paper.cells import Cell
@@ -20,12 +20,12 @@ class Finding:
 
     rows: list[dict[str, Any]]
     words: list[str]
-    agreement: str  # "agrees", "differs", "partly", "undecided", "not comparable", "not measured"
+    agreement: str  # "agrees", "differs", "partly", "undecided", "too few runs", "not comparable", "not measured"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One table or figure of the paper."""
+    """One table or figure of the paper; the page shows a table's rows instead of its picture."""
 
     name: str
     title: str
@@ -34,4 +34,5 @@ class Figure:
     measure: Callable[[BudgetPlan, Records], Finding]
     draw: Callable[[BudgetPlan, Records, Any], None]
     size: tuple[float, float] = (6.0, 4.0)
-    also: tuple[str, ...] = field(default=())  # other names `only` accepts
+    also: tuple[str, ...] = ()  # other names `only` accepts
+    is_table: bool = False

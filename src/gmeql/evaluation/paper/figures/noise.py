@@ -11,8 +11,8 @@ from gmeql.evaluation.paper.cells import Cell
 from gmeql.evaluation.paper.figures.drawing import add_note
 from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.statistics import (
-    ENOUGH,
     LEVEL,
+    TOO_FEW,
     mann_whitney,
     median_error,
     number_or_none,
@@ -25,7 +25,7 @@ from gmeql.evaluation.paper.plan import NOISE_LEVELS, BudgetPlan, cells_for, noi
 from gmeql.evaluation.paper.records import Record, select
 
 PAPER_NOISE_SUCCESS = {0.0: 70, 0.1: 65, 0.2: 35, 0.5: 32}
-"""The same on b2 under noise, percent (appendix C)."""
+"""GMEQL's success rates on b2 by the noise's standard deviation, percent (appendix C)."""
 
 
 def noise() -> Figure:
@@ -54,7 +54,7 @@ def noise() -> Figure:
                         if (problem, method) == ("b2", "gmeql") and noise in (0.1, 0.5):
                             worse = p < LEVEL and median_error(mine) > median_error(clean)
                             as_said = p >= LEVEL if noise == 0.1 else worse
-                            verdicts.append("undecided" if len(mine) < ENOUGH else "agrees" if as_said else "differs")
+                            verdicts.append(TOO_FEW if math.isnan(p) else "agrees" if as_said else "differs")
                             row["verdict"] = verdicts[-1]
                     if problem == "b2" and method == "gmeql":
                         row["paper_share"] = PAPER_NOISE_SUCCESS[noise] / 100
@@ -115,9 +115,10 @@ def _noise_words(problem: str, method: str, groups: dict[float, list[Record]]) -
             parts.append(f"{noise:g}: not measured")
             continue
         solved = sum(bool(r["solved"]) for r in mine)
-        chance = f", p = {mann_whitney(clean, mine):.2g}" if noise and clean else ""
+        p = mann_whitney(clean, mine) if noise else math.nan
+        chance = "" if math.isnan(p) else f", p = {p:.2g}"
         parts.append(f"{noise:g}: {said(median_error(mine))}{chance}, solved {solved} of {len(mine)}")
     text = f"{METHODS[method].label} on {problem}, median test MAE at noise " + "; ".join(parts)
     if (problem, method) == ("b2", "gmeql"):
         text += f" (the paper solves {', '.join(f'{v} %' for v in PAPER_NOISE_SUCCESS.values())})"
-    return [text + ". p: Mann-Whitney U against noise 0."]
+    return [text + (". p: Mann-Whitney U against noise 0." if any("p = " in part for part in parts) else ".")]

@@ -16,8 +16,11 @@ import numpy as np
 from gmeql.evaluation.paper.records import Record
 
 LEVEL = 0.05
+"""Probability below which a difference counts as significant."""
 ENOUGH = 5
-"""With fewer runs than this a test cannot tell two groups apart, so "alike" stays undecided."""
+"""With fewer runs than this nothing is tested and nothing is judged: no outcome could tell two groups apart."""
+TOO_FEW = "too few runs"
+"""The verdict on groups of fewer runs than `ENOUGH`."""
 
 
 def test_errors(records: Sequence[Record]) -> np.ndarray:
@@ -59,35 +62,43 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def number_or_none(value: Any) -> float | None:
+    """JSON has no nan and no infinity: what is not finite is null."""
     return float(value) if math.isfinite(value) else None
 
 
 def tested(other: str, p: float, verdict: str) -> dict[str, Any]:
+    """What a row of the table says about its comparison."""
     return {"compared_with": other, "p_value": number_or_none(p), "test": "Mann-Whitney U", "verdict": verdict}
 
 
 def mann_whitney(a: Sequence[Record], b: Sequence[Record], errors: Callable[..., np.ndarray] = test_errors) -> float:
-    """Two-sided p-value that two groups' errors come from one distribution; 1 where nothing can be told."""
+    """Two-sided p-value that two groups' errors come from one distribution; nan for fewer runs than `ENOUGH`."""
     from scipy.stats import mannwhitneyu
 
+    if min(len(a), len(b)) < ENOUGH:
+        return math.nan
     left, right = (np.minimum(errors(g), 1e300) for g in (a, b))
-    if len(left) == 0 or len(right) == 0 or np.ptp(np.concatenate([left, right])) == 0:
+    if np.ptp(np.concatenate([left, right])) == 0:
         return 1.0
     return float(mannwhitneyu(left, right, alternative="two-sided").pvalue)
 
 
 def fisher(solved_a: int, runs_a: int, solved_b: int, runs_b: int) -> float:
-    """Two-sided p-value of Fisher's exact test on two counts of solved runs."""
+    """Two-sided p-value of Fisher's exact test on two counts of solved runs; nan for fewer runs than `ENOUGH`."""
     from scipy.stats import fisher_exact
 
+    if min(runs_a, runs_b) < ENOUGH:
+        return math.nan
     return float(fisher_exact([[solved_a, runs_a - solved_a], [solved_b, runs_b - solved_b]]).pvalue)
 
 
 def median_error(records: Sequence[Record], errors: Callable[..., np.ndarray] = test_errors) -> float:
+    """Median error of a group; nan without runs."""
     return float(np.median(errors(records))) if records else math.nan
 
 
 def said(value: float) -> str:
+    """An error as a sentence gives it."""
     return "not finite" if not math.isfinite(value) else f"{value:.3g}"
 
 
@@ -102,27 +113,32 @@ def compare(
     """Verdict, sentence and p-value for the claim that the first group's error is smaller ("<") or alike ("=")."""
     if not better or not worse:
         return "not measured", f"{names[0]} against {names[1]}: not measured yet.", math.nan
-    p = mann_whitney(better, worse, errors)
     a, b = median_error(better, errors), median_error(worse, errors)
+    p = mann_whitney(better, worse, errors)
+    if math.isnan(p):
+        counts = f"{len(better)} and {len(worse)} runs"
+        return TOO_FEW, f"Median {_kind(errors)}: {names[0]} {said(a)}, {names[1]} {said(b)} ({counts}).", p
     relation = "equals" if a == b else "is below" if a < b else "is above"
-    kind = "test MAE" if errors is test_errors else "training MAE at the end of the curve"
     sentence = (
-        f"The median {kind} of {names[0]} ({said(a)}) {relation} that of {names[1]} ({said(b)}), "
+        f"The median {_kind(errors)} of {names[0]} ({said(a)}) {relation} that of {names[1]} ({said(b)}), "
         f"p = {p:.2g} (Mann-Whitney U, n = {len(better)} and {len(worse)})."
     )
     if claim == "=":
-        alike = "agrees" if min(len(better), len(worse)) >= ENOUGH else "undecided"
-        return (alike if p >= LEVEL else "differs"), sentence, p
+        return ("agrees" if p >= LEVEL else "differs"), sentence, p
     if p >= LEVEL:
         return "undecided", sentence + " The difference is not significant.", p
     return ("agrees" if a < b else "differs"), sentence, p
 
 
+def _kind(errors: Callable[..., np.ndarray]) -> str:
+    return "test MAE" if errors is test_errors else "training MAE at the end of the curve"
+
+
 def overall(verdicts: Sequence[str]) -> str:
-    """One word for several verdicts."""
-    known = [v for v in verdicts if v != "not measured"]
+    """One word for several verdicts; what could not be judged does not count beside what could."""
+    known = [v for v in verdicts if v not in ("not measured", TOO_FEW)]
     if not known:
-        return "not measured"
+        return TOO_FEW if TOO_FEW in verdicts else "not measured"
     if len(set(known)) == 1:
         return known[0]
     return "partly" if "agrees" in known else "differs" if "differs" in known else "undecided"
