@@ -299,40 +299,6 @@ class TestWithScikitLearn:
 
 
 class TestParameters:
-    @pytest.mark.parametrize(
-        "bad",
-        [
-            {"method": "magic"},
-            {"functions": "sin"},
-            {"functions": []},
-            {"max_time": 0},
-            {"max_time": float("nan")},
-            {"max_time": "30"},
-            {"max_candidates": 0},
-            {"max_candidates": 1.5},
-            {"max_complexity": -1},
-            {"model_selection": "prettiest"},
-            {"n_jobs": 0},
-            {"verbose": "yes"},
-            {"warm_start": 1},
-            {"checkpoint": 3},
-            {"checkpoint_interval": 0},
-            {"callbacks": 3},
-            {"callbacks": [print, 3]},
-            {"loss": "cubic"},
-            {"device": "abacus"},
-        ],
-        ids=str,
-    )
-    def test_bad_parameters_are_named_before_any_work(self, noisy, bad) -> None:
-        (name,) = bad
-        with pytest.raises(ValueError, match=name):
-            quick(**bad).fit(*noisy)
-
-    def test_no_budget_at_all_is_refused(self, noisy) -> None:
-        with pytest.raises(ValueError, match="no end"):
-            GMEQLRegressor(max_time=None).fit(*noisy)
-
     def test_unknown_functions_are_named(self, noisy) -> None:
         with pytest.raises(ValueError, match="sine"):
             quick(functions=["+", "sine"]).fit(*noisy)

@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 
 from gmeql import GMEQLRegressor
-from gmeql.model.preparation import prepare
 
 NAMES = [
     "__import__('os').system('touch pwned')",
@@ -184,38 +183,3 @@ def test_contradicting_rows_average() -> None:
     X = np.ones((10, 1))
     model = fit(X, np.arange(10.0))
     np.testing.assert_allclose(model.predict(X), 4.5)
-
-
-class TestPreparation:
-    def test_scales_are_powers_of_two_and_undone_exactly(self) -> None:
-        X, y = ordinary()
-        data = prepare(X * 2.0**300, y * 2.0**-400)
-        assert data.is_scaled
-        np.testing.assert_array_equal(np.sort(np.ldexp(data.y, data.target_exponent)), np.sort(y * 2.0**-400))
-        plain = prepare(X, y)
-        assert not plain.is_scaled
-        assert data.target_spread == pytest.approx(plain.target_spread * 2.0**-400, rel=1e-12)
-
-    def test_order_of_rows_does_not_matter(self) -> None:
-        X, y = ordinary()
-        order = np.random.default_rng(0).permutation(len(y))
-        a, b = prepare(X, y), prepare(X[order], y[order])
-        np.testing.assert_array_equal(a.X, b.X)
-        np.testing.assert_array_equal(a.y, b.y)
-
-    def test_blocks_of_sorted_data_are_fair_samples(self) -> None:
-        x = np.linspace(0, 1, 1000)
-        data = prepare(x[:, None], x)
-        assert abs(data.X[:200].mean() - 0.5) < 0.07
-
-    def test_equal_rows_become_weight(self) -> None:
-        X = np.array([[1.0], [2.0], [1.0], [-0.0], [0.0]])
-        data = prepare(X, np.array([5.0, 6.0, 5.0, 7.0, 7.0]))
-        weights = dict(zip(data.X[:, 0].tolist(), (data.weight * 5 / 3).tolist(), strict=True))
-        assert weights == pytest.approx({1.0: 2.0, 2.0: 1.0, 0.0: 2.0})
-        assert data.rows == 5
-
-    def test_rows_count_by_kish_when_weights_are_not_counts(self) -> None:
-        X, y = ordinary()
-        assert prepare(X, y, np.full(50, 0.3)).rows == pytest.approx(50)
-        assert prepare(X, y, np.r_[np.full(49, 1e-9), 0.5]).rows == pytest.approx(1, rel=1e-3)

@@ -64,7 +64,7 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads; None and -1 use every core. Inside `joblib.parallel_config("ray")`, "dask" or "loky", workers of that
         backend instead. With `max_candidates` the result does not depend on it.
-    device : str, default="auto"
+    device : {"auto", "cpu", "gpu"}, default="auto"
         Where constants are fitted: "cpu", "gpu" (any accelerator that JAX sees) or "auto", which takes what was measured
         to be faster (docs/performance.md). On an accelerator islands draw more candidates at a time, so the same seed
         gives another search than on the CPU.

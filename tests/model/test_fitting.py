@@ -1,0 +1,66 @@
+"""Searches from start to end: budgets shared between targets, callbacks, runs that go on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.model.fitting import run_search, search_targets, share_budget
+from gmeql.model.inputs import TrainingRows
+from gmeql.model.preparation import prepare
+from gmeql.search.config import SearchConfig
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(1, 3, (40, 2))
+Y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * RNG.standard_normal(40)
+DATA = prepare(X, Y)
+CONFIG = SearchConfig(max_candidates=400, n_jobs=1, max_complexity=12)
+
+
+def test_the_budget_is_shared_evenly_among_what_is_left() -> None:
+    config = SearchConfig(max_time=30.0, max_candidates=100)
+    first = share_budget(config, 3, 0.0, 0)
+    assert first.max_time == 10.0 and first.max_candidates == 34
+    last = share_budget(config, 1, 29.0, 90)
+    assert last.max_time == 1.0 and last.max_candidates == 10
+    over = share_budget(config, 1, 31.0, 200)
+    assert over.max_time > 0 and over.max_candidates == 1
+    endless = share_budget(SearchConfig(), 2, 5.0, 5)
+    assert endless.max_time is None and endless.max_candidates is None
+
+
+def test_a_run_keeps_front_history_and_what_was_beaten() -> None:
+    events = []
+    result = run_search(DATA, config=CONFIG, seed=0, callbacks=[events.append])
+    assert result.candidates >= 400 and result.reason == "max_candidates" and not result.interrupted
+    assert len(result.history.loss) == len(events) and events[-1].done
+    assert result.front[-1].loss <= result.history.loss[-1] and result.state is not None
+    shown = {member.expression.root for event in events for member in event.front}
+    kept = {member.expression.root for member in (*result.front, *result.front.others)}
+    assert shown <= kept
+
+
+def test_a_callback_ends_the_run_and_the_next_one_goes_on_from_it() -> None:
+    first = run_search(DATA, config=CONFIG, seed=0, callbacks=[lambda event: True])
+    assert first.reason == "stopped by a callback" and first.candidates < 400
+    more = run_search(DATA, config=CONFIG, seed=0, previous=first)
+    assert more.candidates >= first.candidates + 400  # a budget on top of what the first one spent
+    assert more.history.elapsed[: len(first.history.elapsed)] == first.history.elapsed
+
+
+def test_each_target_gets_its_search_its_seed_and_its_folder(tmp_path) -> None:
+    rows = TrainingRows(X, np.column_stack([Y, X[:, 0] * X[:, 1]]), None)
+    results = search_targets(rows, ("a", "b"), method="fitted", config=CONFIG, seed=3, checkpoint=tmp_path)
+    assert len(results) == 2 and sorted(path.name for path in tmp_path.iterdir()) == ["target-0", "target-1"]
+    alone = run_search(
+        prepare(X, Y, names=("a", "b")), config=SearchConfig(max_candidates=200, n_jobs=1, max_complexity=12), seed=3
+    )
+    assert str(results[0].front) == str(alone.front)
+    assert results[1].front[-1].loss == pytest.approx(0.0, abs=1e-9)
+
+
+def test_progress_is_shown_for_each_target(capsys) -> None:
+    rows = TrainingRows(X, np.column_stack([Y, Y]), None)
+    search_targets(rows, ("a", "b"), method="fitted", config=CONFIG, seed=0, verbose=2)
+    err = capsys.readouterr().err
+    assert "target 1 of 2" in err and "target 2 of 2" in err

@@ -1,0 +1,71 @@
+"""What `fit` and `predict` are given: numbers come through, text is named, rows are split the same way every time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gmeql import GMEQLRegressor
+from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names, repeated_names
+
+X = np.arange(24.0).reshape(12, 2)
+Y = np.arange(12.0)
+
+
+def test_arrays_come_through_with_the_shape_of_the_target() -> None:
+    rows, columns = check_training(GMEQLRegressor(), X, Y, None)
+    np.testing.assert_array_equal(rows.X, X)
+    assert rows.targets.shape == (12, 1) and rows.weight is None and columns is None
+    rows, columns = check_training(GMEQLRegressor(), X.tolist(), np.column_stack([Y, Y]), np.ones(12))
+    assert rows.targets.shape == (12, 2) and rows.weight.shape == (12,) and columns == 2
+
+
+def test_columns_are_named_as_they_were_or_by_position() -> None:
+    model = GMEQLRegressor()
+    check_training(model, X, Y, None)
+    assert column_names(model) == ("x1", "x2")
+    check_training(model, pd.DataFrame(X, columns=["a", "b"]), Y, None)
+    assert column_names(model) == ("a", "b")
+
+
+def test_a_name_given_twice_is_kept_and_held_against_later_frames() -> None:
+    model, frame = GMEQLRegressor(), pd.DataFrame(X, columns=["a", "a"])
+    check_training(model, frame, Y, None)
+    assert column_names(model) == ("a", "a") and repeated_names(frame).tolist() == ["a", "a"]
+    np.testing.assert_array_equal(check_rows(model, frame), X)
+    with pytest.raises(ValueError, match="feature names"):
+        check_rows(model, pd.DataFrame(X, columns=["b", "b"]))
+    assert repeated_names(X) is None and repeated_names(pd.DataFrame(X, columns=["a", "b"])) is None
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_target_beyond_the_doubles_is_refused() -> None:
+    with pytest.raises(ValueError, match="beyond what float64"):
+        check_training(GMEQLRegressor(), X, np.full(12, np.longdouble("1e4000")), None)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"), [({"a": Y, "b c": ["x"] * 12}, "'b c'"), ({"a": ["1"] * 11 + ["?"]}, "'a'")]
+)
+def test_a_column_of_text_is_named(given, named) -> None:
+    with pytest.raises(ValueError, match=f"column {named} of X holds text"):
+        check_training(GMEQLRegressor(), pd.DataFrame(given), Y, None)
+
+
+def test_other_errors_stay_what_they_are() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        check_training(GMEQLRegressor(), np.full((12, 2), np.nan), Y, None)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        check_training(GMEQLRegressor(), X, Y[:5], None)
+
+
+def test_rows_kept_for_judging_are_a_quarter_and_always_the_same() -> None:
+    rows = TrainingRows(X, Y[:, None], np.arange(12.0))
+    searched, held_out = rows.split()
+    assert len(searched.X) == 9 and len(held_out.X) == 3
+    np.testing.assert_array_equal(np.sort(np.r_[searched.weight, held_out.weight]), rows.weight)
+    np.testing.assert_array_equal(held_out.X[:, 0], 2 * held_out.targets[:, 0])
+    np.testing.assert_array_equal(rows.split()[1].X, held_out.X)
+    with pytest.raises(ValueError, match="at least 8 rows"):
+        rows.take(np.arange(5)).split()

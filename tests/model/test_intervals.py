@@ -1,0 +1,85 @@
+"""Intervals of constants against their theory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
+from gmeql.model.intervals import constant_intervals
+
+X1 = Variable(0)
+
+
+class TestIntervals:
+    def line(self, rng: np.random.Generator, rows: int = 40) -> tuple[np.ndarray, np.ndarray]:
+        x = rng.uniform(0, 3, rows)
+        return x[:, None], 1.5 + 2.5 * x + 0.3 * rng.standard_normal(rows)
+
+    def fitted_line(self, X: np.ndarray, y: np.ndarray, w: np.ndarray | None = None) -> Expression:
+        coefficients = np.polynomial.polynomial.polyfit(X[:, 0], y, 1, w=None if w is None else np.sqrt(w))
+        root = Call("add", (Constant(coefficients[0]), Call("mul", (Constant(coefficients[1]), X1))))
+        return Expression(root, ("x1",))
+
+    def test_a_line_has_the_textbook_intervals(self) -> None:
+        from scipy import stats
+
+        X, y = self.line(np.random.default_rng(0))
+        expected = stats.linregress(X[:, 0], y)
+        offset, slope = constant_intervals(self.fitted_line(X, y), X, y, level=0.9)
+        assert slope.standard_error == pytest.approx(expected.stderr, rel=1e-6)
+        assert offset.standard_error == pytest.approx(expected.intercept_stderr, rel=1e-6)
+        half = stats.t.ppf(0.95, len(y) - 2) * expected.stderr
+        assert (slope.low, slope.high) == pytest.approx((expected.slope - half, expected.slope + half))
+
+    @pytest.mark.parametrize(("method", "tolerance"), [("jacobian", 0.03), ("bootstrap", 0.07)])
+    def test_intervals_cover_as_often_as_they_say(self, method: str, tolerance: float) -> None:
+        rng = np.random.default_rng(11)
+        runs = 400 if method == "jacobian" else 60
+        covered = 0
+        for _ in range(runs):
+            X, y = self.line(rng)
+            _, slope = constant_intervals(self.fitted_line(X, y), X, y, level=0.9, method=method, resamples=60)
+            covered += slope.low <= 2.5 <= slope.high
+        assert abs(covered / runs - 0.9) < tolerance + 2 * math.sqrt(0.09 / runs)
+
+    def test_weights_count_like_repeated_rows_in_the_fit(self) -> None:
+        rng = np.random.default_rng(1)
+        X, y = self.line(rng)
+        w = rng.uniform(0.5, 2.0, len(y))
+        (_, slope) = constant_intervals(self.fitted_line(X, y, w), X, y, sample_weight=w)
+        design = np.column_stack([np.ones(len(y)), X[:, 0]])
+        residual = y - design @ np.linalg.lstsq(design * np.sqrt(w)[:, None], y * np.sqrt(w), rcond=None)[0]
+        variance = np.sum(w * residual**2) / (len(y) - 2) * np.linalg.inv(design.T @ (design * w[:, None]))[1, 1]
+        assert slope.standard_error == pytest.approx(math.sqrt(variance), rel=1e-5)
+
+    @pytest.mark.parametrize("unit", [1e-100, 1e100])
+    def test_extreme_units(self, unit: float) -> None:
+        X, y = self.line(np.random.default_rng(0))
+        plain = constant_intervals(self.fitted_line(X, y), X, y)
+        scaled_line = self.fitted_line(X, y)
+        scaled_line = scaled_line.with_constants([c * unit for c in scaled_line.constants])
+        scaled = constant_intervals(scaled_line, X, y * unit)
+        for a, b in zip(plain, scaled, strict=True):
+            assert b.standard_error == pytest.approx(a.standard_error * unit, rel=1e-6)
+
+    def test_a_constant_the_data_do_not_determine_is_infinite(self) -> None:
+        root = Call("add", (Constant(1.7), Constant(2.2), Call("mul", (Constant(3.1), X1))))
+        X, y = self.line(np.random.default_rng(0))
+        a, b, slope = constant_intervals(Expression(root, ("x1",)), X, y)
+        assert math.isinf(a.standard_error) and math.isinf(b.standard_error)
+        assert math.isfinite(slope.standard_error)
+
+    def test_errors_say_what_to_do(self) -> None:
+        X, y = self.line(np.random.default_rng(0))
+        line = self.fitted_line(X, y)
+        with pytest.raises(ValueError, match="level"):
+            constant_intervals(line, X, y, level=95)
+        with pytest.raises(ValueError, match="bootstrap"):
+            constant_intervals(line, X, y, method="guess")
+        with pytest.raises(ValueError, match="more rows"):
+            constant_intervals(line, X[:2], y[:2])
+        assert constant_intervals(Expression(X1, ("x1",)), X, y) == ()
