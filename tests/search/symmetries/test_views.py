@@ -8,7 +8,7 @@ from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.network.templates import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
-from gmeql.search.symmetries import View, find_views
+from gmeql.search.symmetries.views import View, find_views
 
 
 def table(*ranges, rows=500, seed=0):
