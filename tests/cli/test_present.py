@@ -1,0 +1,55 @@
+"""What the terminal says: records for programs, tables and large formulas for people; names are text."""
+
+from __future__ import annotations
+
+import io
+
+from gmeql.cli.present import MAX_SHOWN, formula_record, front_table, large_formula, model_record, print_front
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Variable
+from gmeql.model.front import Front
+from gmeql.search.events import Member
+
+
+def power(k: int) -> Expression:
+    """x ** (k + 1) as a product, so that complexity rises with k."""
+    return Expression(Call("mul", (Variable(0),) * (k + 1)) if k else Constant(2.0), ("[bold]x",))
+
+
+def front(count: int) -> Front:
+    members = [Member(power(k), 1 / (k + 1), power(k).complexity) for k in range(count)]
+    return Front.from_members(members, rows=50, target_spread=1.0, target_largest=1.0)
+
+
+class Model:
+    def __init__(self, *fronts: Front) -> None:
+        self.front_ = list(fronts) if len(fronts) > 1 else fronts[0]
+
+
+def test_a_record_holds_the_formula_and_its_front() -> None:
+    record = formula_record(front(3), 1)
+    assert record["index"] == 1 and record["loss"] == 0.5 and len(record["front"]) == 3
+    assert record["formula"] == record["front"][1]["formula"]
+    assert model_record(Model(front(3)), [1]) == record
+    assert model_record(Model(front(3), front(3)), [1, 1]) == {"targets": [record, record]}
+
+
+def test_the_front_marks_the_choice_and_takes_names_as_text() -> None:
+    stream = io.StringIO()
+    print_front(front(3), 1, title="[red]y1", file=stream)
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "[red]y1" and "[bold]x" in stream.getvalue()
+    (marked,) = (line for line in lines if "▶" in line)
+    assert marked.split()[1:3] == ["1", str(power(1).complexity)]
+
+
+def test_a_long_front_keeps_its_ends_and_the_choice() -> None:
+    long = front(40)
+    table = front_table(long, 30)
+    shown = [str(cell) for cell in table.columns[1].cells]
+    assert len(shown) == MAX_SHOWN + 1 and {"0", "30", "39"} <= set(shown)
+
+
+def test_a_formula_is_drawn_large_where_it_fits() -> None:
+    ratio = Expression(Call("div", (Variable(0), Variable(1))), ("a", "b"))
+    assert "\n" in str(large_formula(ratio, "y", 80)) and str(large_formula(ratio, "y", 3)) == "y = a/b"

@@ -1,0 +1,62 @@
+"""What cannot run is refused before a folder is made, in the words of the flag that asks for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gmeql.runs.checks import check_fit
+from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.tables.read import read
+
+ROWS = "".join(f"{i},{i * i % 7},{i % 3 + 1},{2 * i + i * i % 7}\n" for i in range(1, 13))
+TABLE = read(f"a,b,w,y\n{ROWS}".encode(), name="t.csv")
+
+
+def check(weights: str | None = None, **settings) -> None:
+    check_fit(FitSettings(target="y", weights=weights, **settings), TABLE.select("y", weights=weights))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"functions": ("sinn",)}, "--functions: unknown operator"),
+        ({"forbid": ("add",), "functions": ("add",)}, "no function is left"),
+        ({"pin": ("log(a - 100)",)}, "no finite value in row 2"),
+        ({"pin": ("q",)}, "there is no column 'q'"),
+        ({"method": "paper", "functions": ("sin",)}, "--functions: --method paper"),
+        ({"method": "released", "forbid": ("sin",)}, "--forbid: --method released"),
+        ({"method": "paper", "weights": "w"}, "--weights: --method paper"),
+    ],
+)
+def test_what_cannot_run_is_refused(settings, words) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"functions": ("+", "sin"), "forbid": ("cos",), "pin": ("a*b",), "weights": "w"},
+        {"method": "paper", "pin": ("a*b",), "forbid": ("a*b",)},
+        {"selection": "validation"},
+    ],
+)
+def test_what_can_run_is_let_through(settings) -> None:
+    check(**settings)
+
+
+def test_validation_needs_rows_to_judge_by() -> None:
+    few = read(b"a,y\n1,2\n2,3\n3,5\n", name="few.csv").select("y")
+    with pytest.raises(ConfigError, match="at least 8 rows, few.csv has 3"):
+        check_fit(FitSettings(selection="validation"), few)
+
+
+def test_an_accelerator_that_is_not_there_is_refused(monkeypatch) -> None:
+    from gmeql.fitters import device
+
+    monkeypatch.setattr(device, "available", lambda: False)
+    with pytest.raises(ConfigError, match="--device gpu: JAX sees no accelerator"):
+        check(device="gpu")
+    monkeypatch.setattr(device, "available", lambda: True)
+    check(device="gpu")

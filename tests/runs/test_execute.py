@@ -1,0 +1,90 @@
+"""A fit in a run folder: what it leaves there, how it is stopped, how it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from command_line import LINE
+from gmeql import GMEQLRegressor
+from gmeql.runs import execute as execute_module
+from gmeql.runs.execute import Stop, execute, save_emergency
+from gmeql.runs.folder import Run
+from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.tables.read import read
+
+SETTINGS = FitSettings(target="y", max_time=None, max_candidates=400)
+TRAINING = read(LINE.encode(), name="line.csv").select("y")
+
+
+def made(folder: Path, **changes) -> Run:
+    return Run.create(folder, TRAINING, replace(SETTINGS, **changes))
+
+
+def test_a_run_leaves_model_front_report_and_why_it_ended(tmp_path: Path) -> None:
+    run, events = made(tmp_path / "run"), []
+    outcome = execute(run, on_progress=events.append)
+    assert outcome.state == "done" and outcome.reason == run.description()["reason"] != "" and events[-1].done
+    model = GMEQLRegressor.load(run.model_path)
+    assert [str(member) for member in model.front_] == [str(member) for member in outcome.model.front_]
+    np.testing.assert_allclose(model.expression_(TRAINING.X), TRAINING.y, rtol=1e-9)
+    assert outcome.report == run.folder / "report.html" and outcome.report.is_file()
+    assert (run.folder / "front.csv").read_text().count("\n") == len(model.front_) + 1
+
+
+def test_a_wish_to_stop_keeps_what_was_found(tmp_path: Path) -> None:
+    run, stop = made(tmp_path / "run", max_candidates=10**9), Stop()
+    outcome = execute(run, on_progress=lambda event: stop.set(), stop=stop)
+    assert outcome.state == "stopped" and outcome.model is not None and outcome.report is not None
+
+
+def test_a_stop_for_later_stays_in_the_queue_and_goes_on_from_there(tmp_path: Path) -> None:
+    run, stop = made(tmp_path / "run"), Stop()
+    stop.for_later = True
+    outcome = execute(run, on_progress=lambda event: stop.set(), stop=stop)
+    assert outcome.state == "queued" == run.description()["state"] and outcome.report is None
+    again = execute(run)
+    assert again.state == "done" and again.model.candidates_ >= outcome.model.candidates_
+
+
+def test_forbidden_parts_are_on_no_front(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", forbid=("a*b", "sin"), pin=("a + b",))
+    model = execute(run).model
+    assert not any("sin" in str(member) for member in model.front_)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ConfigError, match="every formula that was found holds something forbidden"):
+        monkey = made(tmp_path / "other", forbid=("a*b",))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(execute_module, "merge", lambda *arguments: [])
+            execute(monkey)
+
+
+def test_a_run_that_continues_another_knows_its_front(tmp_path: Path) -> None:
+    first = made(tmp_path / "first")
+    known = execute(first).model
+    second = Run.create(tmp_path / "second", TRAINING, replace(SETTINGS, max_candidates=1), continues="first")
+    assert execute(second).model.front_[-1].loss <= known.front_[-1].loss
+
+
+def test_a_failure_is_noted_and_raised(tmp_path: Path, monkeypatch) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(execute_module, "_fit", broken)
+    run = made(tmp_path / "run")
+    with pytest.raises(ZeroDivisionError):
+        execute(run)
+    assert run.description()["state"] == "failed" and "a bug" in run.description()["reason"]
+
+
+def test_one_event_is_enough_to_save_a_model(tmp_path: Path) -> None:
+    run, events = made(tmp_path / "run"), []
+    execute(made(tmp_path / "other"), on_progress=events.append)
+    assert save_emergency(run, TRAINING, SETTINGS, events[-1])
+    model = GMEQLRegressor.load(run.model_path)
+    assert [str(member) for member in model.front_] == [str(member.expression) for member in events[-1].front]
+    assert run.description()["state"] == "stopped"
+    assert not save_emergency(run, TRAINING, SETTINGS, replace(events[-1], front=()))
