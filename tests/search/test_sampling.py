@@ -18,7 +18,7 @@ from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, dr
 from gmeql.search.config import IslandConfig
 from gmeql.search.island import Island
 from gmeql.search.tried import TriedStructures
-from gmeql.search.sampling import OUTPUT_OFFSET, OUTPUT_SCALE
+from gmeql.search.sampling.arrays import OUTPUT_OFFSET, OUTPUT_SCALE
 
 N_ROWS = 40
 

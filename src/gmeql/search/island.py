@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.operators import get_operator
 from gmeql.network.architecture import Architecture
 from gmeql.network.repository import Repository, empty, insert, power_law, rank_probabilities, size
 from gmeql.search.candidates import Candidates
 from gmeql.search.config import IslandConfig
+from gmeql.search.sampling.arrays import DrawnArrays, DrawNumbers, Elites, FormulaRules, TriedTables, Wiring, wiring_of
 from gmeql.search.tried import IslandTried, TriedStructures
 
 WIDE = 6
@@ -35,39 +35,6 @@ CLASS_WIDTH = 2
 """Units of complexity that make one class."""
 UNSEEN_WEIGHT = 0.05
 """Weight of the even probabilities beside the elites' frequencies, for connections that few elites use."""
-
-
-class Wiring:
-    """An architecture as the flat arrays that the compiled sampler reads."""
-
-    def __init__(self, architecture: Architecture) -> None:
-        self.architecture = architecture
-        operators = [get_operator(name) for name in architecture.node_operator]
-        n_nodes = architecture.n_nodes
-        self.node_op = np.array([operator.opcode for operator in operators], np.int64)
-        self.first_connection = np.searchsorted(architecture.connection_node, np.arange(n_nodes + 1)).astype(np.int64)
-        self.source_low = architecture.source_low
-        self.n_choices = architecture.n_choices
-        self.dense_low = np.zeros(n_nodes, np.int64)
-        self.dense_high = np.zeros(n_nodes, np.int64)
-        self.first_dense = np.zeros(n_nodes, np.int64)
-        for node, operator in enumerate(operators):
-            if operator.is_dense:
-                sources, weights = architecture.dense_of(node)
-                self.dense_low[node], self.dense_high[node] = sources[0], sources[-1] + 1
-                self.first_dense[node] = weights[0]
-
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
-        """In the order in which the sampler takes them."""
-        return (
-            self.node_op,
-            self.first_connection,
-            self.source_low,
-            self.n_choices,
-            self.dense_low,
-            self.dense_high,
-            self.first_dense,
-        )
 
 
 @dataclass
@@ -93,7 +60,7 @@ class Island:
     inputs: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.wiring = Wiring(self.architecture)
+        self.wiring = wiring_of(self.architecture)
         if self.columns is None:
             self.columns = np.arange(self.architecture.n_variables)
         n_weights = self.architecture.n_weights + 2
@@ -134,10 +101,11 @@ class Island:
             return np.log(self.probabilities)
 
     @property
-    def positive(self) -> NDArray[np.int64]:
-        """Which variables have a logarithm on every row, [V]."""
+    def rules(self) -> FormulaRules:
+        """What this island's formulas may look like on its rows."""
         n = self.architecture.n_variables
-        return np.isfinite(self.inputs[n + 1 :, 0]).astype(np.int64)
+        positive = np.isfinite(self.inputs[n + 1 :, 0]).astype(np.int64)
+        return FormulaRules(positive, self.config.with_offset, self.config.max_nesting)
 
     @property
     def worst(self) -> float:
@@ -149,22 +117,18 @@ class Island:
 
         `table_key` keeps the tries of the island's view and reading apart from those of others.
         """
-        from gmeql.search.sampling import draw_candidates
+        from gmeql.search.sampling.draw import draw_candidates
 
-        config = self.config
+        config, items = self.config, self.repository.items
         batch = Candidates.allocate(config.candidates_per_step, self.architecture.n_connections)
-        n_elites = int(size(self.repository))
         self.tried.make_room(config.candidates_per_step)
+        own = {name: getattr(config, name) for name in DrawNumbers._fields if name != "max_complexity"}
         drawn = draw_candidates(
-            config.candidates_per_step, self.random_state, *self.wiring.arrays(), self.architecture.n_inputs,
-            self.architecture.n_variables, self.positive, self.architecture.n_weights, config.with_offset,
-            config.max_nesting, np.cumsum(self.probabilities, axis=1), self.repository.items["choices"],
-            self.repository.items["constants"], self.draw_weights(), n_elites,
-            config.resample_fraction, config.mean_changes, config.insert_share, config.bypass_share,
-            config.exchange_share, config.fresh_share, config.cross_share, config.inherit_share, config.jitter,
-            config.max_tries, max_complexity, np.uint64(table_key), shared_tried.keys, shared_tried.counts, self.tried.keys,
-            self.tried.counts, batch.choices, batch.programs, batch.lengths, batch.n_constants, batch.weight_ids,
-            batch.constants, batch.hashes, batch.complexities,
+            self.random_state, self.wiring, self.rules, np.cumsum(self.probabilities, axis=1),
+            Elites(items["choices"], items["constants"], self.draw_weights(), int(size(self.repository))),
+            DrawNumbers(**own, max_complexity=max_complexity),
+            TriedTables(shared_tried.keys, shared_tried.counts, self.tried.keys, self.tried.counts, np.uint64(table_key)),
+            DrawnArrays(**{name: getattr(batch, name) for name in DrawnArrays._fields}),
         )  # fmt: skip
         self.tried.note(batch.hashes[:drawn])
         return batch.take(slice(0, drawn))
@@ -219,18 +183,14 @@ class Island:
 
     def learn(self) -> None:
         """Offline training of the structure parameters from the elites (Section 4.3)."""
-        from gmeql.search.sampling import count_choices
+        from gmeql.search.sampling.moves import count_choices
 
         n_elites = int(size(self.repository))
         if n_elites == 0:
             return
         counts = np.zeros_like(self.probabilities)
         weights = rank_probabilities(n_elites, self.config.power_law_exponent)
-        wiring = self.wiring
-        count_choices(
-            self.repository.items["choices"][:n_elites], weights, wiring.node_op, wiring.first_connection,
-            wiring.source_low, wiring.dense_low, wiring.dense_high, self.architecture.n_inputs, counts,
-        )  # fmt: skip
+        count_choices(self.repository.items["choices"][:n_elites], weights, self.wiring, counts)
         seen = counts.sum(axis=1, keepdims=True)
         uniform = self.uniform
         goal = (counts + UNSEEN_WEIGHT * uniform) / (seen + UNSEEN_WEIGHT)
@@ -244,14 +204,10 @@ class Island:
 
     def program_of(self, e: int) -> tuple[NDArray[np.int16], int, NDArray[np.float64]]:
         """Program, its length and the fitted constants of elite `e`."""
-        from gmeql.search.sampling import compile_once
+        from gmeql.search.sampling.compile import compile_once
 
-        program, length, weight_ids, n_constants = compile_once(  # type: ignore[call-arg]
-            self.repository.items["choices"][e], *self.wiring.arrays(), self.architecture.n_inputs,
-            self.architecture.n_variables, self.positive, self.architecture.n_weights, self.config.with_offset,
-            self.config.max_nesting,
-        )  # fmt: skip
-        return program, length, self.repository.items["constants"][e][weight_ids[:n_constants]]
+        program, length, weight_ids = compile_once(self.repository.items["choices"][e], self.wiring, self.rules)
+        return program, length, self.repository.items["constants"][e][weight_ids]
 
     # --- state -----------------------------------------------------------------------------------------------------
 

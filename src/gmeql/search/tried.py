@@ -26,7 +26,7 @@ class TriedStructures:
 
     def add(self, fingerprints: NDArray[np.uint64]) -> None:
         """Count one more try of each."""
-        from gmeql.search.sampling import count_tries
+        from gmeql.search.sampling.tried import count_tries
 
         count_tries(self.keys, self.counts, np.array(fingerprints, np.uint64))  # a copy: the given may be read-only
 

@@ -1,0 +1,51 @@
+"""Compiled functions that are kept on disk until anything they were made from changes.
+
+Numba keeps a compiled function until the one file that it stands in changes; what it calls in other files, and the
+numbers it takes in from them, may change unnoticed. Here the name of a function carries a key of all that: the sources
+of its folder, in which everything it calls must stand, and the numbers of `opcodes.py` and `result.py`. The files on
+disk bear that name, so another key is another file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+from gmeql.fitters import opcodes, result
+
+OPTIONS: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy")
+INLINE: dict[str, Any] = dict(inline="always")
+"""For what is called from one place: Numba optimises a function anew inside each one that calls it."""
+
+
+@cache
+def sources_key(folder: Path) -> str:
+    """Short key of all sources of a folder and of the numbers that compiled code takes in."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for module in (opcodes, result):
+        numbers = sorted((name, value) for name, value in vars(module).items() if isinstance(value, int | float))
+        digest.update(repr(numbers).encode())
+    return digest.hexdigest()[:12]
+
+
+def compiled(*signature: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: the function compiled by Numba, kept on disk under a name that carries `sources_key`."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        folder = Path(function.__code__.co_filename).parent
+        function.__qualname__ = f"{function.__qualname__}_{sources_key(folder)}"
+        return njit(*signature, **(OPTIONS | options))(function)
+
+    return decorate
+
+
+def is_on_disk(function: Any) -> bool:
+    """Whether this very version of a compiled function is kept on disk, for any arguments."""
+    return any(Path(function._cache.cache_path).glob(f"*.{function.py_func.__qualname__}-*.nbc"))

@@ -1,0 +1,133 @@
+"""Drawing the candidates of one step: copy an elite, change some of it, compile, leave out what was tried enough."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gmeql.fitters.compiled import INLINE, compiled
+from gmeql.search.sampling.compile import INVALID, compile_structure, make_draft
+from gmeql.search.sampling.moves import bypass_node, count_uses, exchange_node, insert_node
+from gmeql.search.sampling.random import normal, pick, uniform
+from gmeql.search.sampling.tried import count_one
+
+ATTEMPTS = 12
+"""Structures that may be drawn for each wanted candidate before a draw ends with fewer."""
+CROSS_CHANCE = 0.3
+"""Chance of a node to take its wiring from the second elite."""
+IDLE_CHANCE = 0.5
+"""Chance of an idle connection to be re-sampled: idle parts drift freely."""
+POWER_TRIES = 8
+"""How many times as often a structure with fitted exponents may be tried: its fit depends most on the start."""
+PLAIN_STARTS = 2
+"""Starts of a structure that are not jittered."""
+PRESENT_CHANCE = 0.5
+"""Chance of an exponent of Π to start from a small half-integer; else its factor is absent at first."""
+HALVES = 4
+"""The largest such half-integer, in halves."""
+
+
+@compiled(**INLINE)
+def _copy_elite(state, mine, parent, wiring, elites, cross_share):
+    """An elite's choices; in `cross_share` of cases some nodes' wiring comes from a second elite."""
+    for c in range(len(mine)):
+        mine[c] = elites.choices[parent, c]
+    if elites.count > 1 and uniform(state) < cross_share:
+        other = pick(elites.cumulative, elites.count, uniform(state))
+        for node in range(wiring.n_inputs, len(wiring.nodes) - 2):
+            if uniform(state) < CROSS_CHANCE:
+                for c in range(wiring.nodes[node].first, wiring.nodes[node + 1].first):
+                    mine[c] = elites.choices[other, c]
+
+
+@compiled(**INLINE)
+def _change(state, mine, values, wiring, cumulative, numbers):
+    """One of the moves, or where none fits, re-sampled connections."""
+    count_uses(mine, wiring, values)
+    n_active = np.int64(0)
+    for node in range(wiring.n_inputs, len(wiring.nodes) - 1):
+        if values[node].uses:
+            n_active += wiring.nodes[node + 1].first - wiring.nodes[node].first
+    kind = uniform(state)
+    changed = False
+    if n_active > 0:
+        if kind < numbers.insert_share:
+            changed = insert_node(state, mine, values, n_active, wiring, cumulative)
+        elif kind < numbers.insert_share + numbers.bypass_share:
+            changed = bypass_node(state, mine, values, n_active, wiring)
+        elif kind < numbers.insert_share + numbers.bypass_share + numbers.exchange_share:
+            changed = exchange_node(state, mine, values, n_active, wiring, cumulative)
+    if changed:
+        return
+    # an exponential number of re-sampled connections, one at least on average
+    changes = 1.0 - numbers.mean_changes * np.log(uniform(state) + 1e-300)
+    rate = numbers.resample_fraction
+    if numbers.mean_changes > 0:
+        rate = min(rate, changes / max(n_active, 1))
+    for node in range(wiring.n_inputs, len(wiring.nodes) - 1):
+        chance = rate if values[node].uses else IDLE_CHANCE
+        for c in range(wiring.nodes[node].first, wiring.nodes[node + 1].first):
+            if uniform(state) < chance:
+                mine[c] = pick(cumulative[c], wiring.connections[c].n_choices, uniform(state))
+
+
+@compiled(**INLINE)
+def _choose_start(state, start, n_constants, weight_ids, fresh, parent, tries, wiring, elites, numbers):
+    """Where the fit starts: natural constants or an elite's, in either order, then jittered ones."""
+    inherits = parent >= 0 and (uniform(state) < numbers.inherit_share) == (tries % 2 == 0)
+    for p in range(n_constants):
+        value = fresh[p]
+        if value == 0.0 and weight_ids[p] < wiring.n_weights and not inherits:  # an exponent of Π
+            if uniform(state) < PRESENT_CHANCE:
+                half = 0.5 * (1.0 + np.floor(uniform(state) * HALVES))
+                value = half if uniform(state) < 0.5 else -half
+        if inherits:
+            old = elites.constants[parent, weight_ids[p]]
+            if np.isfinite(old):
+                value = old
+        if tries >= PLAIN_STARTS:
+            value *= 1.0 + numbers.jitter * normal(state)
+        start[p] = value
+
+
+@compiled()
+def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, batch):
+    """Draw new structures and compile them, until `batch` is full or drawing finds too few. Returns how many.
+
+    `state` is that of the random numbers, `cumulative` [C, M] holds the cumulative choice probabilities of the
+    structure parameters; the others are the named tuples of `arrays.py`. A candidate is wholly new with probability
+    `fresh_share` (or while there are no elites), else an elite's copy with changes.
+    """
+    n_candidates = len(batch.lengths)
+    draft = make_draft(len(wiring.nodes))
+    drawn = 0
+    for _ in range(n_candidates * ATTEMPTS):
+        if drawn >= n_candidates:
+            break
+        mine, weight_ids = batch.choices[drawn], batch.weight_ids[drawn]
+        parent = -1
+        if elites.count > 0 and uniform(state) >= numbers.fresh_share:
+            parent = pick(elites.cumulative, elites.count, uniform(state))
+            _copy_elite(state, mine, parent, wiring, elites, numbers.cross_share)
+            _change(state, mine, draft.values, wiring, cumulative, numbers)
+        else:
+            for c in range(len(mine)):
+                mine[c] = pick(cumulative[c], wiring.connections[c].n_choices, uniform(state))
+        made = compile_structure(mine, wiring, rules, draft, batch.programs[drawn], weight_ids)
+        if made.length == INVALID or made.complexity > numbers.max_complexity:
+            continue
+        key = made.key ^ tried.table_key
+        tries = count_one(tried.known_keys, tried.known_counts, key, 0)
+        tries += count_one(tried.own_keys, tried.own_counts, key, 0)
+        if tries >= (numbers.max_tries if made.nonlinear else 1) * (POWER_TRIES if made.has_powers else 1):
+            continue
+        count_one(tried.own_keys, tried.own_counts, key, 1)
+        _choose_start(
+            state, batch.constants[drawn], made.n_constants, weight_ids, draft.fresh, parent, tries, wiring, elites,
+            numbers,
+        )  # fmt: skip
+        batch.lengths[drawn] = made.length
+        batch.n_constants[drawn] = made.n_constants
+        batch.hashes[drawn] = key
+        batch.complexities[drawn] = made.complexity
+        drawn += 1
+    return drawn
