@@ -15,19 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.fitters.opcodes import EXP, ID, MAX_CONSTANTS, MAX_NODES, MUL, POW, POWER_FITTED, POWER_WHOLE
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, whole_exponent
 from gmeql.formula.operators import get_operator, operator_of_opcode
 from gmeql.network.architecture import Architecture
-
-MAX_NODES = 96
-"""Nodes a program may have; the kernel's scratch memory is sized by it."""
-MAX_CONSTANTS = 40
-POWER_FITTED = 50
-"""Opcode of left ** constant, for a positive left; the exponent is the node's right constant."""
-POWER_WHOLE = 51
-"""Opcode of left ** right, where ``right`` is the whole exponent itself."""
-_ADD, _SUB, _MUL, _DIV, _EXP = (get_operator(name).opcode for name in ("add", "sub", "mul", "div", "exp"))
 
 
 class ProgramTooLong(ValueError):
@@ -119,7 +111,7 @@ class _Writer:
             elif value[0] == self.one and value[1] >= 0 and result[1] < 0:
                 result = (result[0], value[1])
             else:
-                result = self.emit(_MUL, result, value)
+                result = self.emit(MUL, result, value)
         return result
 
     def _power(self, node: Call) -> tuple[int, int]:
@@ -130,7 +122,7 @@ class _Writer:
             return self.emit(POWER_WHOLE, base, (whole, -1))
         if isinstance(node.args[1], Constant):
             return self.emit(POWER_FITTED, base, (0, self.constant(node.args[1].value)[1]))
-        return self.emit(get_operator("pow").opcode, base, self.write(node.args[1]))
+        return self.emit(POW, base, self.write(node.args[1]))
 
 
 def from_expression(root: Node, n_variables: int, fixed: Collection[int] = ()) -> Program:
@@ -138,7 +130,7 @@ def from_expression(root: Node, n_variables: int, fixed: Collection[int] = ()) -
     writer = _Writer(n_variables)
     slot, constant = writer.write(root)
     if constant >= 0 or slot < writer.first or slot != writer.first + len(writer.nodes) - 1:
-        writer.emit(0, (slot, constant))
+        writer.emit(ID, (slot, constant))
     order = sorted(range(len(writer.leaves)), key=lambda p: writer.leaves[p] in fixed)
     rank = {p: i for i, p in enumerate(order)} | {-1: -1}
     code = np.array([(op, left, right, rank[c], rank[d]) for op, left, right, c, d in writer.nodes], np.int16).T
@@ -187,7 +179,7 @@ def to_node(code: np.ndarray, length: int, constants: np.ndarray, n_variables: i
             node = build("pow", u, Constant(float(constants[right_constant])))
         elif op == POWER_WHOLE:
             node = build("pow", u, Constant(float(right)))
-        elif op == _EXP and (powers := _log_terms(u)) is not None:
+        elif op == EXP and (powers := _log_terms(u)) is not None:
             node = build("mul", *powers) if len(powers) > 1 else powers[0] if powers else Constant(1.0)
         else:
             operator = operator_of_opcode(op)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.fitters.programs import MAX_CONSTANTS, MAX_NODES
+from gmeql.fitters.opcodes import MAX_CONSTANTS, MAX_NODES
 
 PROGRAM_ROWS = 5
 """Numbers that one node of a program is described by."""
