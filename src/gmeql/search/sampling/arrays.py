@@ -76,7 +76,7 @@ class Elites(NamedTuple):
     """[E, W] fitted constants by weight, nan where there is none."""
     cumulative: np.ndarray
     """[E] cumulative weights by which elites are drawn."""
-    count: int
+    size: int
 
 
 class DrawNumbers(NamedTuple):

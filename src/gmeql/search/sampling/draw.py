@@ -31,8 +31,8 @@ def _copy_elite(state, mine, parent, wiring, elites, cross_share):
     """An elite's choices; in `cross_share` of cases some nodes' wiring comes from a second elite."""
     for c in range(len(mine)):
         mine[c] = elites.choices[parent, c]
-    if elites.count > 1 and uniform(state) < cross_share:
-        other = pick(elites.cumulative, elites.count, uniform(state))
+    if elites.size > 1 and uniform(state) < cross_share:
+        other = pick(elites.cumulative, elites.size, uniform(state))
         for node in range(wiring.n_inputs, len(wiring.nodes) - 2):
             if uniform(state) < CROSS_CHANCE:
                 for c in range(wiring.nodes[node].first, wiring.nodes[node + 1].first):
@@ -105,8 +105,8 @@ def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, ba
             break
         mine, weight_ids = batch.choices[drawn], batch.weight_ids[drawn]
         parent = -1
-        if elites.count > 0 and uniform(state) >= numbers.fresh_share:
-            parent = pick(elites.cumulative, elites.count, uniform(state))
+        if elites.size > 0 and uniform(state) >= numbers.fresh_share:
+            parent = pick(elites.cumulative, elites.size, uniform(state))
             _copy_elite(state, mine, parent, wiring, elites, numbers.cross_share)
             _change(state, mine, draft.values, wiring, cumulative, numbers)
         else:
