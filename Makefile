@@ -23,6 +23,10 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,web,experiments]'
 	@touch $@ .venv/.installed
 
+.venv/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@ .venv/.installed
+
 demo: .venv/.installed  ## Kepler's law from the planets, and a formula from noisy measurements
 	$(BIN)/gmeql fit data/planets.csv --target period --max-time 3
 	$(BIN)/gmeql fit data/braking.csv --target distance --max-time 12
@@ -40,8 +44,9 @@ lint: .venv/.installed-dev  ## ruff: rules and format
 types: .venv/.installed-dev  ## mypy
 	$(BIN)/mypy
 
-docs: .venv/.installed-dev  ## run the examples that stand in docstrings
-	$(BIN)/python -m pytest --doctest-modules src/gmeql -q
+docs: .venv/.installed-docs  ## the documentation as a site, site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html is built; to search in it: $(BIN)/python -m http.server --directory site"
 
 peers: .venv/.installed-dev  ## install other systems, run them beside gmeql on b1-b8, print the table (half an hour)
 	$(BIN)/python benchmarks/peers/run.py install
@@ -49,4 +54,4 @@ peers: .venv/.installed-dev  ## install other systems, run them beside gmeql on 
 	$(BIN)/python benchmarks/peers/run.py report out/peers.jsonl --figures out
 
 clean:  ## remove caches and the virtual environment
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site

@@ -69,6 +69,7 @@ class FrontConfig:
     near_exact: float = 1e-7  # error of an island's best formula from which it is taken to convergence
     exact: float = 1e-10  # error of a converged formula from which it is cut to shape at once: near misses reach 1e-8
     exact_steps: int = 60  # steps to convergence
+    exact_floor: float = 100.0  # loss in units of rounding level up to which a member of the front is exact
     short: int = 20  # complexity up to which an exact formula ends the search whatever its constants
     look_on: float = 2.0  # a longer one may have a shorter twin: look on until the candidates have grown by this factor
     look_on_candidates: int = 10_000  # and to at least this many times it

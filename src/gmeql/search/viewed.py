@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gmeql.fitters.programs import input_slots
 from gmeql.formula.nodes import Constant, Node, Variable, build, transform
 from gmeql.search.readings import PLAIN, READINGS, read_target
-from gmeql.search.symmetries.views import View
+from gmeql.search.symmetries import View
 
 FloatArray = NDArray[np.float64]
 

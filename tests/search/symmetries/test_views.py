@@ -8,7 +8,7 @@ from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.network.templates import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
-from gmeql.search.symmetries.views import View, find_views
+from gmeql.search.symmetries import View, find_views
 
 
 def table(*ranges, rows=500, seed=0):
@@ -97,7 +97,6 @@ def planck(X):
     return h * frequency**3 / (c**2 * (np.exp(h * frequency / temperature) - 1))
 
 
-@pytest.mark.slow
 def test_the_search_uses_what_it_sees_and_resumes_with_it():
     """A budget split in two by a stored state ends where an unbroken one does, views and all."""
     X = table((1, 3), (1, 3), (1, 3), (1, 3), rows=300)

@@ -79,11 +79,10 @@ def _mean_square(expression: Expression, X: np.ndarray, y: np.ndarray) -> float:
 def _without_ballast(fitted: Expression, loss: float, X: np.ndarray, y: np.ndarray) -> Iterator[Expression]:
     """Shorter forms of a fitted expression. Cutting cannot improve a fit: what fits better has become another formula,
     found by the cutting and not by the method, and is left out."""
-    from gmeql.search.polish.cutting import prune
-    from gmeql.search.polish.scoring import JudgedRows
+    from gmeql.search import polish
 
-    rows = JudgedRows.of(X, y, None, fitted.names)
+    rows = polish.JudgedRows.of(X, y, None, fitted.names)
     least = 0.99 * loss if loss > rows.floor else 0.0
-    found = [scored for scored in prune(fitted.root, rows) if scored.loss >= least]
+    found = [scored for scored in polish.prune(fitted.root, rows) if scored.loss >= least]
     for scored in sorted(found, key=lambda s: s.length)[:3]:
         yield Expression(scored.root, fitted.names)

@@ -25,19 +25,14 @@ from gmeql.search.polish.recognition import is_recognised, n_loose_constants
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """Data that formulas are judged on, with what is read off them once. Legend: `N` rows, `V` columns, `S` slots."""
+    """Data that formulas are judged on: input slots, target [N], weights [N] (mean 1), target's spread."""
 
     X: np.ndarray
-    """[N, V]."""
     inputs: np.ndarray
-    """[S, N], as the fitters read them."""
     target: np.ndarray
-    """[N]."""
     weights: np.ndarray
-    """[N], with mean 1."""
     names: tuple[str, ...]
     n_threads: int = 1
-    """Threads that a refit may use."""
 
     @classmethod
     def of(

@@ -9,3 +9,10 @@ to, by their content, and the table of tried structures, of which later messages
 list of what each worker has; a worker that turns out to have less, because its process is a new one, is sent everything
 again.
 """
+
+from gmeql.search.workers.pool import WorkerError, WorkerPool, find_pool
+
+Crew = WorkerPool
+find_crew = find_pool
+
+__all__ = ["Crew", "WorkerError", "WorkerPool", "find_crew", "find_pool"]
