@@ -31,7 +31,7 @@ def from_trace(traced: Any, arguments: Sequence[Node]) -> Node:
 
 
 def differentiate(root: Node, index: int) -> Node:
-    """Derivative by column ``index``, from the slopes in the operator table by the chain rule.
+    """Derivative by column `index`, from the slopes in the operator table by the chain rule.
 
     A protected call is differentiated as its natural form: right wherever its arguments lie in the natural domain.
     """

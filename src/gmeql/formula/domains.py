@@ -25,7 +25,7 @@ ANGLE_EDGE = 1.0 - 1e-7
 class Domain:
     """Natural domain of one argument, and the projection of any real number into it.
 
-    ``kind`` is ``"interval"`` (clip to [low, high]) or ``"magnitude"`` (take the absolute value, at least ``low``).
+    `kind` is `"interval"` (clip to [low, high]) or `"magnitude"` (take the absolute value, at least `low`).
     """
 
     low: float = -math.inf

@@ -55,7 +55,7 @@ class Expression:
 
     Attributes:
         root: the tree.
-        names: column names of the data, any text; ``x1``, ``x2``, ... where none are given.
+        names: column names of the data, any text; `x1`, `x2`, ... where none are given.
     """
 
     root: Node
@@ -85,7 +85,7 @@ class Expression:
 
     @property
     def complexity(self) -> int:
-        """Size for people, see ``tree_complexity``."""
+        """Size for people, see `tree_complexity`."""
         return tree_complexity(self.root)
 
     @property
@@ -114,7 +114,7 @@ class Expression:
         return fold(self.root, lambda leaf: False, lambda call, args: call.protected or any(args))
 
     def with_constants(self, values: Iterable[float]) -> Expression:
-        """The same formula with its constants replaced, in the order of ``constants``."""
+        """The same formula with its constants replaced, in the order of `constants`."""
         values = [float(value) for value in values]
         expected = len(self.constants)
         if len(values) != expected:
@@ -126,10 +126,6 @@ class Expression:
     def with_root(self, root: Node) -> Expression:
         """Another tree over the same columns."""
         return Expression(root, self.names)
-
-    def with_names(self, names: Iterable[str]) -> Expression:
-        """The same tree over renamed columns."""
-        return Expression(self.root, tuple(names))
 
     def natural(self) -> Expression:
         """The same formula with every call in its natural form."""

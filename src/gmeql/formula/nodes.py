@@ -78,7 +78,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Call:
-    """An operator applied to arguments; ``protected`` picks the operator's protected form."""
+    """An operator applied to arguments; `protected` picks the operator's protected form."""
 
     operator: str
     args: tuple[Node, ...]
@@ -86,8 +86,8 @@ class Call:
     size: int = field(init=False)
     depth: int = field(init=False)
     _hash: int = field(init=False)
-    _complexity: int | None = field(init=False)  # remembered by ``tree_complexity``
-    _text: str | None = field(init=False)  # remembered by ``repr``
+    _complexity: int | None = field(init=False)  # remembered by `tree_complexity`
+    _text: str | None = field(init=False)  # remembered by `repr`
 
     def __post_init__(self) -> None:
         operator = get_operator(self.operator)
@@ -157,7 +157,7 @@ _NODES = (Constant, Variable, Call)
 
 
 def _remembered(root: Call, name: str, compute: Callable[[Call], T]) -> T:
-    """``compute`` of a call, and of each below it that does not remember its own yet, arguments first.
+    """`compute` of a call, and of each below it that does not remember its own yet, arguments first.
 
     Formulas that differ by one cut share most of their parts, so little is left to do for the next.
     """
@@ -174,7 +174,7 @@ def _remembered(root: Call, name: str, compute: Callable[[Call], T]) -> T:
 
 
 def fold(root: Node, leaf: Callable[[Leaf], T], call: Callable[[Call, list[T]], T]) -> T:
-    """Bottom-up walk without recursion: ``leaf(node)`` of leaves, ``call(node, results of its arguments)`` of calls.
+    """Bottom-up walk without recursion: `leaf(node)` of leaves, `call(node, results of its arguments)` of calls.
 
     >>> fold(Call("add", (Variable(0), Constant(2))), lambda node: 1, lambda call, results: 1 + sum(results))
     3
@@ -241,7 +241,7 @@ def transform(root: Node, leaf: Callable[[Leaf], Node]) -> Node:
 
 
 def evaluate(root: Node, columns: Callable[[int], Any], constant: Callable[[float], Any], xp: Any) -> Any:
-    """Value of the tree over an array namespace: ``columns(i)`` is column i, ``constant(v)`` a number of its type.
+    """Value of the tree over an array namespace: `columns(i)` is column i, `constant(v)` a number of its type.
 
     A whole exponent is handed on as an int, which every namespace raises to without a logarithm.
     """
@@ -274,7 +274,7 @@ def row_values(root: Node, names: Sequence[str], X: Any) -> np.ndarray:
 
 
 def whole_exponent(node: Call) -> int | None:
-    """The exponent of a ``pow`` call where it is a small whole constant."""
+    """The exponent of a `pow` call where it is a small whole constant."""
     exponent = node.args[1]
     if isinstance(exponent, Constant) and exponent.value.is_integer():
         return int(exponent.value) if abs(exponent.value) <= WHOLE_EXPONENT_LIMIT else None
@@ -298,10 +298,10 @@ def exponent_of(operator: str, args: Sequence[Node]) -> float | None:
 def tree_complexity(root: Node) -> int:
     """Complexity of a formula: the sum of its nodes' weights.
 
-    A constant or variable counts 1, a call the ``complexity`` of its operator (n-ary ``add`` and ``mul`` once per sign
+    A constant or variable counts 1, a call the `complexity` of its operator (n-ary `add` and `mul` once per sign
     between arguments). What is only a way of writing counts nothing, so that equal formulas written differently weigh
-    about the same: the exponent of ``pow`` where it is a whole or half number of at most 6 (``x**2`` weighs as much as
-    ``square``), a factor -1, the sign of a term of ``add``, an ``inv`` among the factors of ``mul``.
+    about the same: the exponent of `pow` where it is a whole or half number of at most 6 (`x**2` weighs as much as
+    `square`), a factor -1, the sign of a term of `add`, an `inv` among the factors of `mul`.
 
     >>> x = Variable(0)
     >>> tree_complexity(Call("pow", (x, Constant(2.0)))) == tree_complexity(Call("square", (x,))) == 3

@@ -8,8 +8,8 @@ operator has two forms of the same mathematics:
 - *protected*: finite value and finite gradient for every input; inside the natural domain it equals the natural
   form. The relaxed network of method "paper" trains on it, as the paper's released code does.
 
-Both are written over an array namespace ``xp`` (``numpy`` or ``jax.numpy``), so NumPy, JAX and the SymPy forms
-compute the very same numbers. The compiled CPU kernel dispatches on ``opcode``; a test holds it against this table.
+Both are written over an array namespace `xp` (`numpy` or `jax.numpy`), so NumPy, JAX and the SymPy forms
+compute the very same numbers. The compiled CPU kernel dispatches on `opcode`; a test holds it against this table.
 
 >>> import numpy as np
 >>> sqrt = get_operator("sqrt")
@@ -53,9 +53,9 @@ USER_OPCODE = 1000
 class Operator:
     """One elementary function.
 
-    ``natural`` and ``partials`` take the array namespace first; ``partials`` returns one derivative per argument.
-    ``weighted_inputs`` says whether its inputs carry a constant of their own in the fitted method: a factor on an
-    input of a product, a power or a root moves outward, so a constant there would be redundant. ``exponent`` is that of
+    `natural` and `partials` take the array namespace first; `partials` returns one derivative per argument.
+    `weighted_inputs` says whether its inputs carry a constant of their own in the fitted method: a factor on an
+    input of a product, a power or a root moves outward, so a constant there would be redundant. `exponent` is that of
     an operator that raises its one argument to a fixed power.
     """
 
@@ -156,7 +156,7 @@ def _power(exponent: int) -> dict[str, Any]:
 
 
 def _unary(name: str, domain: Domain, slope: Callable[..., Array], **more: Any) -> dict[str, Any]:
-    """A function that NumPy, JAX and SymPy all know by ``name`` (NumPy spells the inverse ones arc...)."""
+    """A function that NumPy, JAX and SymPy all know by `name` (NumPy spells the inverse ones arc...)."""
     array_name = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "abs": "abs"}.get(name, name)
     sympy_name = {"abs": "Abs"}.get(name, name)
     return (

@@ -149,16 +149,16 @@ class _Trees:
 def parse_tree(text: str, names: Sequence[str]) -> Node:
     """The tree of what a person wrote about the columns `names`, such as "sin(a)/b" or "`flow rate`^2".
 
-    A name that is no identifier stands in backticks, as formulas are printed; ^ is a power, too. Nothing is a constant
-    but numbers: a name that is no column is a slip of the pen. The ValueError does not repeat the text.
+    A name that is no identifier stands in backticks, its own doubled, as formulas are printed; ^ is a power, too.
+    Nothing is a constant but numbers: a name that is no column is a slip of the pen.
     """
     quoted: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
-        quoted.append(match[1])
+        quoted.append(match[1].replace("``", "`"))
         return f"{_PLACEHOLDER}{len(quoted) - 1}"
 
-    source = re.sub(r"`([^`]*)`", keep, text).replace("^", "**")
+    source = re.sub(r"`((?:[^`]|``)*)`", keep, text).replace("^", "**")
     try:
         return _read(source, _Trees(names, quoted))
     except ValueError as error:

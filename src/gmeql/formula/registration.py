@@ -25,11 +25,11 @@ def register_operator(
     domain: tuple[float, float] = (-math.inf, math.inf),
     weighted_inputs: bool = True,
 ) -> Operator:
-    """Add an operator of your own; it can then stand in ``functions`` and in layers like any other.
+    """Add an operator of your own; it can then stand in `functions` and in layers like any other.
 
-    ``function(xp, *args)`` is written over an array namespace, so that NumPy and JAX share it. ``derivative`` has the
-    same signature and returns the slope (arity 1) or a tuple of slopes; without it, it is derived by JAX. ``sympy``
-    builds the SymPy form; without it the formula shows the plain name. ``domain`` bounds the arguments.
+    `function(xp, *args)` is written over an array namespace, so that NumPy and JAX share it. `derivative` has the
+    same signature and returns the slope (arity 1) or a tuple of slopes; without it, it is derived by JAX. `sympy`
+    builds the SymPy form; without it the formula shows the plain name. `domain` bounds the arguments.
 
     Raises ValueError, saying what to mend, for a taken name, a wrong arity, nan on ordinary input, or no derivative.
 
@@ -94,7 +94,7 @@ def register_operator(
 
 
 def unregister_operator(name: str) -> None:
-    """Remove an operator that was registered by ``register_operator``."""
+    """Remove an operator that was registered by `register_operator`."""
     if not get_operator(name).is_user_defined:
         raise ValueError(f"operator {name!r} is built in and stays")
     del OPERATORS[name]

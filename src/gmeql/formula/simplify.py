@@ -37,7 +37,7 @@ def _never(node: Node) -> bool:
 
 
 def simplify(root: Node, positive: Positive = _never) -> Node:
-    """The normal form of a formula. ``positive(node)`` may vouch that a part is positive wherever it is used, which
+    """The normal form of a formula. `positive(node)` may vouch that a part is positive wherever it is used, which
     lets roots and fractional powers of products come apart. Raises ArithmeticError where a constant overflows."""
     return fold(root, lambda leaf: leaf, lambda call, args: _simplified(call, args, positive))
 
@@ -132,7 +132,7 @@ def _expanded(coefficient: float, powers: Factors, positive: Positive) -> Node |
 
 
 def _absorbed(base: Node, total: Node, powers: Factors, positive: Positive) -> Factors | None:
-    """The product with ``base`` taken under the power of a sum: sqrt(u + v)/sqrt(u) is sqrt(1 + v/u)."""
+    """The product with `base` taken under the power of a sum: sqrt(u + v)/sqrt(u) is sqrt(1 + v/u)."""
     times = powers[base] / powers[total]
     if is_sum(base) or not times.is_integer() or not (powers[total].is_integer() or positive(base)):
         return None
@@ -145,7 +145,7 @@ def _absorbed(base: Node, total: Node, powers: Factors, positive: Positive) -> F
 
 
 def _multiplied_sum(total: Node, base: Node, exponent: float, positive: Positive) -> Node:
-    """Every term of a sum times ``base ** exponent``."""
+    """Every term of a sum times `base ** exponent`."""
     constant, terms = _as_sum(total, positive)
     multiplied: list[Terms] = []
     offset = 0.0
@@ -170,7 +170,7 @@ def _denominators(powers: Factors) -> list[Node]:
 
 
 def _cleared(base: Node, powers: Factors, positive: Positive) -> Factors | None:
-    """The product with ``base`` multiplied into every sum that is divided by it: (u/b + v) b is u + v b."""
+    """The product with `base` multiplied into every sum that is divided by it: (u/b + v) b is u + v b."""
     result: Factors = {}
     for part, exponent in powers.items():
         terms = _as_sum(part, positive)[1] if is_sum(part) else {}
@@ -379,7 +379,7 @@ def _make_exponential(constant: float, terms: Terms, positive: Positive) -> Node
 
 
 def _as_power(core: Node, coefficient: float, positive: Positive) -> Node | None:
-    """exp(c u log(v)) as v ** (c u), where ``core`` is u log(v)."""
+    """exp(c u log(v)) as v ** (c u), where `core` is u log(v)."""
     _, factors = as_product(core)
     logarithms = [b for b, e in factors.items() if isinstance(b, Call) and b.operator == "log" and e == 1.0]
     if len(logarithms) != 1 or len(factors) < 2:

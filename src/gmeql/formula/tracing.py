@@ -1,6 +1,6 @@
 """Reading an operator's function as symbols instead of numbers.
 
-``operators.py`` writes every function once, over an array namespace ``xp``. Called with the namespace and the values
+`operators.py` writes every function once, over an array namespace `xp`. Called with the namespace and the values
 of this module, the same function returns a small graph of primitive operations instead of numbers. Derivative trees
 and the code of protected or user-registered operators in other languages come from that graph, so nothing about a
 function is written twice.
@@ -115,7 +115,7 @@ _OPERATION_OF = {
 
 
 class TracingNamespace:
-    """Stands in for ``numpy`` or ``jax.numpy`` while a function is traced."""
+    """Stands in for `numpy` or `jax.numpy` while a function is traced."""
 
     pi, e, inf = math.pi, math.e, math.inf
 
@@ -162,7 +162,7 @@ class TracingNamespace:
 
 
 def trace(function: Callable[..., Any], n_args: int) -> Any:
-    """What ``function(xp, *args)`` computes, as Traced operations on ``Traced("argument", (i,))``.
+    """What `function(xp, *args)` computes, as Traced operations on `Traced("argument", (i,))`.
 
     Raises NotTraceable, with the reason, where the function leaves what has a symbolic form.
     """

@@ -131,7 +131,7 @@ class Code(Notation):
     def emit(
         self, traced: Any, arguments: Sequence[str], repeated: frozenset[int] = frozenset(), shared: Any = None
     ) -> str:
-        """Code of traced operations; repeated ones are collected in ``shared`` as values of variables c1, c2, ..."""
+        """Code of traced operations; repeated ones are collected in `shared` as values of variables c1, c2, ..."""
         if not isinstance(traced, Traced):
             piece = self.number(float(traced))
             return self.group(self.minus(piece)) if piece.negative else piece.text
@@ -188,7 +188,7 @@ class _Python(Code):
 
 
 def to_python(expression: Formula) -> str:
-    """Source of a Python function ``formula(column, ...)`` over NumPy, for numbers and arrays alike."""
+    """Source of a Python function `formula(column, ...)` over NumPy, for numbers and arrays alike."""
     names = identifiers(expression.names, _is_code_name)
     notation = _Python(names)
     value = write(expression.root, notation)
@@ -234,7 +234,7 @@ class _C(Code):
 
 
 def to_c(expression: Formula) -> str:
-    """Source of a C99 function ``double formula(const double *x)`` of one row of columns."""
+    """Source of a C99 function `double formula(const double *x)` of one row of columns."""
     notation = _C(tuple(f"x[{index}]" for index in range(len(expression.names))))
     value = write(expression.root, notation)
     lines = [f"/* {_comment(to_text(expression))[1:-1]} */", "#include <math.h>", ""]

@@ -16,7 +16,7 @@ from gmeql.formula.printing.sympy import to_sympy
 
 
 def to_json(expression: Formula) -> str:
-    """The plain data of ``Expression.to_dict`` as JSON text; ``Expression.from_dict`` reads it back."""
+    """The plain data of `Expression.to_dict` as JSON text; `Expression.from_dict` reads it back."""
     return json.dumps(to_plain(expression.root, expression.names), allow_nan=False)
 
 
@@ -38,7 +38,7 @@ EXPORTS: dict[str, Callable[[Formula], Any]] = {
 
 
 def export(expression: Formula, format: str) -> Any:
-    """The expression in one of the formats of ``EXPORTS``.
+    """The expression in one of the formats of `EXPORTS`.
 
     >>> from gmeql.formula.expression import Expression
     >>> from gmeql.formula.nodes import Call, Variable

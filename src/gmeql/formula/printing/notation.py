@@ -27,12 +27,12 @@ class Formula(Protocol):
 
 
 def round_constant(value: float, digits: int = DIGITS) -> float:
-    """A constant as shown to people: whole numbers below a million as they are, others to ``digits`` digits."""
+    """A constant as shown to people: whole numbers below a million as they are, others to `digits` digits."""
     return value if value.is_integer() and abs(value) < 1e6 else float(f"{value:.{digits}g}")
 
 
 def number_text(value: float, digits: int | None = None) -> str:
-    """Shortest text of a number: 3 for 3.0, 1.2, 1.5e-07; of a rounded one never more than ``digits`` digits.
+    """Shortest text of a number: 3 for 3.0, 1.2, 1.5e-07; of a rounded one never more than `digits` digits.
 
     >>> number_text(3.0), number_text(1.2), number_text(1.5e-7), number_text(2.9979e8, digits=5)
     ('3', '1.2', '1.5e-07', '2.9979e+08')
@@ -75,7 +75,7 @@ def _is_control(character: str) -> bool:
 
 
 def _distinct(names: Sequence[str], pattern: str) -> tuple[str, ...]:
-    """The names with repeated ones renamed by ``pattern``; first comers keep theirs."""
+    """The names with repeated ones renamed by `pattern`; first comers keep theirs."""
     taken, counts, result = set(names), dict.fromkeys(names, 0), []
     for name in names:
         counts[name] += 1
@@ -94,7 +94,7 @@ def is_plain_name(name: str) -> bool:
 
 
 def identifiers(names: Sequence[str], keep: Callable[[str], bool]) -> tuple[str, ...]:
-    """A distinct identifier for each name: the name itself where ``keep`` allows, else one made of [A-Za-z0-9_].
+    """A distinct identifier for each name: the name itself where `keep` allows, else one made of [A-Za-z0-9_].
 
     >>> identifiers(["x1", "petal length (cm)", "1st", "", "x1"], str.isidentifier)
     ('x1', 'petal_length_cm', 'x_1st', 'x4', 'x1_2')
@@ -116,5 +116,5 @@ def identifiers(names: Sequence[str], keep: Callable[[str], bool]) -> tuple[str,
 
 def symbol_names(names: Sequence[str]) -> tuple[str, ...]:
     """Names of the SymPy symbols: a plain name is kept; others become identifiers, because SymPy's own tools
-    (``lambdify``, ``sympify`` of printed text) run what a symbol's name says."""
+    (`lambdify`, `sympify` of printed text) run what a symbol's name says."""
     return identifiers(names, is_plain_name)

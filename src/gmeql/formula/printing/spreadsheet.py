@@ -78,7 +78,7 @@ _TOO_LONG = (
 
 
 def _cell(index: int) -> str:
-    """Cell of the first data row in column ``index``: A2, B2, ..., AA2."""
+    """Cell of the first data row in column `index`: A2, B2, ..., AA2."""
     letters = ""
     index += 1
     while index:

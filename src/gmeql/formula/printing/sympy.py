@@ -29,10 +29,10 @@ class _Form:
 
 
 def to_sympy(expression: Formula, rounded: bool = False) -> Any:
-    """SymPy form, built from objects; symbols are plain ``sympy.Symbol`` of the column names (see ``symbol_names``).
+    """SymPy form, built from objects; symbols are plain `sympy.Symbol` of the column names (see `symbol_names`).
 
     A protected form is spelled out with Abs, Max, Min and Piecewise. One that holds another appears as a function
-    ``protected_...``, which ``lambdify`` and ``evalf`` compute: SymPy takes nested maxima apart without end.
+    `protected_...`, which `lambdify` and `evalf` compute: SymPy takes nested maxima apart without end.
     """
     import sympy
 
@@ -79,7 +79,7 @@ def to_sympy(expression: Formula, rounded: bool = False) -> Any:
 
 @functools.cache  # lambdify wants one implementation per name
 def _computed_function(operator: Operator, protected: bool) -> Any:
-    """A SymPy function without a closed form, which ``lambdify`` and ``evalf`` compute by the operator itself."""
+    """A SymPy function without a closed form, which `lambdify` and `evalf` compute by the operator itself."""
     from sympy.utilities.lambdify import implemented_function
 
     function = operator.protected if protected else operator.natural

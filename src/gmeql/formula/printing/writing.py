@@ -69,7 +69,7 @@ class Notation:
     # --- the grammar
 
     def render(self, piece: Written, level: int = SUM) -> str:
-        """Text that may stand where only parts binding at least as tightly as ``level`` may."""
+        """Text that may stand where only parts binding at least as tightly as `level` may."""
         text = self.minus(piece) if piece.negative else piece.text
         return self.group(text) if piece.level < level or (piece.negative and level > SUM) else text
 
