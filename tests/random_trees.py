@@ -26,7 +26,7 @@ def call(operator: str, *args: Node | float, protected: bool = False) -> Call:
 
 
 def trees(constants: st.SearchStrategy[float] = any_constants, protected: bool = True) -> st.SearchStrategy[Node]:
-    """Trees over three columns of every operator, in natural and (where asked for) protected reading."""
+    """Trees over three columns of every operator, in natural and (where asked for) protected form."""
     leaf = st.one_of(st.integers(0, N_VARIABLES - 1).map(Variable), constants.map(Constant))
     flag = st.booleans() if protected else st.just(False)
 

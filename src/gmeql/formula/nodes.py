@@ -21,8 +21,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from gmeql.formula.messages import listing, short
 from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT, WHOLE_EXPONENT_LIMIT
+from gmeql.formula.messages import listing, short
 from gmeql.formula.operators import EXPONENTS, POWER_NAMES, get_operator
 
 MAX_NODES = 10_000

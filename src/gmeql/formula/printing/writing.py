@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gmeql.formula.nodes import Call, Constant, Leaf, Node, fold, whole_exponent
 from gmeql.formula.domains import EVERYWHERE
+from gmeql.formula.nodes import Call, Constant, Leaf, Node, fold, whole_exponent
 from gmeql.formula.operators import Operator, get_operator
 from gmeql.formula.printing.notation import DIGITS, number_text
 

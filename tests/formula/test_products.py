@@ -1,0 +1,58 @@
+"""A tree as a product: the factors multiply to its value, and the writing order is that of people."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, Variable
+from gmeql.formula.products import as_product, is_sum, nicest_factor, power_of, writing_order
+from random_trees import NAMES, call, comparable, plain_constants, rows, trees
+
+x, y, z = (Variable(i) for i in range(3))
+
+
+@given(trees(constants=plain_constants))
+def test_factors_multiply_to_the_value(root: Node) -> None:
+    X = np.abs(rows(n=20))
+    coefficient, powers = as_product(root)
+    with np.errstate(all="ignore"):
+        factors = [Expression(base, NAMES)(X) ** exponent for base, exponent in powers.items()]
+        value = coefficient * np.prod(np.array([np.ones(len(X)), *factors]), axis=0)
+    expression = Expression(root, NAMES)
+    keep = comparable(expression, X) & np.isfinite(value)
+    np.testing.assert_allclose(value[keep], expression(X)[keep], rtol=1e-9)
+
+
+def test_factors_of_one_base_are_merged() -> None:
+    root = call("div", call("mul", -2.0, call("cube", x), y), call("mul", 4.0, call("sqrt", x), call("neg", y)))
+    assert as_product(root) == (0.5, {x: 2.5})
+    assert as_product(call("add", x, y)) == (1.0, {call("add", x, y): 1.0})
+    assert as_product(call("mul", x, y, protected=True)) == (1.0, {call("mul", x, y, protected=True): 1.0})
+    assert math.isnan(as_product(call("div", x, 0.0))[0])
+
+
+def test_powers_of_numbers_that_are_none() -> None:
+    assert power_of(2.0, 3.0) == 8.0
+    assert all(math.isnan(power_of(*pair)) for pair in ((0.0, -1.0), (1e300, 2.0), (-2.0, 0.5)))
+
+
+def test_the_factor_that_leaves_most_whole_numbers() -> None:
+    assert nicest_factor(0.0, [0.3, 0.1, 0.2]) == 0.1
+    assert nicest_factor(2.0, [3.7]) == 2.0  # none does: the constant wins
+
+
+def test_order_of_writing() -> None:
+    terms = [y, call("square", x), x, call("cube", x), call("mul", y, z), call("exp", Constant(2.0))]
+    assert sorted(terms, key=writing_order) == [call("cube", x), call("square", x), x, *sorted(
+        [y, call("mul", y, z)], key=repr
+    ), call("exp", Constant(2.0))]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["add", "sub"])
+def test_sums(name: str) -> None:
+    assert is_sum(call(name, x, y)) and not is_sum(call(name, x, y, protected=True)) and not is_sum(x)
