@@ -18,30 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.calculus import differentiate, from_trace  # noqa: F401  handed on until every file is rewritten
+from gmeql.formula.calculus import differentiate
 from gmeql.formula.messages import listing, short
-from gmeql.formula.nodes import (  # noqa: F401  handed on until every file is rewritten
-    MAX_COLUMNS,
-    MAX_DEPTH,
-    MAX_NODES,
-    N_ARY,
+from gmeql.formula.nodes import (
     Call,
     Constant,
     Leaf,
     Node,
     Variable,
-    build,
-    calls,
-    evaluate,
     fold,
     fold_constants,
-    is_plain_exponent,
     leaves,
     row_values,
     transform,
     tree_complexity,
     used_columns,
-    whole_exponent,
 )
 from gmeql.formula.plain import from_plain, to_plain
 from gmeql.formula.printing.export import export

@@ -11,5 +11,3 @@ operator) is traced from there and written out as a small helper function.
 Column names can hold any text. They never reach code: identifiers are made from `[A-Za-z0-9_]` only, and the given name
 stands beside them in an escaped comment.
 """
-
-from gmeql.formula.printing.notation import DIGITS, display_names, number_text, round_constant  # noqa: F401  for now
