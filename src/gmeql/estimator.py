@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gmeql.search.events import Progress
 
 
-class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """Find a formula for `y` in the columns of `X`.
 
     Parameters
@@ -297,7 +297,7 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_rows(self, X)
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
-        return one_or_list(
+        found: tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]] = one_or_list(
             [
                 constant_intervals(
                     expression,
@@ -312,6 +312,7 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
                 for j, expression in enumerate(self._expressions(index))
             ]
         )
+        return found
 
     def __str__(self) -> str:
         """What `print` shows of a fitted model: its formula, or those of its targets. `repr` stays scikit-learn's."""

@@ -69,7 +69,7 @@ def encode_state(state: Any) -> bytes:
     """A nested dict of JSON scalars, lists and NumPy arrays as one checksummed block of bytes."""
     from safetensors.numpy import save
 
-    arrays: dict[str, NDArray] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     tree = canonical_json(_strip_arrays(state, arrays, "state", 0))
     if len(tree) > MAX_TREE_BYTES:
         raise StorageError(f"the state's plain values take {len(tree)} bytes, more than {MAX_TREE_BYTES}; use arrays")
@@ -112,7 +112,7 @@ def checkpoint_header(body: bytes, version: int) -> bytes:
     return canonical_json(header) + b"\n"
 
 
-def _strip_arrays(value: Any, arrays: dict[str, NDArray], where: str, depth: int) -> Any:
+def _strip_arrays(value: Any, arrays: dict[str, NDArray[Any]], where: str, depth: int) -> Any:
     """The JSON tree of `value`; arrays move to `arrays` and leave a reference behind."""
     if depth > MAX_TREE_DEPTH:
         raise TypeError(f"{where}: nested deeper than {MAX_TREE_DEPTH} levels")
@@ -140,7 +140,7 @@ def _strip_arrays(value: Any, arrays: dict[str, NDArray], where: str, depth: int
     raise TypeError(f"{where}: {type(value).__name__} cannot be stored; use scalars, lists, dicts and arrays")
 
 
-def _restore_arrays(value: Any, arrays: dict[str, NDArray], depth: int) -> Any:
+def _restore_arrays(value: Any, arrays: dict[str, NDArray[Any]], depth: int) -> Any:
     if depth > MAX_TREE_DEPTH:
         raise ValueError(f"its state is nested deeper than {MAX_TREE_DEPTH} levels")
     if isinstance(value, list):

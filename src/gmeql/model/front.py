@@ -376,11 +376,11 @@ def rounding_level(target_spread: float, target_largest: float) -> float:
     return max(SELECTION.exact_ulps * _EPS * target_largest, _EPS * target_spread, float(np.finfo(np.float64).tiny))
 
 
-def _outside(member: Any) -> FrontMember:
+def _outside(member: Member | FrontMember) -> FrontMember:
     return FrontMember(member.expression, float(member.loss), int(member.complexity), 0.0, -1)
 
 
-def _score(simpler: FrontMember, member: Any, floor: float) -> float:
+def _score(simpler: FrontMember, member: Member | FrontMember, floor: float) -> float:
     """`-Δ log(loss) / Δ complexity`, with losses below rounding level counted as rounding level."""
     drop = math.log(max(simpler.loss, floor)) - math.log(max(member.loss, floor))
     return drop / max(member.complexity - simpler.complexity, 1)

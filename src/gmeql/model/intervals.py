@@ -17,6 +17,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.model.front import free_constants
 
+FloatArray = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -67,7 +68,7 @@ def constant_intervals(
     if len(y) <= len(free):
         raise ValueError(f"intervals of {len(free)} constants need more rows than that; got {len(y)} with weight")
 
-    def model(theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    def model(theta: FloatArray) -> FloatArray:
         full = values.copy()
         full[free] = theta
         return np.asarray(expression.with_constants(tuple(full))(X), dtype=float)
@@ -85,13 +86,11 @@ def constant_intervals(
     )
 
 
-Model = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+Model = Callable[[FloatArray], FloatArray]
+Bounds = tuple[FloatArray, FloatArray, FloatArray]
 
 
-def _jacobian(
-    expression: Expression, free: NDArray[np.intp], X: NDArray[np.float64], model: Model
-) -> NDArray[np.float64]:
+def _jacobian(expression: Expression, free: NDArray[np.intp], X: FloatArray, model: Model) -> FloatArray:
     """Derivative of the formula by its free constants, [N, K].
 
     The constants become columns of their own, and the formula is differentiated by those. Where that has no value (an
@@ -120,18 +119,18 @@ def _jacobian(
     return np.stack(columns, axis=1)
 
 
-def _difference(model: Model, theta: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def _difference(model: Model, theta: FloatArray, k: int) -> FloatArray:
     """Central difference by constant `k`; the step eps^(1/3) balances truncation against rounding."""
     step = _EPS ** (1 / 3) * (abs(theta[k]) if theta[k] != 0 else 1.0)
     up, down = theta.copy(), theta.copy()
     up[k] += step
     down[k] -= step
     with np.errstate(all="ignore"):
-        return (model(up) - model(down)) / (up[k] - down[k])
+        return np.asarray((model(up) - model(down)) / (up[k] - down[k]))
 
 
 def _linear_intervals(
-    slopes: NDArray, predicted: NDArray, theta: NDArray, y: NDArray, weight: NDArray, level: float
+    slopes: FloatArray, predicted: FloatArray, theta: FloatArray, y: FloatArray, weight: FloatArray, level: float
 ) -> Bounds:
     from scipy.special import stdtrit  # Student's t; scipy.stats takes most of a second to import
 
@@ -161,7 +160,7 @@ def _linear_intervals(
 
 
 def _bootstrap_intervals(
-    model: Model, theta: NDArray, y: NDArray, weight: NDArray, level: float, resamples: int, seed: int
+    model: Model, theta: FloatArray, y: FloatArray, weight: FloatArray, level: float, resamples: int, seed: int
 ) -> Bounds:
     from scipy.optimize import least_squares
 
@@ -175,7 +174,7 @@ def _bootstrap_intervals(
         counts = np.bincount(rng.integers(0, len(y), len(y)), minlength=len(y))
         root = np.sqrt(weight * counts)
 
-        def residual(scaled: NDArray[np.float64], root: NDArray[np.float64] = root) -> NDArray[np.float64]:
+        def residual(scaled: FloatArray, root: FloatArray = root) -> FloatArray:
             with np.errstate(all="ignore"):
                 values = root * (model(scaled * units) - y) / scale
             return np.where(np.isfinite(values), values, 1e6)

@@ -90,7 +90,7 @@ def residuals_figure(observed: NDArray[np.float64], predicted: NDArray[np.float6
     return figure
 
 
-def history_figure(history: Mapping[str, NDArray]) -> Figure:
+def history_figure(history: Mapping[str, NDArray[Any]]) -> Figure:
     """The best loss during a search against the time it took."""
     figure = _figure("Best loss during the search", "seconds", "loss (RMSE)")
     loss = np.asarray(history["loss"], dtype=float)

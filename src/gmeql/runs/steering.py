@@ -169,9 +169,10 @@ class Steering:
         """The formula over the real columns, pinned parts in place of their columns."""
         count = len(names)
 
-        def leaf(node: Any) -> Node:
-            pinned = isinstance(node, Variable) and node.index >= count
-            return self.pins[node.index - count].root if pinned else node
+        def leaf(node: Constant | Variable) -> Node:
+            if isinstance(node, Variable) and node.index >= count:
+                return self.pins[node.index - count].root
+            return node
 
         return Expression(transform(expression.root, leaf), tuple(names))
 

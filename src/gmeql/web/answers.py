@@ -12,7 +12,7 @@ from gmeql.report.network import SIGNS
 from gmeql.runs.folder import Run
 from gmeql.runs.steering import standard_functions
 from gmeql.tables.read import Table
-from gmeql.web.jobs import Jobs
+from gmeql.web.jobs import Jobs, Uploads
 
 MAX_LISTED_COLUMNS = 500
 
@@ -31,8 +31,14 @@ def render(request: Request, template: str, **values: Any) -> Response:
     return HTMLResponse(request.app.state.templates.get_template(template).render(**values))
 
 
+def jobs_of(request: Request) -> Jobs:
+    """The runs behind the page."""
+    jobs: Jobs = request.app.state.jobs
+    return jobs
+
+
 def find_run(request: Request) -> Run:
-    run = request.app.state.jobs.run(request.path_params["name"])
+    run = jobs_of(request).run(request.path_params["name"])
     if run is None:
         raise HTTPException(404, "there is no such run")
     return run
@@ -93,7 +99,8 @@ def table_record(key: str, table: Table) -> dict[str, Any]:
 
 
 def find_upload(request: Request, key: Any) -> tuple[str, bytes]:
-    found = request.app.state.uploads.find(str(key))
+    uploads: Uploads = request.app.state.uploads
+    found = uploads.find(str(key))
     if found is None:
         raise HTTPException(404, "the table is no longer there; drop it again")
     return found

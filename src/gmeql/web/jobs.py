@@ -193,7 +193,7 @@ def live_record(progress: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=512)
 def typeset(expression: Expression) -> str:
-    return expression.export("mathml")
+    return str(expression.export("mathml"))
 
 
 class Uploads:

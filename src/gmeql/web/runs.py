@@ -17,8 +17,7 @@ from gmeql.runs.checks import check_fit
 from gmeql.runs.folder import Run
 from gmeql.runs.settings import ConfigError, resolve
 from gmeql.tables.read import TableError, read
-from gmeql.web.answers import body_of, find_run, find_upload, function_choices, render, snapshot
-from gmeql.web.jobs import Jobs
+from gmeql.web.answers import body_of, find_run, find_upload, function_choices, jobs_of, render, snapshot
 
 POLL_SECONDS = 0.15
 KEEPALIVE_SECONDS = 15.0
@@ -43,7 +42,7 @@ DOWNLOADS = {"model.json": "application/json", "front.csv": "text/csv", "progres
 
 
 async def list_runs(request: Request) -> Response:
-    jobs: Jobs = request.app.state.jobs
+    jobs = jobs_of(request)
 
     def collect() -> list[dict[str, Any]]:
         found = []
@@ -73,7 +72,7 @@ async def add_run(request: Request) -> Response:
         table = read(data, name=name)
         training = table.select(target, **settings.select_options())
         check_fit(settings, training)
-        return request.app.state.jobs.submit(training, settings)
+        return jobs_of(request).submit(training, settings)
 
     try:
         run = await asyncio.to_thread(submit)
@@ -86,7 +85,7 @@ async def add_run(request: Request) -> Response:
 
 async def show_run(request: Request) -> Response:
     run = find_run(request)
-    state = await asyncio.to_thread(snapshot, request.app.state.jobs, run)
+    state = await asyncio.to_thread(snapshot, jobs_of(request), run)
     functions = await asyncio.to_thread(function_choices)
     return render(
         request, "run.html.j2", run=state, functions=functions, forbidden=set(state["settings"].get("forbid", []))
@@ -95,13 +94,13 @@ async def show_run(request: Request) -> Response:
 
 async def run_state(request: Request) -> Response:
     run = find_run(request)
-    return JSONResponse(await asyncio.to_thread(snapshot, request.app.state.jobs, run))
+    return JSONResponse(await asyncio.to_thread(snapshot, jobs_of(request), run))
 
 
 async def run_events(request: Request) -> Response:
     """Server-sent events: a snapshot at once, then one whenever something changed, until the run has ended."""
     run = find_run(request)
-    jobs: Jobs = request.app.state.jobs
+    jobs = jobs_of(request)
 
     async def events() -> AsyncIterator[str]:
         seen: Any = None
@@ -131,7 +130,7 @@ async def run_events(request: Request) -> Response:
 
 async def stop_run(request: Request) -> Response:
     run = find_run(request)
-    request.app.state.jobs.stop(run.folder.name)
+    jobs_of(request).stop(run.folder.name)
     return JSONResponse({"run": run.folder.name})
 
 
@@ -141,7 +140,7 @@ async def resume_run(request: Request) -> Response:
     content = await body_of(request)
     settings = run.with_more_time(run.settings(), seconds_of(content))
     try:
-        await asyncio.to_thread(request.app.state.jobs.resume, run, settings)
+        await asyncio.to_thread(jobs_of(request).resume, run, settings)
     except StorageError:
         raise
     except ValueError as error:
@@ -161,7 +160,7 @@ async def steer_run(request: Request) -> Response:
     def submit() -> Run:
         training = run.training()
         check_fit(settings, training)
-        return request.app.state.jobs.submit(training, settings, continues=run.folder.name)
+        return jobs_of(request).submit(training, settings, continues=run.folder.name)
 
     try:
         continued = await asyncio.to_thread(submit)
