@@ -1,4 +1,4 @@
-"""`GMEQLRegressor`: the scikit-learn face of the library, and the only part of it that changes in place.
+"""`GMEQLRegressor`: the scikit-learn face of the library.
 
 `__init__` stores, `fit` validates and delegates: `inputs` checks what it was given, `fitting` runs one search per
 target, `front` chooses. What was learnt ends in an underscore.
