@@ -105,7 +105,13 @@ class FitSettings:
 _NAMES = tuple(field.name for field in fields(FitSettings))
 _LISTS = frozenset({"columns", "drop", "functions", "pin", "forbid"})
 _FLAGS = frozenset({"header", "skip_bad_rows", "text_as_missing"})
-_NUMBERS: dict[str, type[float] | type[int]] = {"max_time": float, "max_candidates": int, "max_complexity": int, "seed": int, "jobs": int}
+_NUMBERS: dict[str, type[float] | type[int]] = {
+    "max_time": float,
+    "max_candidates": int,
+    "max_complexity": int,
+    "seed": int,
+    "jobs": int,
+}
 _LOWEST = {"max_time": 0.0, "max_candidates": 1, "max_complexity": 1, "seed": 0}
 
 
