@@ -220,7 +220,7 @@ def expression_from_structure(
 ) -> tuple[Expression, ...]:
     """The formulas, one per output, that a hard structure spells with its weights (the paper's Section 3).
 
-    ``protected`` picks the protected reading of each operator, which is what method "paper" trains on.
+    ``protected`` picks the protected form of each operator, which is what method "paper" trains on.
     """
     sources = architecture.sources(architecture.validate_choices(choices))
     weights = np.asarray(weights, float)

@@ -1,4 +1,4 @@
-"""Reading an operator's function as symbols instead of numbers.
+"""An operator's function called with symbols instead of numbers.
 
 `operators.py` writes every function once, over an array namespace `xp`. Called with the namespace and the values
 of this module, the same function returns a small graph of primitive operations instead of numbers. Derivative trees

@@ -94,7 +94,7 @@ def _jacobian(expression: Expression, free: NDArray[np.intp], X: FloatArray, mod
     """Derivative of the formula by its free constants, [N, K].
 
     The constants become columns of their own, and the formula is differentiated by those. Where that has no value (an
-    operator without a derivative, a protected reading outside its domain), central differences stand in.
+    operator without a derivative, a protected form outside its domain), central differences stand in.
     """
     values = np.asarray(expression.constants, dtype=float)
     width, numbers = X.shape[1], iter(range(len(values)))
