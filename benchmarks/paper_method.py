@@ -26,7 +26,7 @@ from gmeql.network import repository
 from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.paper import relaxed, two_stage
 from gmeql.paper.two_stage.run import stack_knobs
-from gmeql.paper.two_stage.step import Program, draw_noise, sample, step
+from gmeql.paper.two_stage.step import TrainingProgram, draw_noise, sample, step
 
 PART_REPEATS = 300
 
@@ -59,7 +59,7 @@ def parts(architecture: Architecture, X: np.ndarray, y: np.ndarray, seeds: int) 
     config = two_stage.TwoStageConfig(stage1_rounds=0, stage2_steps=200, chunk_steps=200)
     for progress in two_stage.run(architecture, X, y, seeds=range(seeds), config=config):
         pass
-    program = Program(architecture, config.shape, "float32", False, 1)
+    program = TrainingProgram(architecture, config.shape, "float32", False, 1)
     knobs = stack_knobs([config] * seeds, "float32")
     state = progress.state.arrays
     columns, targets = jnp.asarray(X.T, jnp.float32), jnp.asarray(y[None], jnp.float32)

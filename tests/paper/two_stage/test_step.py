@@ -8,7 +8,7 @@ import reference
 from gmeql.network.architecture import Architecture
 from gmeql.paper.two_stage import TwoStageConfig, run
 from gmeql.paper.two_stage.run import initial_state, stack_knobs
-from gmeql.paper.two_stage.step import Program, draw_noise, initialise
+from gmeql.paper.two_stage.step import TrainingProgram, draw_noise, initialise
 from two_stage_runs import SMALL, TINY, TWO_OUTPUTS, data, finish, small_run
 
 
@@ -30,7 +30,7 @@ def test_whole_run_equals_the_slow_version(architecture, changes):
     progress = finish(architecture, X, y, seeds=[seed], config=config, dtype="float64")
     state = jax.tree.map(lambda leaf: np.asarray(leaf)[0], progress.state.arrays)
 
-    program = Program(architecture, config, "float64", config.refresh_elites, 1)
+    program = TrainingProgram(architecture, config, "float64", config.refresh_elites, 1)
     knobs = jax.tree.map(lambda leaf: leaf[0], stack_knobs([config], "float64"))
     blank = jax.tree.map(lambda leaf: leaf[0], initial_state(architecture, config, [seed], "float64"))
 

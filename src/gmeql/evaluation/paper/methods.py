@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Method:
+class ComparedMethod:
     """One method of the comparison.
 
     Attributes:
@@ -25,11 +25,11 @@ class Method:
 
 
 METHODS = {
-    "gmeql": Method("GMEQL", "sampled instances", "#0b6e99", "3 to 4 hours", True),
-    "eql": Method("EQL", "training steps", "#d98e04", "up to 30 minutes", True),
-    "dsr": Method("DSR", "sampled expressions", "#a23b72", "about 2 hours", True),
-    "fitted": Method("fitted (ours)", "fitted candidates", "#2e7d32", "not in the paper", False),
-    "gp": Method("GP", "evaluated programs", "#6b7280", "up to 30 minutes", False),
+    "gmeql": ComparedMethod("GMEQL", "sampled instances", "#0b6e99", "3 to 4 hours", True),
+    "eql": ComparedMethod("EQL", "training steps", "#d98e04", "up to 30 minutes", True),
+    "dsr": ComparedMethod("DSR", "sampled expressions", "#a23b72", "about 2 hours", True),
+    "fitted": ComparedMethod("fitted (ours)", "fitted candidates", "#2e7d32", "not in the paper", False),
+    "gp": ComparedMethod("GP", "evaluated programs", "#6b7280", "up to 30 minutes", False),
 }
 """The paper's method, its opponents and the default method of this library, by the name that records carry."""
 CURVE_METHODS = tuple(name for name in METHODS if name != "gp")

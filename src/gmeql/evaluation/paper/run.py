@@ -106,4 +106,4 @@ def _cores() -> int:
 def _has_accelerator() -> bool:
     import jax
 
-    return jax.default_backend() != "cpu"
+    return bool(jax.default_backend() != "cpu")

@@ -25,7 +25,7 @@ from gmeql.network.repository import Repository
 from gmeql.paper import relaxed
 from gmeql.paper.two_stage.config import TwoStageConfig
 from gmeql.paper.two_stage.inputs import check_range, checked_configs, checked_data, checked_seeds
-from gmeql.paper.two_stage.step import Best, Info, Knobs, Moments, Program, State, choose, initialise, step
+from gmeql.paper.two_stage.step import Best, Info, Knobs, Moments, TrainingProgram, State, choose, initialise, step
 
 Array = Any
 
@@ -36,7 +36,7 @@ COMPILATIONS = [0]
 
 
 def _chunk_of_one(
-    program: Program, knobs: Knobs, columns: Array, targets: Array, fresh: Array, stage2: Array, state: State
+    program: TrainingProgram, knobs: Knobs, columns: Array, targets: Array, fresh: Array, stage2: Array, state: State
 ) -> tuple[State, Info]:
     """Run `program.steps` steps of one seed, from fresh parameters if `fresh`; also bring T*'s hard loss up to date."""
     COMPILATIONS[0] += 1
@@ -53,7 +53,7 @@ def _chunk_of_one(
 
 
 @lru_cache(maxsize=64)
-def _compiled_chunk(program: Program) -> Any:
+def _compiled_chunk(program: TrainingProgram) -> Any:
     """The chunk over all seeds: the one place where seeds become a batch axis."""
     return jax.jit(jax.vmap(partial(_chunk_of_one, program), in_axes=(0, 0, 0, None, None, 0)))
 
@@ -248,7 +248,7 @@ def _train(
     for chunk in config.chunks:
         if chunk.first < done:
             continue
-        program = Program(architecture, config.shape, dtype, refreshes, chunk.steps)
+        program = TrainingProgram(architecture, config.shape, dtype, refreshes, chunk.steps)
         with jax.enable_x64(dtype == "float64"):
             state, info = _compiled_chunk(program)(knobs, columns, targets, chunk.fresh, chunk.stage == 2, state)
             info = jax.tree.map(np.asarray, info)  # waits for the chunk

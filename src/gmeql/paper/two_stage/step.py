@@ -111,7 +111,7 @@ class Info(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Program:
+class TrainingProgram:
     """What is fixed when a chunk is compiled."""
 
     architecture: Architecture
@@ -138,7 +138,7 @@ class Noise(NamedTuple):
     offline: Array
 
 
-def draw_noise(program: Program, seed: Array, step: Array) -> Noise:
+def draw_noise(program: TrainingProgram, seed: Array, step: Array) -> Noise:
     """Draw a step's random numbers in one call (each call costs compile time and a kernel)."""
     config, (connections, choices) = program.config, program.shape
     shapes = (
@@ -154,7 +154,7 @@ def draw_noise(program: Program, seed: Array, step: Array) -> Noise:
     return Noise(concrete.gumbel(gumbel), *others)
 
 
-def initialise(program: Program, knobs: Knobs, state: State) -> State:
+def initialise(program: TrainingProgram, knobs: Knobs, state: State) -> State:
     """Fresh logits, weights and moments; the elites and T* stay."""
     connections, choices = program.shape
     count = connections * choices
@@ -173,7 +173,7 @@ def initialise(program: Program, knobs: Knobs, state: State) -> State:
     )
 
 
-def sample(program: Program, knobs: Knobs, state: State, noise: Noise) -> tuple[Array, Array, Array]:
+def sample(program: TrainingProgram, knobs: Knobs, state: State, noise: Noise) -> tuple[Array, Array, Array]:
     """P new instances: elites with a share of their connections sampled anew (section 4.2).
 
     Returns log-selections [P, C, M], labels [P, C] (which connections were sampled) and the drawn slots [P].
@@ -193,7 +193,9 @@ def sample(program: Program, knobs: Knobs, state: State, noise: Noise) -> tuple[
     return jnp.where(labels[..., None], fresh, parents), labels, slots
 
 
-def _adam(program: Program, moments: Moments, gradient: Array, rate: Array, age: Array) -> tuple[Array, Moments]:
+def _adam(
+    program: TrainingProgram, moments: Moments, gradient: Array, rate: Array, age: Array
+) -> tuple[Array, Moments]:
     """The step that Adam subtracts and its new moments; `age` counts from 0."""
     config = program.config
     mean = config.adam_decay * moments.mean + (1 - config.adam_decay) * gradient
@@ -205,7 +207,7 @@ def _adam(program: Program, moments: Moments, gradient: Array, rate: Array, age:
 
 
 def step(
-    program: Program, knobs: Knobs, columns: Array, targets: Array, stage2: Array, state: State
+    program: TrainingProgram, knobs: Knobs, columns: Array, targets: Array, stage2: Array, state: State
 ) -> tuple[State, Info]:
     """One round of Algorithm 1's inner loops: sample, evaluate, store, train online, draw, train offline."""
     architecture, config, mask = program.architecture, program.config, program.mask
@@ -289,7 +291,13 @@ def offline_gradient(knobs: Knobs, logits: Array, instances: Array, mask: np.nda
 
 
 def _refresh(
-    program: Program, knobs: Knobs, elites: Repository, slots: Array, weights: Array, columns: Array, targets: Array
+    program: TrainingProgram,
+    knobs: Knobs,
+    elites: Repository,
+    slots: Array,
+    weights: Array,
+    columns: Array,
+    targets: Array,
 ) -> Repository:
     """The elites with the drawn ones' losses taken anew under the present weights (not sorted: insert sorts)."""
     loss_of = jax.vmap(partial(relaxed.mean_absolute_error, program.architecture), in_axes=(0, None, None, None))
