@@ -52,6 +52,7 @@ def test_help_loads_nothing_heavy():
         (["fit", "{table}", "-t", "y", "--config", "none.toml"], 2, "no such file"),
         (["fit", "{table}", "-t", "y", "--frobnicate"], 2, "No such option"),
         (["resume", "{folder}"], 4, "not a run folder"),
+        (["resume", "{table}"], 4, "not a run folder"),
         (["show", "{folder}/none.json"], 4, "none.json"),
         (["show", "{table}"], 4, "line.csv"),
         (["predict", "{folder}", "{table}"], 4, "no model.json"),

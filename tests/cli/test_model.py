@@ -43,6 +43,19 @@ def test_show_the_front(finished, capsys):
     assert capsys.readouterr().out.strip()
 
 
+def test_a_model_without_names_takes_the_first_columns_and_needs_enough_of_them(tmp_path, capsys):
+    X = np.random.default_rng(0).uniform(1, 3, (30, 2))
+    GMEQLRegressor(max_candidates=300, max_time=None, random_state=0).fit(X, X[:, 0] + X[:, 1]).save(
+        tmp_path / "m.json"
+    )
+    (tmp_path / "wide.csv").write_text("p,q,r\n1,2,9\n3,4,9\n")
+    run_gmeql("predict", str(tmp_path / "m.json"), str(tmp_path / "wide.csv"))
+    assert [float(cell) for cell in capsys.readouterr().out.split()[1:]] == pytest.approx([3.0, 7.0])
+    (tmp_path / "narrow.csv").write_text("p\n1\n3\n")
+    run_gmeql("predict", str(tmp_path / "m.json"), str(tmp_path / "narrow.csv"), expect=2)
+    assert "narrow.csv: has 1 columns, the formula needs 2" in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------------------------------------- several targets
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gmeql.estimator import GMEQLRegressor
+    from gmeql.tables.read import Table
 
 ModelArgument = Annotated[str, typer.Argument(help="model.json or a run folder.", metavar="MODEL")]
 IndexOption = Annotated[
@@ -73,8 +74,7 @@ def predict(
     loaded = load(model)
     picks = chosen(loaded, index)
     table = read(data)
-    known = getattr(loaded, "feature_names_in_", None)
-    names = list(map(str, known)) if known is not None else list(table.names[: loaded.n_features_in_])
+    names = _formula_columns(loaded, table)
     X = table.matrix(names)
     complete_rows = np.isfinite(X).all(axis=1)
     _say_empty(int((~complete_rows).sum()), len(X), "a value is missing")
@@ -88,6 +88,20 @@ def predict(
     if as_json:
         return print_json({name: _plain(values) for name, values in predicted.items()})
     return _write_csv(columns | predicted, out)
+
+
+def _formula_columns(model: GMEQLRegressor, table: Table) -> list[str]:
+    """Columns of the table that the formula takes: those of its names, or where it knows none, the first ones."""
+    known = getattr(model, "feature_names_in_", None)
+    if known is not None:
+        return [str(name) for name in known]
+    from gmeql.tables.cells import TableError
+
+    count, given = int(model.n_features_in_), len(table.names)
+    if given < count:
+        mend = "the model knows no names and takes the first ones; give a table that has them"
+        raise TableError(table.source, f"has {given} columns, the formula needs {count}", mend=mend)
+    return list(table.names[:count])
 
 
 def _say_empty(count: int, rows: int, why: str) -> None:

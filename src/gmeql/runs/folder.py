@@ -114,7 +114,7 @@ class Run:
         path = self.folder / "run.json"
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise StorageError(f"{self.folder}: is not a run folder (no run.json); give the --out of a fit") from None
         except (OSError, ValueError) as error:
             raise StorageError(f"{path}: cannot be read ({error}); start a new run") from None
