@@ -6,6 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.network.architecture import Architecture
 from gmeql.paper.search import CHUNK_STEPS, PaperSearch, ReleasedSearch
 from gmeql.paper.two_stage import TwoStageConfig
@@ -42,6 +44,20 @@ def test_events_end_with_the_budget_and_the_front_only_gets_better():
     assert all(simple.loss > longer.loss for simple, longer in itertools.pairwise(front))
     X, y = table()
     assert front[-1].loss == pytest.approx(float(np.sqrt(np.mean((front[-1].expression(X) - y) ** 2))), rel=1e-12)
+
+
+def test_the_best_member_is_the_shortest_description_as_in_every_search():
+    """A term that follows the noise a little makes the most accurate member, not the best one."""
+    X, y = table()
+    noise = np.random.default_rng(1).standard_normal(20)
+    run = PaperSearch(X, y + 0.1 * noise, names=("a", "b"), config=SearchConfig())
+    square = build("square", Variable(0))
+    wave = build("sin", build("mul", Constant(9.0), Variable(1)))
+    sign = np.sign(np.corrcoef(np.sin(9 * X[:, 1]), y + 0.1 * noise - X[:, 0] ** 2)[0, 1])
+    run._keep(Expression(square, ("a", "b")))
+    run._keep(Expression(build("add", square, build("mul", Constant(0.001 * sign), wave)), ("a", "b")))
+    front, best = run.finish("stopped").front, run.finish("stopped").best
+    assert len(front) == 3 and best is front[1] and best.expression.root == square
 
 
 def test_a_search_taken_up_again_ends_like_one_never_stopped():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build
 from gmeql.search.config import FrontConfig, SearchConfig
-from gmeql.search.leaderboard import Leaderboard
+from gmeql.search.leaderboard import Leaderboard, briefest
 from gmeql.search.polish.scoring import Scored, description_length
 from gmeql.search.rows import SearchRows
 
@@ -96,6 +96,14 @@ def test_the_best_is_the_shortest_description() -> None:
     assert board.best.loss == 1e-3 and board.leading(2)[0] is board.best
     lengths = [member.length for member in board.leading(9)]
     assert lengths == sorted(lengths) and len(lengths) == 4
+
+
+def test_the_briefest_of_any_front_is_the_boards_best() -> None:
+    board, seen = start()
+    board.offer([scored(power_sum(n), loss, seen) for n, loss in ((1, 1e-2), (2, 1e-3), (3, 0.99e-3))], seen)
+    front = board.front(seen.names)
+    assert briefest(front, seen.polished).complexity == board.best.complexity < front[-1].complexity
+    assert briefest(front[::-1], seen.polished) == briefest(front, seen.polished)
 
 
 def test_terms_that_rounding_swallows_are_dropped() -> None:

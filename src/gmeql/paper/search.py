@@ -22,6 +22,8 @@ from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.paper import two_stage
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
+from gmeql.search.leaderboard import briefest
+from gmeql.search.polish.scoring import JudgedRows
 
 DEFAULT_ARCHITECTURE = "general"
 CHUNK_STEPS = 250
@@ -60,6 +62,7 @@ class PaperSearch:
         self.elapsed = 0.0
         self.step = 0
         self._trained: two_stage.RunState | None = None
+        self._rows = JudgedRows.of(X, y, None, self.names)
         mean = Expression(Constant(float(np.mean(y))), self.names)
         self._found: dict[int, Member] = {}
         self._keep(mean)
@@ -119,7 +122,7 @@ class PaperSearch:
             rate=rate,
             islands=1,
             front=front,
-            best=front[-1],
+            best=briefest(front, self._rows),
             done=bool(reason),
             reason=reason,
         )

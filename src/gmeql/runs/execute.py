@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gmeql.estimator import GMEQLRegressor
     from gmeql.model.front import Front
     from gmeql.search.events import Progress
+    from gmeql.search.polish.scoring import JudgedRows
 
 CHECKPOINT_SECONDS = 5.0  # a killed process loses at most this much of its search
 
@@ -67,11 +68,12 @@ def execute(
     steering = Steering.of(settings, training.names)
     searched = steering.extend(training)
     run.update(state="running", reason="", settings=settings.to_dict(), pid=os.getpid())
+    rows = _judged(training) if steering.active else None
     last: list[Progress] = []
     with ProgressLog(run.log_path) as log:
 
         def watch(progress: Progress) -> bool:
-            progress = _written_out(progress, steering, training)
+            progress = _written_out(progress, steering, training, rows)
             last[:] = [progress]
             log.add(progress)
             if on_progress is not None:
@@ -115,11 +117,21 @@ def _fit(
     return model.fit(frame_of(searched), searched.y, sample_weight=searched.weights)
 
 
-def _written_out(progress: Progress, steering: Steering, training: Training) -> Progress:
-    if not steering.active:
+def _judged(training: Training) -> JudgedRows:
+    """The rows by which the best of several formulas is told."""
+    from gmeql.search.polish.scoring import JudgedRows
+
+    return JudgedRows.of(training.X, training.y, training.weights, training.names)
+
+
+def _written_out(progress: Progress, steering: Steering, training: Training, rows: JudgedRows | None) -> Progress:
+    """The event over the real columns, judged on `rows`; as it is where None, when nothing steers the search."""
+    from gmeql.search.leaderboard import briefest
+
+    if rows is None:
         return progress
     front = tuple(merge(progress.front, steering, training.names))
-    return replace(progress, front=front, best=front[-1] if front else progress.best)
+    return replace(progress, front=front, best=briefest(front, rows) if front else progress.best)
 
 
 def _steered_model(

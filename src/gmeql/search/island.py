@@ -78,7 +78,8 @@ class Island:
     def uniform(self) -> NDArray[np.float64]:
         """Equal probability for every choice of a connection, [C, M]."""
         mask = self.architecture.choice_mask
-        return mask / mask.sum(axis=1, keepdims=True)
+        even: NDArray[np.float64] = mask / mask.sum(axis=1, keepdims=True)
+        return even
 
     def prefer_columns(self, relevance: NDArray[np.float64]) -> None:
         """Start the structure parameters of a wide table from what single columns tell; none is ever left out."""

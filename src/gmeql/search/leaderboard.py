@@ -12,7 +12,7 @@ from gmeql.formula.nodes import Constant, Node, calls
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
 from gmeql.search.polish.cutting import without_dead_terms
-from gmeql.search.polish.scoring import Scored, clean, description_length
+from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length
 from gmeql.search.rows import SearchRows
 
 WAVES = ("sin", "cos")
@@ -112,6 +112,11 @@ class Leaderboard:
             loss = float(np.average(residual**2, weights=judged.weights))
         tidy = Scored(root, loss, description_length(root, loss, judged))
         return tidy if tidy.complexity <= scored.complexity and tidy.length <= scored.length else scored
+
+
+def briefest(front: Sequence[Member], rows: JudgedRows) -> Member:
+    """The member of least description length, the one meaning of `Progress.best`: for fronts made in other ways."""
+    return min(front, key=lambda member: description_length(member.expression.root, member.loss**2, rows))
 
 
 def _mean(rows: SearchRows) -> Scored:

@@ -70,7 +70,7 @@ class SearchRows:
     @property
     def n_variables(self) -> int:
         """Columns of X."""
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @property
     def fitted(self) -> tuple[FloatArray, FloatArray, FloatArray]:
