@@ -14,6 +14,7 @@ from gmeql.runs import execute as execute_module
 from gmeql.runs.execute import Stop, execute, save_emergency
 from gmeql.runs.folder import Run
 from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.search.polish.scoring import JudgedRows, description_length
 from gmeql.tables.read import read
 
 SETTINGS = FitSettings(target="y", max_time=None, max_candidates=400)
@@ -48,6 +49,19 @@ def test_a_stop_for_later_stays_in_the_queue_and_goes_on_from_there(tmp_path: Pa
     assert outcome.state == "queued" == run.description()["state"] and outcome.report is None
     again = execute(run)
     assert again.state == "done" and again.model.candidates_ >= outcome.model.candidates_
+
+
+def test_the_best_of_a_steered_run_is_the_shortest_description(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{a},{b},{2 * a + n}\n" for a, b, n in rng.normal(size=(60, 3)))
+    training = read(f"a,b,y\n{rows}".encode(), name="noisy.csv").select("y")
+    settings = replace(SETTINGS, pin=("a + b",), max_candidates=3000)
+    events: list = []
+    execute(Run.create(tmp_path / "run", training, settings), on_progress=events.append)
+    judged = JudgedRows.of(training.X, training.y, None, training.names)
+    front = events[-1].front
+    lengths = [description_length(m.expression.root, m.loss**2, judged) for m in front]
+    assert events[-1].best is front[int(np.argmin(lengths))] is not front[-1]
 
 
 def test_forbidden_parts_are_on_no_front(tmp_path: Path) -> None:
