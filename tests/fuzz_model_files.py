@@ -3,7 +3,7 @@
 usage: python fuzz_model_files.py MUTATIONS SEED
 
 Prints one JSON object: how many files were refused, loaded, raised something else; what forbidden events the hook saw;
-the slowest load and the memory the loads took. `tests/model/test_model_file.py` judges it.
+the slowest load (seconds of computing) and the memory the loads took. `tests/model/test_model_file.py` judges it.
 """
 
 from __future__ import annotations
