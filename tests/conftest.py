@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator, Sequence
 
 # Before anything imports JAX. A machine with an accelerator runs its tests with JAX_PLATFORMS set by hand.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -27,6 +28,24 @@ settings.register_profile(
     "gmeql", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=50
 )
 settings.load_profile("gmeql")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def fronts_can_be_stored() -> Iterator[None]:
+    """Every front that any test's estimator keeps must come back from plain data as it was, figure by figure."""
+    from gmeql.estimator import GMEQLRegressor
+    from gmeql.model.front import Front
+
+    keep = GMEQLRegressor._keep_fronts
+
+    def keep_stored(model: GMEQLRegressor, fronts: Sequence[Front], selected: Sequence[int]) -> None:
+        for front in fronts:
+            assert list(Front.from_dict(front.to_dict())) == list(front)
+        keep(model, fronts, selected)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GMEQLRegressor, "_keep_fronts", keep_stored)
+        yield
 
 
 @pytest.fixture

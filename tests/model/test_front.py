@@ -55,14 +55,14 @@ def polynomial_front(x: np.ndarray, y: np.ndarray, degrees: int) -> Front:
 class TestShape:
     @given(
         st.lists(
-            st.tuples(st.integers(1, 30), st.floats(0, 1e6) | st.just(math.inf) | st.just(math.nan)),
+            st.tuples(st.integers(0, 8), st.floats(0, 1e6) | st.just(math.inf) | st.just(math.nan)),
             min_size=1,
             max_size=30,
         )
     )
     def test_members_are_the_undominated_ones(self, figures: list[tuple[int, float]]) -> None:
-        members = [Found(formula(0), loss, complexity) for complexity, loss in figures]
-        finite = {(c, loss) for c, loss in figures if math.isfinite(loss)}
+        members = [Found(formula(degree), loss, formula(degree).complexity) for degree, loss in figures]
+        finite = {(m.complexity, m.loss) for m in members if math.isfinite(m.loss)}
         if not finite:
             with pytest.raises(ValueError, match="at least one member"):
                 Front.from_members(members, rows=10, target_spread=1, target_largest=1)

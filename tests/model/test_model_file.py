@@ -16,11 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz_model_files import example_model
+from gmeql.estimator import GMEQLRegressor
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.model_file import load_model, save_model
 from gmeql.model.storage import NewerFormatError, StorageError
+from gmeql.search.events import Member
+from random_trees import NAMES, expressions
 
 
 class TestModelFiles:
@@ -55,6 +58,28 @@ class TestModelFiles:
         assert str(again) == str(expression) and again.expression.exact() == expression.exact()
         X = np.array([[0.5, -1.5, 3.0], [2.0, 0.0, -1.0]])
         np.testing.assert_array_equal(again(X), expression(X))
+
+    @given(st.lists(st.tuples(expressions(), st.floats(0, 1e6), st.integers(-3, 3)), min_size=1, max_size=12))
+    def test_any_front_comes_back_whatever_complexities_the_search_noted_down(self, found) -> None:
+        members = [Member(e, loss, max(1, e.complexity + off)) for e, loss, off in found]
+        front = Front.from_members(members, rows=9, target_spread=1, target_largest=1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.json"
+            save_model(path, replace(example_model(), fronts=(front,), selected=(0,), feature_names=NAMES))
+            (again,) = load_model(path).fronts
+        assert list(again) == list(front)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(8))
+    def test_fits_of_noisy_power_laws_are_saved_and_come_back(self, tmp_path: Path, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        X, exponents = rng.uniform(0.5, 4, (40, 2)), rng.choice([-2, -1.5, -1, -0.5, 0.5, 1, 1.5, 2, 3], 2)
+        y = rng.uniform(0.5, 9) * (X**exponents).prod(axis=1) * (1 + rng.choice([0.01, 0.05]) * rng.standard_normal(40))
+        model = GMEQLRegressor(max_candidates=4000, max_time=None, random_state=seed, n_jobs=1).fit(X, y)
+        model.save(tmp_path / "m.json")
+        again = GMEQLRegressor.load(tmp_path / "m.json")
+        assert list(again.front_) == list(model.front_)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
     def test_a_newer_version_is_named(self, tmp_path: Path) -> None:
         path = tmp_path / "m.json"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -132,13 +132,15 @@ class Front(Sequence[FrontMember]):
         target_largest: float,
         beaten: Iterable[Member | FrontMember] = (),
     ) -> Front:
-        """Sort `members` (anything with `expression`, `loss`, `complexity`) into a front and the others beyond it.
+        """Sort `members` (anything with `expression` and `loss`) into a front and the others beyond it.
 
+        Complexity is always counted on the expression that is kept: what a search noted down may be that of a form
+        before its constants were rounded, and a file whose figures contradict each other cannot be opened again.
         Members with a loss that is not finite are left out. Of equal complexity only the best stays, and a more complex
         one only with a smaller loss. `beaten` are further formulas that only ever go to the others.
         """
         finite = [m for m in members if math.isfinite(m.loss)]
-        finite.sort(key=lambda m: (m.complexity, m.loss))
+        finite.sort(key=lambda m: (m.expression.complexity, m.loss))
         chosen: list[FrontMember] = []
         others = [_outside(m) for m in beaten if math.isfinite(m.loss)]
         floor = rounding_level(target_spread, target_largest)
@@ -146,8 +148,8 @@ class Front(Sequence[FrontMember]):
             if chosen and m.loss >= chosen[-1].loss:
                 others.append(_outside(m))
                 continue
-            score = _score(chosen[-1], m, floor) if chosen else 0.0
-            chosen.append(FrontMember(m.expression, float(m.loss), int(m.complexity), score, len(chosen)))
+            member = FrontMember(m.expression, float(m.loss), m.expression.complexity, 0.0, len(chosen))
+            chosen.append(replace(member, score=_score(chosen[-1], member, floor)) if chosen else member)
         others.sort(key=lambda m: (m.loss, m.complexity))
         return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others))
 
@@ -377,7 +379,7 @@ def rounding_level(target_spread: float, target_largest: float) -> float:
 
 
 def _outside(member: Member | FrontMember) -> FrontMember:
-    return FrontMember(member.expression, float(member.loss), int(member.complexity), 0.0, -1)
+    return FrontMember(member.expression, float(member.loss), member.expression.complexity, 0.0, -1)
 
 
 def _score(simpler: FrontMember, member: Member | FrontMember, floor: float) -> float:
