@@ -129,7 +129,7 @@ def measure_scipy(n: int, exact: bool) -> dict[str, Any]:
 def measure_device(n: int, precision: str, repeats: int) -> dict[str, Any]:
     import jax
 
-    from gmeql.fitters.device import fit_arrays
+    from gmeql.fitters.device.engine import fit_arrays
 
     program, slots, target, starts = problem(n)
     codes, lengths, n_free, constants = arrays(program, starts)
@@ -193,7 +193,7 @@ def main() -> None:
                 )
     else:
         print("scipy is not installed here: nothing to compare with")
-    from gmeql.fitters.device import available
+    from gmeql.fitters.device.batches import available
 
     if arguments.device or available():
         for precision in arguments.precisions.split(","):

@@ -53,10 +53,10 @@ def test_validation_needs_rows_to_judge_by() -> None:
 
 
 def test_an_accelerator_that_is_not_there_is_refused(monkeypatch) -> None:
-    from gmeql.fitters import device
+    from gmeql.fitters.device import batches
 
-    monkeypatch.setattr(device, "available", lambda: False)
+    monkeypatch.setattr(batches, "available", lambda: False)
     with pytest.raises(ConfigError, match="--device gpu: JAX sees no accelerator"):
         check(device="gpu")
-    monkeypatch.setattr(device, "available", lambda: True)
+    monkeypatch.setattr(batches, "available", lambda: True)
     check(device="gpu")

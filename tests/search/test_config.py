@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from searches import stored
 
-from gmeql.fitters.cpu import default_threads
+from gmeql.fitters.threads import available_cores
 from gmeql.network.architecture import Architecture
 from gmeql.search.config import (
     DEVICES,
@@ -49,7 +49,7 @@ def test_a_config_cannot_be_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_jobs", "threads"), [(None, default_threads()), (-1, default_threads()), (3, 3), (-1000, 1)]
+    ("n_jobs", "threads"), [(None, available_cores()), (-1, available_cores()), (3, 3), (-1000, 1)]
 )
 def test_threads(n_jobs: int | None, threads: int) -> None:
     assert SearchConfig(n_jobs=n_jobs).n_threads == threads

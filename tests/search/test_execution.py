@@ -77,17 +77,17 @@ def test_all_hear_of_what_was_tried() -> None:
 
 
 def test_an_accelerator_takes_all_islands_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gmeql.fitters import device
+    from gmeql.fitters.device import batches
 
-    monkeypatch.setattr(device, "available", lambda: True)
+    monkeypatch.setattr(batches, "available", lambda: True)
     state, _ = opened()
     assert len(Executor(SearchConfig()).together(state.islands)) == 4
     assert Executor(SearchConfig(device="gpu")).together(state.islands) == state.islands
 
 
 def test_an_accelerator_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gmeql.fitters import device
+    from gmeql.fitters.device import batches
 
-    monkeypatch.setattr(device, "available", lambda: False)
+    monkeypatch.setattr(batches, "available", lambda: False)
     with pytest.raises(ValueError, match="device='gpu', but JAX sees no accelerator"):
         Search(*waves(), config=SearchConfig(device="gpu"))

@@ -223,10 +223,10 @@ def test_unknown_functions_and_networks_are_refused() -> None:
 @pytest.mark.slow
 def test_all_islands_of_a_generation_advance_together_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """On JAX's CPU backend, which stands in for an accelerator."""
-    from gmeql.fitters import device
+    from gmeql.fitters.device import batches
 
-    monkeypatch.setattr(device, "available", lambda: True)
-    monkeypatch.setattr(device, "_memory_limit", lambda: 2**28)
+    monkeypatch.setattr(batches, "available", lambda: True)
+    monkeypatch.setattr(batches, "_memory_limit", lambda: 2**28)
     X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 2))
     config = SearchConfig(device="gpu", device_candidates=40, functions=("add", "mul", "square"), max_candidates=2000)
     search = Search(X, 2.5 * X[:, 0] ** 2 + X[:, 1], config=config, seed=1)

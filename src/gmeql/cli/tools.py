@@ -46,13 +46,13 @@ def ui(
 def doctor_record() -> dict[str, Any]:
     """Versions, cores, devices and caches."""
     from gmeql._version import versions
-    from gmeql.fitters.cpu import default_threads
+    from gmeql.fitters.threads import available_cores
 
     found = versions(*OPTIONAL_PACKAGES)
     return {
         "versions": {name: text for name, text in found.items() if name not in OPTIONAL_PACKAGES},
         "python": sys.executable,
-        "cores": default_threads(),
+        "cores": available_cores(),
         "machine": platform.machine(),
         "memory_gib": _memory_gib(),
         "devices": _devices(),

@@ -1,8 +1,8 @@
 """Fitting the constants of programs: one contract, several engines.
 
-``fit`` takes a batch of programs with starting constants and returns fitted constants and losses. One bad candidate
-never raises: its loss is ``inf``. The CPU engine is ``cpu.py`` (compiled, threads); ``device.py`` does the same in
-large batches on an accelerator; ``reference.py`` is the slow, obvious version that both are tested against, and the
+`fit` takes a batch of programs with starting constants and returns fitted constants and losses. One bad candidate
+never raises: its loss is `inf`. The CPU engine is `cpu.py` (compiled, threads); `device/` does the same in
+large batches on an accelerator; `reference.py` is the slow, obvious version that both are tested against, and the
 path for operators that users registered.
 """
 
@@ -14,11 +14,11 @@ __all__ = ["CONVERGED", "HOPELESS", "NOT_FINITE", "STEPS_SPENT", "FitResult", "f
 
 
 def fit(programs, start, inputs, target, weights=None, *, engine: str = "cpu", **options) -> FitResult:
-    """Fit a batch of programs with the named engine ("cpu", "device", "reference"); see ``cpu.fit`` for the options."""
+    """Fit a batch of programs with the named engine ("cpu", "device", "reference"); see `cpu.fit` for the options."""
     if engine == "cpu":
         from gmeql.fitters import cpu as chosen
     elif engine == "device":
-        from gmeql.fitters import device as chosen  # type: ignore[no-redef]
+        from gmeql.fitters.device import engine as chosen  # type: ignore[no-redef]
     elif engine == "reference":
         from gmeql.fitters import reference as chosen  # type: ignore[no-redef]
     else:

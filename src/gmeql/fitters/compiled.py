@@ -2,8 +2,8 @@
 
 Numba keeps a compiled function until the one file that it stands in changes; what it calls in other files, and the
 numbers it takes in from them, may change unnoticed. Here the name of a function carries a key of all that: the sources
-of its folder, in which everything it calls must stand, and the numbers of `opcodes.py` and `result.py`. The files on
-disk bear that name, so another key is another file.
+of its folder, in which everything it calls must stand, and the numbers of `opcodes.py`, `method.py`, `result.py` and
+`limits.py`. The files on disk bear that name, so another key is another file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 
 from numba import njit
 
-from gmeql.fitters import opcodes, result
+from gmeql.fitters import method, opcodes, result
+from gmeql.formula import limits
 
 OPTIONS: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy")
 INLINE: dict[str, Any] = dict(inline="always")
@@ -29,7 +30,7 @@ def sources_key(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    for module in (opcodes, result):
+    for module in (opcodes, method, result, limits):
         numbers = sorted((name, value) for name, value in vars(module).items() if isinstance(value, int | float))
         digest.update(repr(numbers).encode())
     return digest.hexdigest()[:12]

@@ -7,45 +7,61 @@ machine compiles.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gmeql.fitters.programs import MAX_CONSTANTS, Program, from_expression, input_slots, stack
+from gmeql.fitters.jobs import FitJob
+from gmeql.fitters.kernel.arrays import FitArrays, FitData, FitLimits
+from gmeql.fitters.opcodes import USER_OPCODE
+from gmeql.fitters.programs import Program, from_expression, input_slots, stack, starts
 from gmeql.fitters.result import FitResult
+from gmeql.fitters.threads import thread_pool
 from gmeql.formula.nodes import Variable, build
-from gmeql.formula.operators import USER_OPCODE
 
 CHUNK = 16
 """Candidates handed to a thread at a time: small enough to balance, large enough to hide the hand-over."""
 
 
-@lru_cache(maxsize=4)
-def thread_pool(n_threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="gmeql-fit")
-
-
-def default_threads() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def is_compiled() -> bool:
-    """Whether the cache on disk holds a compiled kernel (perhaps of an older version)."""
-    from gmeql.fitters.kernel import fit_many
+    """Whether this version's compiled kernel is kept on disk."""
+    from gmeql.fitters.compiled import is_on_disk
+    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
 
-    return any(Path(fit_many._cache.cache_path).glob("kernel.fit_many-*.nbc"))
+    return is_on_disk(fit_many)
 
 
 def compile_kernel() -> None:
     """Fit one small program, so that the compiled kernel is in the cache."""
     inputs, _ = input_slots(np.arange(1.0, 5.0)[:, None])
     fit([from_expression(build("sin", Variable(0)), 1)], None, inputs, np.ones(4))
+
+
+def _fit_all(tasks: Sequence[tuple[FitArrays, FitData, FitLimits]], n_threads: int) -> None:
+    """Fit several batches in place, all sharing the threads chunk by chunk."""
+    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
+
+    calls: list[tuple[Any, ...]] = []
+    for task in tasks:
+        n = len(task[0].lengths)
+        chunk = CHUNK if n_threads > 1 else max(n, 1)
+        calls += [(low, min(low + chunk, n), *task) for low in range(0, n, chunk)]
+    if n_threads == 1 or len(calls) < 2:
+        for call in calls:
+            fit_many(*call)
+    else:
+        pool = thread_pool(n_threads)
+        for future in [pool.submit(fit_many, *call) for call in calls]:
+            future.result()
+
+
+def _limits(
+    inputs: np.ndarray, screen_rows: int | None, max_steps: int, tolerance: float, hopeless: float, forced: bool = False
+) -> FitLimits:
+    """One type for each number, whatever is given: the kernel would be compiled anew for another."""
+    rows = inputs.shape[1] if screen_rows is None else min(screen_rows, inputs.shape[1])
+    return FitLimits(rows, int(max_steps), float(tolerance), float(hopeless), forced)
 
 
 def fit_arrays(
@@ -64,27 +80,15 @@ def fit_arrays(
     forced: bool = False,
     n_threads: int = 1,
 ) -> FitResult:
-    """Fit programs given as arrays, as the sampler writes them; ``constants`` is overwritten.
+    """Fit programs given as arrays, as the sampler writes them; `constants` is overwritten.
 
     Shapes: codes [B, 5, nodes], constants [B, P], inputs [S, N], target and weights [N].
     """
-    from gmeql.fitters.kernel import fit_many
-
     n = len(lengths)
-    losses = np.full(n, np.inf)
-    result_codes = np.zeros(n, np.int64)
-    steps = np.zeros(n, np.int64)
-    rows = inputs.shape[1] if screen_rows is None else min(screen_rows, inputs.shape[1])
-    arguments: tuple[Any, ...] = (
-        codes, lengths, n_free, constants, losses, result_codes, steps, inputs, target, weights, rows, max_steps,
-        tolerance, hopeless, forced,
-    )  # fmt: skip
-    if n_threads == 1 or n <= CHUNK:
-        fit_many(0, n, *arguments)
-    else:
-        pool = thread_pool(n_threads)
-        for future in [pool.submit(fit_many, i, min(i + CHUNK, n), *arguments) for i in range(0, n, CHUNK)]:
-            future.result()
+    losses, result_codes, steps = np.full(n, np.inf), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    batch = FitArrays(codes, lengths, n_free, constants, losses, result_codes, steps)
+    limits = _limits(inputs, screen_rows, max_steps, tolerance, hopeless, forced)
+    _fit_all([(batch, FitData(inputs, target, weights), limits)], n_threads)
     return FitResult(constants, losses, result_codes, steps)
 
 
@@ -101,12 +105,11 @@ def fit(
 ) -> FitResult:
     """Fit the free constants of each program by Levenberg-Marquardt.
 
-    ``start`` [B, P] replaces the programs' own constants where given. Programs that hold an operator registered by
-    the user take the slower path of ``reference.py``.
+    `start` [B, P] replaces the programs' own constants where given. Programs that hold an operator registered by
+    the user take the slower path of `reference.py`.
     """
     codes, lengths, n_free, own = stack(programs)
-    spare = 0 if start is None else MAX_CONSTANTS - start.shape[1]
-    constants = own if start is None else np.pad(np.asarray(start, float), ((0, 0), (0, spare)))
+    constants = starts(own, start)
     weights = np.ones(inputs.shape[1]) if weights is None else np.asarray(weights, float)
     if any((program.code[0] >= USER_OPCODE).any() for program in programs):
         from gmeql.fitters import reference
@@ -119,43 +122,23 @@ def fit(
 
 
 def fit_batches(
-    jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, np.ndarray, float]],
-    *,
-    max_steps: int,
-    tolerance: float,
-    screen_rows: int | None,
-    n_threads: int,
+    jobs: Sequence[FitJob], *, max_steps: int, tolerance: float, screen_rows: int | None, n_threads: int
 ) -> None:
-    """Fit several batches of sampled candidates in place, all sharing the threads.
-
-    A job is (batch, inputs, target, weights, hopeless loss); a batch has the arrays of ``gmeql.search.island.Batch``.
-    """
-    from gmeql.fitters.kernel import fit_many
-
-    calls: list[tuple[Any, ...]] = []
-    for batch, inputs, target, weights, hopeless in jobs:
-        rows = inputs.shape[1] if screen_rows is None else min(screen_rows, inputs.shape[1])
-        arguments = (
-            batch.programs, batch.lengths, batch.n_constants, batch.constants, batch.losses, batch.codes, batch.steps,
-            inputs, target, weights, rows, max_steps, tolerance, hopeless, False,
-        )  # fmt: skip
-        n = len(batch.lengths)
-        calls += [(i, min(i + CHUNK, n), *arguments) for i in range(0, n, CHUNK)]
-    if n_threads == 1 or len(calls) < 2:
-        for call in calls:
-            fit_many(*call)
-    else:
-        pool = thread_pool(n_threads)
-        for future in [pool.submit(fit_many, *call) for call in calls]:
-            future.result()
-    for batch, inputs, target, weights, _ in jobs:
-        fit_user_operators(batch, inputs, target, weights, max_steps, tolerance)
+    """Fit several batches of sampled candidates in place, all sharing the threads."""
+    tasks = []
+    for batch, data, hopeless in jobs:
+        arrays = FitArrays(
+            batch.programs, batch.lengths, batch.n_constants, batch.constants, batch.losses, batch.codes, batch.steps
+        )
+        tasks.append((arrays, data, _limits(data.inputs, screen_rows, max_steps, tolerance, hopeless)))
+    _fit_all(tasks, n_threads)
+    for job in jobs:
+        fit_user_operators(job, max_steps=max_steps, tolerance=tolerance)
 
 
-def fit_user_operators(
-    batch: Any, inputs: np.ndarray, target: np.ndarray, weights: np.ndarray, max_steps: int, tolerance: float
-) -> None:
+def fit_user_operators(job: FitJob, *, max_steps: int, tolerance: float) -> None:
     """Candidates that hold an operator registered by the user, which the kernel does not know, take the slow path."""
+    batch = job.batch
     unknown = np.flatnonzero((batch.programs[:, 0] >= USER_OPCODE).any(axis=1))
     if not len(unknown):
         return
@@ -165,6 +148,6 @@ def fit_user_operators(
         n = int(batch.n_constants[b])
         code = batch.programs[b][:, : batch.lengths[b]]
         program = Program(code=code, start=batch.constants[b, :n], n_free=n, leaves=tuple(range(n)))
-        fitted = reference.fit([program], None, inputs, target, weights, max_steps=max_steps, tolerance=tolerance)
+        fitted = reference.fit([program], None, *job.data, max_steps=max_steps, tolerance=tolerance)
         batch.constants[b, :n] = fitted.constants[0, :n]
         batch.losses[b], batch.codes[b], batch.steps[b] = fitted.losses[0], fitted.codes[0], fitted.steps[0]

@@ -34,7 +34,7 @@ class Program:
         code: [5, length] int16: opcode, left slot, right slot, left constant, right constant (-1: none).
         start: [P] the formula's own constants, the free ones first.
         n_free: how many of them are free.
-        leaves: [P] which constant of the formula (in the order of ``Expression.constants``) each one is.
+        leaves: [P] which constant of the formula (in the order of `Expression.constants`) each one is.
     """
 
     code: np.ndarray
@@ -126,7 +126,7 @@ class _Writer:
 
 
 def from_expression(root: Node, n_variables: int, fixed: Collection[int] = ()) -> Program:
-    """The program of a formula. Constants whose number is in ``fixed`` keep their value in a fit."""
+    """The program of a formula. Constants whose number is in `fixed` keep their value in a fit."""
     writer = _Writer(n_variables)
     slot, constant = writer.write(root)
     if constant >= 0 or slot < writer.first or slot != writer.first + len(writer.nodes) - 1:
@@ -157,6 +157,13 @@ def stack(programs: Sequence[Program]) -> tuple[np.ndarray, np.ndarray, np.ndarr
         start[b, : len(program.start)] = program.start
     lengths = np.array([program.length for program in programs], np.int64)
     return codes, lengths, np.array([program.n_free for program in programs], np.int64), start
+
+
+def starts(own: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+    """Where the fits start, [B, MAX_CONSTANTS]: the programs' own constants, or the given ones [B, P]."""
+    if given is None:
+        return own
+    return np.pad(np.asarray(given, float), ((0, 0), (0, MAX_CONSTANTS - given.shape[1])))
 
 
 # --- program -> formula -------------------------------------------------------------------------------------------
@@ -220,7 +227,7 @@ def expression_from_structure(
 ) -> tuple[Expression, ...]:
     """The formulas, one per output, that a hard structure spells with its weights (the paper's Section 3).
 
-    ``protected`` picks the protected form of each operator, which is what method "paper" trains on.
+    `protected` picks the protected form of each operator, which is what method "paper" trains on.
     """
     sources = architecture.sources(architecture.validate_choices(choices))
     weights = np.asarray(weights, float)

@@ -9,7 +9,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gmeql.fitters.programs import MAX_CONSTANTS, POWER_FITTED, POWER_WHOLE, Program
+from gmeql.fitters.method import (
+    DAMPING_DOWN,
+    DAMPING_UP,
+    FIRST_DAMPING,
+    LEAST_DAMPING,
+    MAX_REJECTED,
+    PIVOT_SHARE,
+    STUCK_DAMPING,
+    TINY,
+)
+from gmeql.fitters.opcodes import MAX_CONSTANTS, POWER_FITTED, POWER_WHOLE
+from gmeql.fitters.programs import Program
 from gmeql.fitters.result import CONVERGED, NOT_FINITE, STEPS_SPENT, FitResult
 from gmeql.formula.operators import operator_of_opcode
 
@@ -62,7 +73,7 @@ def fit(
     tolerance: float = 1e-9,
     n_threads: int = 1,
 ) -> FitResult:
-    """The contract of ``cpu.fit``, slowly."""
+    """The contract of `cpu.fit`, slowly."""
     constants = np.zeros((len(programs), MAX_CONSTANTS))
     losses = np.full(len(programs), np.inf)
     codes = np.full(len(programs), NOT_FINITE)
@@ -84,6 +95,7 @@ def _fit_one(
     max_steps: int,
     tolerance: float,
 ) -> tuple[np.ndarray, float, int, int]:
+    """Constants, loss, code and steps of one program; `method.py` holds the numbers."""
     n_free = program.n_free
     constants = np.array(start, float)
 
@@ -102,9 +114,9 @@ def _fit_one(
         return constants, np.inf, NOT_FINITE, 1
     if n_free == 0:
         return constants, loss, CONVERGED, 1
-    damping, rejected, taken = 1e-3, 0, 0
+    damping, rejected, taken = FIRST_DAMPING, 0, 0
     while taken < max_steps:
-        if loss < 1e-300:
+        if loss < TINY:
             return constants, loss, CONVERGED, taken + 1
         step = _damped_step(hessian, gradient, damping)
         trial_loss = np.inf
@@ -116,14 +128,14 @@ def _fit_one(
         if trial_loss < loss:
             gain = (loss - trial_loss) / loss
             constants, loss, hessian, gradient = trial, trial_loss, trial_hessian, trial_gradient
-            damping, rejected = max(0.1 * damping, 1e-14), 0
+            damping, rejected = max(DAMPING_DOWN * damping, LEAST_DAMPING), 0
             if gain < tolerance:
                 return constants, loss, CONVERGED, taken + 1
         else:
-            damping, rejected = 10 * damping, rejected + 1
-            if rejected > 5:
+            damping, rejected = DAMPING_UP * damping, rejected + 1
+            if rejected > MAX_REJECTED:
                 return constants, loss, CONVERGED, taken + 1
-            if step is None and damping > 1e8:
+            if step is None and damping > STUCK_DAMPING:
                 break
     return constants, loss, STEPS_SPENT, taken + 1
 
@@ -131,11 +143,11 @@ def _fit_one(
 def _damped_step(hessian: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray | None:
     """Solution of (H + damping diag H) step = gradient, or None where H is not positive definite to rounding."""
     diagonal = np.diag(hessian)
-    damped = hessian + np.diag(damping * diagonal + 1e-300)
+    damped = hessian + np.diag(damping * diagonal + TINY)
     try:
         factor = np.linalg.cholesky(damped)
     except np.linalg.LinAlgError:
         return None
-    if not (np.diag(factor) ** 2 > 1e-14 * diagonal).all():
+    if not (np.diag(factor) ** 2 > PIVOT_SHARE * diagonal).all():
         return None
     return np.linalg.solve(damped, gradient)

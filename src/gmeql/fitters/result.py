@@ -7,16 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 CONVERGED, STEPS_SPENT, HOPELESS, NOT_FINITE = 0, 1, 2, 3
-MESSAGES = {
-    CONVERGED: "converged",
-    STEPS_SPENT: "the steps were spent before it converged; allow more max_steps",
-    HOPELESS: "ended early: far from the losses it was asked to beat",
-    NOT_FINITE: "values were not finite on the given rows",
-}
+"""How a fit ended: a step gained less than the tolerance; its steps were spent before; it was far from the losses it was
+asked to beat; its values were not finite on the given rows."""
 
 
 class FitResult(NamedTuple):
-    """Fitted batch. ``losses`` are weighted mean squared errors, ``inf`` where a candidate failed.
+    """Fitted batch. `losses` are weighted mean squared errors, `inf` where a candidate failed.
 
     Shapes: B programs, P constants at most.
     """

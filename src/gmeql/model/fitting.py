@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.fitters.cpu import default_threads, is_compiled
+from gmeql.fitters.cpu import is_compiled
+from gmeql.fitters.threads import available_cores
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.keeping import History, Keeper
@@ -145,7 +146,7 @@ def load_kernels() -> None:
     """
     rows = np.arange(1.0, 9.0)
     search = Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1, n_jobs=1))
-    if not is_compiled() and default_threads() > 1:
+    if not is_compiled() and available_cores() > 1:
         with suppress(OSError), subprocess.Popen(
             [sys.executable, "-c", "from gmeql.fitters.cpu import compile_kernel; compile_kernel()"],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -44,7 +44,7 @@ def check_fit(settings: FitSettings, training: Training) -> None:
 
 
 def _check_accelerator() -> None:
-    from gmeql.fitters.device import available
+    from gmeql.fitters.device.batches import available
 
     if not available():
         raise ConfigError("--device gpu: JAX sees no accelerator; install JAX for it, or use --device cpu")

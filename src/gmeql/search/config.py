@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from gmeql.fitters.cpu import default_threads
+from gmeql.fitters.threads import threads_for
 from gmeql.network.architecture import Architecture
 
 LOSSES = {
@@ -154,9 +154,7 @@ class SearchConfig:
     @property
     def n_threads(self) -> int:
         """Threads that `n_jobs` stands for: None and -1 are all, -2 all but one."""
-        if self.n_jobs is None or self.n_jobs == -1:
-            return default_threads()
-        return max(1, self.n_jobs if self.n_jobs > 0 else default_threads() + 1 + self.n_jobs)
+        return threads_for(self.n_jobs)
 
     @property
     def on_device(self) -> bool:

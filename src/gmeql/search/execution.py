@@ -83,7 +83,7 @@ class Executor:
 
 def _require_accelerator() -> None:
     """Refuse device="gpu" where JAX sees none."""
-    from gmeql.fitters.device import available  # JAX is loaded only where it is used
+    from gmeql.fitters.device.batches import available  # JAX is loaded only where it is used
 
     if not available():
         raise ValueError(

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.fitters.cpu import fit_batches, thread_pool
+from gmeql.fitters.cpu import fit_batches
+from gmeql.fitters.jobs import FitJob
+from gmeql.fitters.kernel.arrays import FitData
+from gmeql.fitters.threads import thread_pool
 from gmeql.search.candidates import Candidates
 from gmeql.search.island import Island
 from gmeql.search.tried import TriedStructures
@@ -118,16 +121,16 @@ def take_steps(
     )
     config = islands[0].config
     jobs = [
-        (candidates, task.inputs, task.target, task.weights, island.worst)
+        FitJob(candidates, FitData(task.inputs, task.target, task.weights), island.worst)
         for island, task, candidates in zip(islands, tasks, drawn, strict=True)
     ]
     options: dict[str, Any] = dict(
         max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=tasks[0].screen_rows
     )
     if on_device:
-        from gmeql.fitters import device  # JAX is loaded only where it is used
+        from gmeql.fitters.device import engine  # JAX is loaded only where it is used
 
-        device.fit_batches(jobs, **options)
+        engine.fit_batches(jobs, **options)
     else:
         fit_batches(jobs, **options, n_threads=n_threads)
     list(each(_finish_best, islands, tasks, drawn))
@@ -143,7 +146,7 @@ def _finish_best(island: Island, task: StepTask, candidates: Candidates) -> None
     if len(best):
         chosen = candidates.take(best)
         fit_batches(
-            [(chosen, task.inputs, task.target, task.weights, np.inf)],
+            [FitJob(chosen, FitData(task.inputs, task.target, task.weights), np.inf)],
             max_steps=island.config.finish_steps,
             tolerance=FINISH_TOLERANCE,
             screen_rows=None,

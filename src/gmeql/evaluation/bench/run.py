@@ -15,6 +15,7 @@ from gmeql.evaluation.bench.cells import Factory, default_model, empty_record, r
 from gmeql.evaluation.bench.display import Display
 from gmeql.evaluation.bench.records import BenchConfig, BenchRecord, RecordFile
 from gmeql.evaluation.problems import Problem, load_suite
+from gmeql.fitters.threads import available_cores
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,7 +98,7 @@ def _execute(
             started(problem.name, seed)
             yield run_cell(problem, seed, config, factory=factory)
         return
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = max(1, available_cores() // jobs)
     waiting = list(reversed(cells))
     while waiting:
         suspects = yield from _pool(waiting, config, factory, jobs, threads, started)

@@ -22,6 +22,7 @@ from gmeql.evaluation.paper.cells import Cell, table, test_table
 from gmeql.evaluation.paper.judging import judge_expression
 from gmeql.evaluation.paper.methods import METHODS
 from gmeql.evaluation.paper.train import TrainedCell
+from gmeql.fitters.threads import available_cores
 
 Record = dict[str, Any]
 FILE = "records.jsonl"
@@ -32,7 +33,7 @@ def device() -> str:
     import sys
 
     if "jax" not in sys.modules:
-        return f"{os.cpu_count()} CPU cores"
+        return f"{available_cores()} CPU cores"
     import jax
 
     return str(jax.devices()[0].device_kind)

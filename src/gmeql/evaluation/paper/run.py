@@ -7,7 +7,6 @@ environment (see `workers`).
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -43,6 +42,7 @@ def run(
     from gmeql.evaluation.paper.methods import METHODS
     from gmeql.evaluation.paper.plan import budget_plan
     from gmeql.evaluation.paper.train import batches
+    from gmeql.fitters.threads import available_cores
 
     plan = budget_plan(budget)
     wanted = figures.chosen(only)
@@ -65,7 +65,7 @@ def run(
     if on_device:
         pool.work([batch for batch in pending if METHODS[batch[0].method].side_by_side], 0)
         pending = [batch for batch in pending if not METHODS[batch[0].method].side_by_side]
-    pool.work(pending, _cores() if workers is None else workers)
+    pool.work(pending, available_cores() if workers is None else workers)
     report.write(folder, plan, wanted, records.load(folder))
     say(f"page: {folder / 'index.html'}")
     return folder / "index.html"
@@ -97,10 +97,6 @@ def take_over(lines: str | Path, out: str | Path, where: str | None = None) -> i
             done[trained.cell.key] = length
             added += 1
     return added
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _has_accelerator() -> bool:
