@@ -1,48 +1,23 @@
-"""Drawing candidates: programs spell their wiring, nothing is tried in vain, senseless wirings are refused."""
+"""Wiring to program: it computes what the wiring spells, equal formulas hash alike, senseless wirings are refused."""
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
+from sampled_islands import N_ROWS, fitted, island, nothing, output
 
-from gmeql.fitters.cpu import fit_arrays
-from gmeql.fitters.kernel import jacobian_one
-from gmeql.fitters.programs import MAX_CONSTANTS, expression_from_structure, input_slots, to_node
+from gmeql.fitters.kernel.tape import jacobian_one
+from gmeql.fitters.opcodes import ADD, EXP, ID, INV, MAX_CONSTANTS, MUL
+from gmeql.fitters.programs import expression_from_structure, to_node
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold
-from gmeql.formula.operators import get_operator
 from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
-from gmeql.search.config import IslandConfig
-from gmeql.search.island import Island
-from gmeql.search.tried import TriedStructures
-from gmeql.search.sampling.arrays import OUTPUT_OFFSET, OUTPUT_SCALE
-
-N_ROWS = 40
-
-
-def island(network: Architecture, seed: int = 1, low: float = 0.5, **options) -> Island:
-    """An island on its own with rows to evaluate on."""
-    made = Island(
-        architecture=network, reading="identity", config=IslandConfig(**options), number=1,
-        random_state=np.array([seed], np.uint64),
-    )  # fmt: skip
-    X = np.random.default_rng(0).uniform(low, 2.0, (N_ROWS, network.n_variables))
-    made.inputs = input_slots(X)[0]
-    return made
-
-
-def nothing() -> TriedStructures:
-    """What is known before anything was tried."""
-    return TriedStructures(16)
-
-
-def output(batch, b: int, inputs: np.ndarray) -> np.ndarray:
-    result = np.empty(inputs.shape[1])
-    jacobian_one(batch.programs[b], batch.lengths[b], batch.constants[b], 0, inputs, result, np.empty((0, 0)))
-    return result
+from gmeql.search.sampling.arrays import OUTPUT_OFFSET, OUTPUT_SCALE, FormulaRules, wiring_of
+from gmeql.search.sampling.compile import INVALID, compile_once
 
 
 def weights_of(network: Architecture, batch, b: int) -> tuple[np.ndarray, float, float]:
@@ -99,17 +74,6 @@ def test_programs_compute_what_their_wiring_spells(network: Architecture) -> Non
     assert compared > 20
 
 
-def fitted(host: Island, batch):
-    """The batch with its constants fitted to some target, as the search does it."""
-    target = np.sin(2 * host.inputs[0]) + host.inputs[0]
-    result = fit_arrays(
-        batch.programs, batch.lengths, batch.n_constants, batch.constants, host.inputs, target, np.ones(N_ROWS),
-        max_steps=5, tolerance=1e-4,
-    )  # fmt: skip
-    batch.losses[:] = result.losses
-    return batch
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_draws_programs_that_read_as_formulas(family: str) -> None:
     rng = np.random.default_rng(7)
@@ -146,35 +110,6 @@ def test_elites_give_their_program_back() -> None:
         jacobian_one(program, length, held, 0, host.inputs, values, np.empty((0, 0)))
         assert np.mean((values - target) ** 2) == pytest.approx(host.repository.losses[e], rel=1e-9, abs=1e-20)
     assert (np.diff(host.repository.losses[:20]) >= 0).all()
-
-
-def test_no_structure_is_fitted_more_often_than_allowed() -> None:
-    network = Architecture(2, (("id", "sin", "square"), ("add", "mul"), ("id",)))
-    host = island(network, candidates_per_step=64, max_tries=3)
-    known = nothing()
-    seen: Counter = Counter()
-    empty_rounds = 0
-    for _ in range(60):
-        batch = host.draw(known, 60, 0)
-        seen.update(batch.hashes.tolist())
-        empty_rounds += len(batch.hashes) == 0
-        host.absorb(fitted(host, batch))
-    assert max(seen.values()) <= 3 and 3 in seen.values()
-    assert empty_rounds > 5  # a small network is exhausted, and says so
-    assert len(host.share_tried(known)) == sum(seen.values()) and len(host.tried.fingerprints) == 0
-    again = island(network, candidates_per_step=64, max_tries=3)
-    assert len(again.draw(known, 60, 0).hashes) == 0  # another island does not repeat it
-    assert len(again.draw(known, 60, 12345).hashes) > 0  # another reading of the target does
-
-
-def test_an_island_hears_of_others_by_what_is_known_alone() -> None:
-    network = Architecture(2, (("id", "sin", "square"), ("add", "mul"), ("id",)))
-    known = nothing()
-    one, two = (island(network, seed=3, candidates_per_step=64) for _ in range(2))
-    np.testing.assert_array_equal(one.draw(known, 60, 0).hashes, two.draw(known, 60, 0).hashes)
-    assert not known.keys.any()  # drawing only reads it
-    one.share_tried(known)
-    assert len(two.draw(known, 60, 0).hashes) < 64 == len(one.tried.fingerprints) + 64
 
 
 def test_linear_structures_are_fitted_once() -> None:
@@ -257,13 +192,6 @@ def test_functions_of_one_kind_do_not_nest_unless_allowed() -> None:
     assert len(batch.lengths) > 0
 
 
-def test_long_formulas_are_not_drawn() -> None:
-    host = island(architecture_preset("general", 3))
-    for limit in (4, 8, 20):
-        batch = host.draw(nothing(), limit, 0)
-        assert len(batch.complexities) and batch.complexities.max() <= limit
-
-
 def test_columns_without_a_logarithm_stay_out_of_products() -> None:
     network = Architecture(2, (("prod",), ("id",)))
     host = island(network, low=-1.0)
@@ -271,31 +199,43 @@ def test_columns_without_a_logarithm_stay_out_of_products() -> None:
     host.inputs[3] = np.log(np.abs(host.inputs[0]) + 1)
     batch = host.draw(nothing(), 60, 0)
     assert len(batch.lengths)
-    opcode = get_operator("exp").opcode
     for b in range(len(batch.lengths)):
         code = batch.programs[b][:, : batch.lengths[b]]
-        assert opcode in code[0] and not (code[1:3] == 4).any()
+        assert EXP in code[0] and not (code[1:3] == 4).any()
 
 
-def test_the_same_seed_draws_the_same() -> None:
-    network = architecture_preset("general", 2)
-    one, two, other = (island(network, seed).draw(nothing(), 60, 0) for seed in (3, 3, 4))
-    np.testing.assert_array_equal(one.choices, two.choices)
-    np.testing.assert_array_equal(one.constants, two.constants)
-    assert not np.array_equal(one.choices[:20], other.choices[:20])
+def compiled_alone(
+    network: Architecture, choices: list[int], with_offset: bool = False
+) -> tuple[np.ndarray, int, list]:
+    """Program, length and weights of one structure."""
+    rules = FormulaRules(np.ones(network.n_variables, np.int64), with_offset, 0)
+    program, length, weights = compile_once(np.array(choices), wiring_of(network), rules)
+    return program[:, : max(length, 0)], length, weights.tolist()
 
 
-def test_structure_parameters_move_towards_the_elites() -> None:
-    """The maximiser of the offline objective: frequencies of the elites' active choices."""
-    host = island(architecture_preset("general", 3), candidates_per_step=128)
-    known = nothing()
-    before = host.probabilities.copy()
-    for _ in range(8):
-        host.absorb(fitted(host, host.draw(known, 60, 0)))
-    after = host.probabilities
-    np.testing.assert_allclose(after.sum(axis=1), 1.0, rtol=1e-12)
-    assert (after[~host.architecture.choice_mask] == 0).all() and (after[host.architecture.choice_mask] > 0).all()
-    best = host.repository.items["choices"][0]
-    active = host.architecture.active_connections(best)
-    gain = np.array([after[c, best[c]] - before[c, best[c]] for c in np.flatnonzero(active)])
-    assert gain.mean() > 0
+def test_an_inverse_needs_no_constant_among_the_inputs() -> None:
+    """1 / x where the network has no input 1 to take as numerator."""
+    network = Architecture(2, (("id", "inv"),), constants=())
+    program, length, weights = compiled_alone(network, [0, 1, 1])
+    assert program[0].tolist() == [INV, ID] and program[1].tolist() == [1, 5] and length == 2
+    assert weights == [network.n_weights + OUTPUT_SCALE]
+
+
+@pytest.mark.parametrize(("n_products", "length"), [(3, 18 * 4 + 17), (4, INVALID)])
+def test_programs_that_would_be_too_long_are_refused(n_products: int, length: int) -> None:
+    """A sum of 18 terms, each of which is (a + b) x1 x1 ..: it is the sum that does not find room any more."""
+    width = 18
+    network = Architecture(7, (("add",) * width, *((("mul",) * width,) * n_products), ("sum",)), skip=True)
+    sources: list[int] = [v for pair in list(combinations(range(7), 2))[:width] for v in pair]
+    for layer in range(n_products):
+        sources += [v for k in range(width) for v in (network.layer_slices[1 + layer].start + k, 0)]
+    sources.append(network.n_nodes - 2)
+    program, found, weights = compiled_alone(network, sources)
+    assert found == length
+    if length != INVALID:
+        assert len(weights) == 2 * width and Counter(program[0].tolist()) == {ADD: 2 * width - 1, MUL: 3 * width}
+
+
+def test_a_sum_of_one_term_is_refused() -> None:
+    network = Architecture(1, (("square",), ("id",) * 3, ("sum",)))
+    assert compiled_alone(network, [0, 0, 0, 0, 0])[1] == INVALID

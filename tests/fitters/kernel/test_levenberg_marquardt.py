@@ -1,0 +1,57 @@
+"""The compiled fit: its solver against NumPy, exactly as many steps as are forced."""
+
+from __future__ import annotations
+
+import numpy as np
+from fitting_problems import problems
+
+from gmeql.fitters.cpu import fit_arrays
+from gmeql.fitters.kernel.levenberg_marquardt import _solve_damped
+from gmeql.fitters.opcodes import MAX_CONSTANTS
+from gmeql.fitters.programs import stack
+
+
+def test_damped_steps_are_those_of_numpy_and_singular_systems_are_told() -> None:
+    rng = np.random.default_rng(0)
+    hessian, factor = np.zeros((2, MAX_CONSTANTS, MAX_CONSTANTS))
+    gradient, step = np.zeros((2, MAX_CONSTANTS))
+    root = rng.normal(size=(5, 5))
+    hessian[:5, :5], gradient[:5] = root @ root.T, rng.normal(size=5)
+    assert _solve_damped(hessian, gradient, 0.01, 5, factor, step)
+    own = hessian[:5, :5]
+    np.testing.assert_allclose(step[:5], np.linalg.solve(own + 0.01 * np.diag(np.diag(own)), gradient[:5]), rtol=1e-9)
+    hessian[:2, :2] = [[1.0, 2.0], [2.0, 4.0]]
+    assert not _solve_damped(hessian, gradient, 0.0, 2, factor, step)
+    assert _solve_damped(hessian, gradient, 0.1, 2, factor, step)  # damping makes it positive definite
+
+
+def test_forced_fits_take_all_their_steps() -> None:
+    programs, slots, starts, targets = problems()
+    codes, lengths, n_free, _ = stack(programs)
+    ones = np.ones(slots.shape[1])
+    options = dict(max_steps=9, tolerance=0.5)
+    free = fit_arrays(codes, lengths, n_free, starts.copy(), slots, targets[0], ones, **options)
+    forced = fit_arrays(codes, lengths, n_free, starts.copy(), slots, targets[0], ones, **options, forced=True)
+    has_constants = n_free > 0
+    assert (forced.steps[has_constants] == 10).all() and (forced.steps[~has_constants] == 1).all()
+    assert free.steps.sum() < forced.steps.sum()
+    assert (forced.losses <= free.losses * (1 + 1e-9)).all()
+
+
+def test_a_start_that_is_not_finite_is_told_at_once() -> None:
+    programs, slots, starts, targets = problems()
+    slots = np.array(slots)
+    slots[0, 3] = np.nan  # x of one row
+    codes, lengths, n_free, _ = stack(programs[:1])
+    result = fit_arrays(
+        codes,
+        lengths,
+        n_free,
+        starts[:1].copy(),
+        slots,
+        targets[0],
+        np.ones(slots.shape[1]),
+        max_steps=5,
+        tolerance=1e-9,
+    )
+    assert result.losses[0] == np.inf and result.steps[0] == 1

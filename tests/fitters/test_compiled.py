@@ -1,0 +1,90 @@
+"""Compiled functions stay on disk until a source of their folder, or a number they take in, changes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from gmeql.fitters import compiled, opcodes
+from gmeql.fitters.compiled import is_on_disk, sources_key
+
+CALLEE = """
+from gmeql.fitters.compiled import compiled
+
+@compiled()
+def shift(x):
+    return x + {shift}
+"""
+CALLER = """
+from gmeql.fitters.compiled import compiled
+from {package}.callee import shift
+
+@compiled()
+def twice(x):
+    return shift(shift(x))
+"""
+
+
+def write_package(folder: Path, shift: int) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "callee.py").write_text(CALLEE.format(shift=shift))
+    (folder / "caller.py").write_text(CALLER.format(package=folder.name))
+
+
+def load(package: str):
+    """The caller, imported as a new process would."""
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        del sys.modules[name]
+    sources_key.cache_clear()
+    importlib.invalidate_caches()
+    return importlib.import_module(f"{package}.caller").twice
+
+
+def test_a_change_of_what_is_called_in_another_file_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain Numba would go on with the old callee here: the caller's own file does not change."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    folder = tmp_path / "gmeql_test_sources"
+    write_package(folder, 1)
+    twice = load(folder.name)
+    assert not is_on_disk(twice) and twice(10) == 12 and is_on_disk(twice)
+    again = load(folder.name)
+    assert again is not twice and is_on_disk(again) and again(10) == 12 and again.stats.cache_hits
+    write_package(folder, 5)
+    changed = load(folder.name)
+    assert not is_on_disk(changed) and changed(10) == 20 and not changed.stats.cache_hits
+
+
+def test_the_key_is_that_of_all_sources_and_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_package(tmp_path, 1)
+
+    def key() -> str:
+        sources_key.cache_clear()
+        return sources_key(tmp_path)
+
+    first = key()
+    assert key() == first
+    (tmp_path / "callee.py").write_text(CALLEE.format(shift=2))
+    assert key() != first
+    (tmp_path / "callee.py").write_text(CALLEE.format(shift=1))
+    assert key() == first
+    monkeypatch.setattr(opcodes, "MAX_NODES", opcodes.MAX_NODES + 1)
+    assert key() != first
+
+
+@pytest.mark.parametrize("folder", ["fitters/kernel", "search/sampling"])
+def test_a_folder_of_compiled_functions_calls_nobody_elses(folder: str) -> None:
+    """The key covers one folder, so what its functions call must stand in it, and their numbers in keyed modules."""
+    keyed = {"gmeql.fitters.opcodes", "gmeql.fitters.method", "gmeql.fitters.result", "gmeql.formula.limits"}
+    harmless = {"gmeql.fitters.compiled", "gmeql.formula.operators", "gmeql.network.architecture"}  # nothing compiled
+    own = "gmeql." + folder.replace("/", ".")
+    root = Path(compiled.__file__).parents[1] / folder
+    for path in sorted(root.glob("*.py")):
+        imported = [
+            line.split()[1] for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("from gmeql")
+        ]
+        assert all(name in keyed | harmless or name.startswith(own) for name in imported), path.name
