@@ -78,7 +78,7 @@ def dask(workers: int) -> Iterator[Callable[[], list[int]]]:
 
 
 def descendants(name: str) -> list[int]:
-    """Processes below this one whose command line holds ``name``."""
+    """Processes below this one whose command line holds `name`."""
     parents, named = {}, []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

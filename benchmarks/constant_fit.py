@@ -7,7 +7,7 @@
 from other constants; all engines take the same programs and the same starts: the CPU engine in float64 on each number
 of threads, SciPy's least_squares one candidate at a time (six evaluations of function and exact Jacobian, as many as
 five steps take; and as called by default, with numeric slopes), and JAX's device where an accelerator is present or
-``--device`` asks for it. Device times are those of the whole call, transfers included; compilation stands apart.
+`--device` asks for it. Device times are those of the whole call, transfers included; compilation stands apart.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Each problem is searched with a fixed number of candidates, by the old tree and 
 time in a process of its own whose compiled code is warm. Problems are chosen so that no search ends before its
 candidates are spent; what a search does once at its end (polishing the front) is left out. Wall time tells what a user
 sees; on a machine that does other things only the ratio of neighbouring runs counts, and processor time (of all
-threads) is steadier than wall time. ``--profile`` says where the wall time of this tree goes.
+threads) is steadier than wall time. `--profile` says where the wall time of this tree goes.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _time_part(module: str, part: str, seconds: dict[str, float]) -> None:
 
 
 def run(tree: Path, name: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """One search in a process of its own, with the sources of ``tree``."""
+    """One search in a process of its own, with the sources of `tree`."""
     options = ["--one", name, "--candidates", str(arguments.candidates), "--threads", str(arguments.threads)]
     options += ["--profile"] if arguments.profile else []
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "PYTHONHASHSEED": "0"}

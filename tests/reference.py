@@ -140,7 +140,7 @@ class Adam:
         self.rate, self.mean, self.square = rate, np.zeros(shape), np.zeros(shape)
 
     def step(self, gradient, age, rows=None):
-        """What to subtract; with ``rows`` only those rows move and remember."""
+        """What to subtract; with `rows` only those rows move and remember."""
         rows = np.ones(len(gradient), bool) if rows is None else rows
         self.mean[rows] = 0.9 * self.mean[rows] + 0.1 * gradient[rows]
         self.square[rows] = 0.999 * self.square[rows] + 0.001 * gradient[rows] ** 2
@@ -200,7 +200,7 @@ def squared_difference_gradient(architecture, logits, selections, temperature):
 
 
 def two_stage(architecture, X, y, config, initial, noise):
-    """Algorithm 1. ``initial(step)`` gives fresh (logits, weights), ``noise(step)`` a step's random numbers."""
+    """Algorithm 1. `initial(step)` gives fresh (logits, weights), `noise(step)` a step's random numbers."""
     elites = Elites(config.capacity)
     best = {"loss": math.inf}
     means = []
