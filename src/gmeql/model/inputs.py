@@ -53,9 +53,10 @@ def check_training(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | No
     repeated = repeated_names(X)
     table = X if repeated is None else X.to_numpy()
     try:
-        checked, target = validate_data(
-            estimator, table, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
-        )
+        with np.errstate(invalid="ignore"):  # scikit-learn sums a table to see whether it is finite
+            checked, target = validate_data(
+                estimator, table, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
+            )
         target = np.asarray(target, dtype=np.float64)
     except (ValueError, TypeError) as error:
         raise _explained(error, X, y) from error
@@ -77,9 +78,10 @@ def check_rows(estimator: Any, X: Any) -> NDArray[np.float64]:
             raise ValueError("The feature names should match those that were passed during fit, in the same order.")
         X = X.to_numpy()
     try:
-        if repeated is not None:
-            return np.asarray(check_array(X, dtype=np.float64))
-        return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
+        with np.errstate(invalid="ignore"):  # scikit-learn sums a table to see whether it is finite
+            if repeated is not None:
+                return np.asarray(check_array(X, dtype=np.float64))
+            return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
     except (ValueError, TypeError) as error:
         raise _explained(error, X) from error
 
