@@ -187,7 +187,7 @@ SMALL = dict(table_bits=14, few_islands=4, islands_per_generation=12)
 SEARCHES: dict[str, tuple[Callable[[], Table], dict[str, Any]]] = {
     # several short generations: outliers are weighed anew after each, and the next sees more rows
     "huber": (outliers, dict(SMALL, loss="huber", stage_ages=(2, 4), search_rows=32, max_candidates=6000)),
-    # a first rung of one step, so that symmetries are looked for soon
+    # a first stage of one step, so that symmetries are looked for soon
     "symmetries of a product": (product, dict(SMALL, stage_ages=(1, 3, 8, 18), max_candidates=40_000)),
     "symmetries of a bell": (bell, dict(SMALL, stage_ages=(1, 3, 8, 18), max_candidates=40_000)),
 }
@@ -198,7 +198,7 @@ CASES = (*FITS, *SEARCHES)
 RUNS = [
     *((name, "plain") for name in CASES),
     *((name, "one thread") for name in ("noisy", "weighted", "huber", "symmetries of a product")),
-    ("huber", "workers"),  # several rungs: at the end of each the workers hear what others tried
+    ("huber", "workers"),  # several stages: at the end of each the workers hear what others tried
     *((name, "resumed") for name in ("noisy", "paper", "huber", "symmetries of a product")),
 ]
 STOPS = {"noisy": 2, "paper": 25, "huber": 12, "symmetries of a product": 4}
@@ -452,7 +452,7 @@ def test_the_formula_in_one_line_is_the_recorded_one(same_machine: bool) -> None
 
 
 def test_the_searches_go_where_they_are_meant_to() -> None:
-    """Past the first rung to smaller tables, through several generations, to the end of a budget and before it."""
+    """Past the first stage to smaller tables, through several generations, to the end of a budget and before it."""
     cases = record()["cases"]
     assert cases.keys() == set(CASES)
     assert cases["symmetries of a product"]["views"] > 1 < cases["symmetries of a bell"]["views"]
