@@ -88,6 +88,8 @@ def example_model() -> StoredModel:
         target_columns=None,
         candidates=1234,
         seconds=2.5,
+        ranges=((0.0, 1.0), (-2.0, 5.5), (1.0, 1.0)),
+        table_columns=("label", "a", "b", "target", "c"),
     )
 
 
@@ -149,8 +151,8 @@ def crafted(envelope: dict[str, Any]) -> list[bytes]:
         b'{"format":"gmeql-model","version":' + b"1" * 100_000 + b"}", b"\x80\x04cos\nsystem\n(S'touch pwned'\ntR.",
         b"PK\x03\x04" + b"\0" * 1000, b"\x00" * 3_000_000, b" " * 4_000_000, b"[" + b"{}," * 1_300_000 + b"{}]",
         b"[" + b"1e1," * 1_000_000 + b"1]", b'"' + b"\\u0041" * 600_000 + b'"', b"x" * ((4 << 20) + 1),
-        plain.replace(b'"version": 1', b'"version": 2'), plain.replace(b'"version": 1', b'"version": "1"'),
-        plain.replace(b'"version": 1', b'"version": 1, "version": 1'), plain.replace(b"1.25", b"NaN"),
+        plain.replace(b'"version": 2', b'"version": 3'), plain.replace(b'"version": 2', b'"version": "2"'),
+        plain.replace(b'"version": 2', b'"version": 2, "version": 2'), plain.replace(b"1.25", b"NaN"),
         plain.replace(b"1.25", b"-Infinity"), plain.replace(b"1.25", b"1e400"),
         plain.replace(b"gmeql-model", b"gmeql-checkpoint"),
     ]  # fmt: skip

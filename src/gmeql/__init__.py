@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gmeql.formula.operators import Operator, get_operator
     from gmeql.formula.registration import register_operator
     from gmeql.model.front import Front
+    from gmeql.model.ranges import RangeWarning
     from gmeql.network.architecture import Architecture, architecture_preset
     from gmeql.search.config import SearchConfig
     from gmeql.search.events import Member, Progress
@@ -33,6 +34,7 @@ _HOME = {
     "fit_formula": "estimator",
     "Expression": "formula.expression",
     "Front": "model.front",
+    "RangeWarning": "model.ranges",
     "Operator": "formula.operators",
     "get_operator": "formula.operators",
     "register_operator": "formula.registration",
@@ -54,6 +56,7 @@ __all__ = [
     "Operator",
     "Problem",
     "Progress",
+    "RangeWarning",
     "Search",
     "SearchConfig",
     "__version__",

@@ -7,6 +7,7 @@ target, `front` chooses. What was learnt ends in an underscore.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -19,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.printing.spreadsheet import to_spreadsheet
 from gmeql.model.checkpoint import data_hash
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names
@@ -26,6 +28,7 @@ from gmeql.model.intervals import ConstantInterval, constant_intervals
 from gmeql.model.model_file import StoredModel, load_model, save_model
 from gmeql.model.parameters import check_parameters, from_plain, to_plain
 from gmeql.model.pictures import Pictures
+from gmeql.model.ranges import RangeWarning, column_ranges, rows_outside
 from gmeql.model.storage import StorageError
 from gmeql.model.targets import as_list, one_or_list, target_names
 
@@ -102,6 +105,8 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of str
         Names of those columns, when they had names.
+    feature_ranges_ : ndarray of shape (n_features_in_, 2)
+        Smallest and largest value of each of those columns; `predict` warns beyond them.
 
     Examples
     --------
@@ -161,6 +166,7 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows, target_columns = check_training(self, X, y, sample_weight)
         searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
         self._keep_results(self._search(searched), held_out, target_columns)
+        self.feature_ranges_ = column_ranges(rows.X)
         return self
 
     def _search(self, rows: TrainingRows) -> list[RunResult]:
@@ -234,11 +240,17 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """The formula's value for every row of `X`: [N], or [N, targets] when `y` had two dimensions.
 
         `index` takes another member of the front (one index per target where there are several). Where a formula is not
-        defined, such as the logarithm of a negative number, the value is nan.
+        defined, such as the logarithm of a negative number, the value is nan. A data frame may lack columns that the
+        formula does not use. Rows outside the ranges of `fit` are a `RangeWarning`.
         """
         check_is_fitted(self)
-        X = check_rows(self, X)
-        values = [expression(X) for expression in self._expressions(index)]
+        expressions = self._expressions(index)
+        used = {column for expression in expressions for column in expression.variables}
+        X = check_rows(self, X, used)
+        outside = rows_outside(X, getattr(self, "feature_ranges_", None), used)
+        if outside is not None:
+            warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=2)
+        values = [expression(X) for expression in expressions]
         return values[0] if self._target_columns is None else np.column_stack(values)
 
     def _fronts(self) -> list[Front]:
@@ -277,9 +289,21 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """The formula as LaTeX (a list for several targets)."""
         return one_or_list([e.latex() for e in self._expressions(index)])
 
-    def export(self, format: str, index: int | Sequence[int] | None = None) -> Any:
-        """The formula as source code, text or callable: "python", "numpy", "jax", "c", "latex", "json", ..."""
-        return one_or_list([e.export(format) for e in self._expressions(index)])
+    def export(
+        self, format: str, index: int | Sequence[int] | None = None, *, table: Sequence[str] | None = None
+    ) -> Any:
+        """The formula as source code, text or callable: "python", "numpy", "jax", "c", "latex", "json", ...
+
+        `table` belongs to "spreadsheet": all column names of the sheet, in its order, so that the formula refers to the
+        right cells; a model of `gmeql fit` knows those of its file, and else the columns of `fit` stand in A, B, C, ...
+        """
+        expressions = self._expressions(index)
+        if format == "spreadsheet":
+            columns = table if table is not None else getattr(self, "table_columns_", None)
+            return one_or_list([to_spreadsheet(expression, columns) for expression in expressions])
+        if table is not None:
+            raise ValueError(f'table belongs to format "spreadsheet", not to {format!r}; leave it out')
+        return one_or_list([expression.export(format) for expression in expressions])
 
     def intervals(
         self,
@@ -332,7 +356,7 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         fronts = self._fronts()
         picks = as_list(self.selected_index_)
-        names = getattr(self, "feature_names_in_", None)
+        names, ranges = (getattr(self, name, None) for name in ("feature_names_in_", "feature_ranges_"))
         save_model(
             path,
             StoredModel(
@@ -344,6 +368,8 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
                 target_columns=self._target_columns,
                 candidates=self.candidates_,
                 seconds=self.seconds_,
+                ranges=None if ranges is None else tuple((float(low), float(high)) for low, high in ranges),
+                table_columns=getattr(self, "table_columns_", None),
             ),
         )
 
@@ -362,6 +388,10 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         model.n_features_in_ = stored.n_features
         if stored.feature_names is not None:
             model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
+        if stored.ranges is not None:
+            model.feature_ranges_ = np.array(stored.ranges, dtype=np.float64)
+        if stored.table_columns is not None:
+            model.table_columns_ = stored.table_columns
         model._target_columns = stored.target_columns
         model.candidates_ = stored.candidates
         model.seconds_ = stored.seconds

@@ -56,13 +56,72 @@ def test_a_model_without_names_takes_the_first_columns_and_needs_enough_of_them(
     assert "narrow.csv: has 1 columns, the formula needs 2" in capsys.readouterr().err
 
 
+@pytest.fixture(scope="module")
+def partly_used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose formula, 3*c*b, uses two of the table's six columns: text and target stand between them."""
+    folder = tmp_path_factory.mktemp("partly")
+    rng = np.random.default_rng(5)
+    a, b, c, d = rng.uniform(1, 3, (4, 30))
+    lines = [f"x{i},{a[i]},{c[i]},{3 * c[i] * b[i]},{b[i]},{d[i]}" for i in range(30)]
+    (folder / "t.csv").write_text("\n".join(["label,a,c,target,b,d", *lines]) + "\n")
+    arguments = ("-t", "target", "--drop", "a", "--max-candidates", "600", "--out", str(folder / "run"), "--quiet")
+    run_gmeql("fit", str(folder / "t.csv"), *arguments)
+    assert GMEQLRegressor.load(folder / "run" / "model.json").expression_.variables == (0, 1)
+    return folder / "run"
+
+
+def test_predict_needs_only_the_columns_that_the_formula_uses(partly_used, tmp_path, capsys):
+    (tmp_path / "few.csv").write_text("b,c\n2,1.5\n1.5,2\n")
+    run_gmeql("predict", str(partly_used), str(tmp_path / "few.csv"), "--append")
+    assert capsys.readouterr().out.splitlines()[0] == "c,b,prediction"
+    (tmp_path / "one.csv").write_text("b,d\n2,1\n1.5,2\n")
+    run_gmeql("predict", str(partly_used), str(tmp_path / "one.csv"), expect=2)
+    assert "column 'c'" in (err := capsys.readouterr().err) and "'b'" not in err.split("takes one of")[0]
+    (tmp_path / "none.csv").write_text("d,e\n2,1\n1.5,2\n")
+    run_gmeql("predict", str(partly_used), str(tmp_path / "none.csv"), expect=2)
+    assert "lacks the columns 'c', 'b'" in capsys.readouterr().err
+
+
+def test_rows_outside_the_training_range_are_said_or_refused(partly_used, tmp_path, capsys):
+    (tmp_path / "far.csv").write_text("b,c,d\n2,2,900\n2,50,1\n2,51,1\n")
+    run_gmeql("predict", str(partly_used), str(tmp_path / "far.csv"))
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 4
+    assert len(err.splitlines()) == 1 and err.startswith(
+        "2 of 3 rows lie outside what the formula was fitted to: c (1."
+    )
+    run_gmeql("predict", str(partly_used), str(tmp_path / "far.csv"), "--strict", expect=2)
+    out, err = capsys.readouterr()
+    assert out == "" and "2 of 3 rows lie outside" in err
+    run_gmeql("predict", str(partly_used), str(partly_used.parent / "t.csv"), "--strict")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_spreadsheet_formula_names_the_cells_of_the_users_table(partly_used, tmp_path, capsys):
+    run_gmeql("show", str(partly_used), "--format", "spreadsheet")
+    out, err = capsys.readouterr()
+    assert sorted(out.strip().removeprefix("=").split("*")) == ["3", "C2", "E2"]
+    assert "C2 is 'c', E2 is 'b'" in err and "English" in err
+    assert GMEQLRegressor.load(partly_used / "model.json").export("spreadsheet") == out.strip()
+    assert "In the spreadsheet formula, for row 2 under a row of headings, C2 is c, E2 is b;" in (
+        partly_used / "report.html"
+    ).read_text(encoding="utf-8")
+    (tmp_path / "other.csv").write_text("b,z,y,c\n1,2,3,4\n2,3,4,5\n")
+    run_gmeql("show", str(partly_used), "--format", "spreadsheet", "--table", str(tmp_path / "other.csv"))
+    assert sorted(capsys.readouterr().out.strip().removeprefix("=").split("*")) == ["3", "A2", "D2"]
+    (tmp_path / "wrong.csv").write_text("b,z\n1,2\n2,3\n")
+    run_gmeql("show", str(partly_used), "-f", "spreadsheet", "--table", str(tmp_path / "wrong.csv"), expect=2)
+    assert "the sheet has no column 'c'" in capsys.readouterr().err
+    run_gmeql("show", str(partly_used), "-f", "latex", "--table", str(tmp_path / "wrong.csv"), expect=2)
+
+
 # ------------------------------------------------------------------------------------------------- several targets
 
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a model of two targets, a + b and a*b, of columns a and b."""
-    X = pd.DataFrame(np.random.default_rng(0).uniform(1, 3, (30, 2)), columns=["a", "b"])
+    X = pd.DataFrame(np.random.default_rng(0).uniform(0.5, 5.5, (30, 2)), columns=["a", "b"])
     Y = np.column_stack([X["a"] + X["b"], X["a"] * X["b"]])
     path = tmp_path_factory.mktemp("several") / "model.json"
     GMEQLRegressor(max_candidates=600, max_time=None, random_state=0).fit(X, Y).save(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from gmeql import GMEQLRegressor
@@ -69,3 +70,40 @@ def test_rows_kept_for_judging_are_a_quarter_and_always_the_same() -> None:
     np.testing.assert_array_equal(rows.split()[1].X, held_out.X)
     with pytest.raises(ValueError, match="at least 8 rows"):
         rows.take(np.arange(5)).split()
+
+
+@pytest.fixture(scope="module")
+def model() -> GMEQLRegressor:
+    """2*b*d, fitted to a frame of a, b, c and d."""
+    X = pd.DataFrame(np.random.default_rng(3).uniform(1, 3, (40, 4)), columns=list("abcd"))
+    model = GMEQLRegressor(max_candidates=300, max_time=None, random_state=0).fit(X, 2 * X["b"] * X["d"])
+    assert model.expression_.variables == (1, 3)
+    return model
+
+
+class TestFramesThatLackColumns:
+    """Only the columns that a formula uses are needed, where names tell them."""
+
+    @pytest.mark.parametrize("columns", [list("bd"), list("abd"), list("bcd")])
+    def test_unused_columns_may_be_missing(self, model, columns):
+        X = pd.DataFrame({"a": [0.0, 0.0], "b": [2.0, 1.5], "c": [0.0, 0.0], "d": [2.75, 2.5]})[columns]
+        np.testing.assert_allclose(model.predict(X), [11.0, 7.5])
+        np.testing.assert_allclose(model.predict(pl.from_pandas(X)), [11.0, 7.5])
+
+    def test_exactly_the_missing_ones_that_are_used_are_named(self, model):
+        with pytest.raises(ValueError, match=r"uses, yet now missing:\n- b\n$"):
+            model.predict(pd.DataFrame({"d": [1.0]}))
+        with pytest.raises(ValueError, match=r"uses, yet now missing:\n- b\n- d\n$"):
+            model.predict(pd.DataFrame({"c": [1.0]}))
+
+    def test_other_names_another_order_and_narrow_arrays_are_refused(self, model):
+        with pytest.raises(ValueError, match="unseen at fit time"):
+            model.predict(pd.DataFrame({"b": [1.0], "d": [1.0], "z": [1.0]}))
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(pd.DataFrame({"d": [1.0], "b": [1.0]}))
+        with pytest.raises(ValueError, match="expecting 4 features"):
+            model.predict(np.ones((1, 2)))
+
+    def test_a_missing_value_is_refused_as_ever(self, model):
+        with pytest.raises(ValueError, match="NaN"):
+            model.predict(pd.DataFrame({"b": [1.0], "d": [np.nan]}))

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz_model_files import example_model
+from fuzz_model_files import example_model, sealed
 from gmeql.estimator import GMEQLRegressor
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
@@ -81,10 +81,40 @@ class TestModelFiles:
         assert list(again.front_) == list(model.front_)
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
+    def test_ranges_and_the_columns_of_the_table_come_back_and_may_be_absent(self, tmp_path: Path) -> None:
+        model = replace(example_model(), ranges=((0, 1), (-2.5, 1e30), (3, 3)), table_columns=("c", "=1+1", "b", "a"))
+        save_model(tmp_path / "m.json", model)
+        again = load_model(tmp_path / "m.json")
+        assert (again.ranges, again.table_columns) == (model.ranges, model.table_columns)
+        save_model(tmp_path / "m.json", replace(model, ranges=None, table_columns=None))
+        again = load_model(tmp_path / "m.json")
+        assert (again.ranges, again.table_columns) == (None, None)
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("ranges", [[0, 1]]),
+            ("ranges", [[0, 1], [0, 1], [1, 0]]),
+            ("ranges", [[0, 1], [0, 1], [0, 1, 2]]),
+            ("ranges", [[0, 1], [0, 1], ["0", 1]]),
+            ("ranges", [[0, 1], [0, 1], [True, 1]]),
+            ("table_columns", "abc"),
+            ("table_columns", [1]),
+        ],
+    )
+    def test_ranges_and_columns_of_the_table_are_checked(self, tmp_path: Path, field: str, value: object) -> None:
+        path = tmp_path / "m.json"
+        save_model(path, example_model())
+        envelope = json.loads(path.read_text())
+        envelope["payload"][field] = value
+        path.write_bytes(sealed(envelope))
+        with pytest.raises(StorageError, match=field):
+            load_model(path)
+
     def test_a_newer_version_is_named(self, tmp_path: Path) -> None:
         path = tmp_path / "m.json"
         save_model(path, example_model())
-        path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+        path.write_text(path.read_text().replace('"version": 2', '"version": 3'))
         with pytest.raises(NewerFormatError, match="upgrade gmeql"):
             load_model(path)
 

@@ -8,14 +8,14 @@ import json
 import math
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Variable
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.front import Front
 from gmeql.runs import records
 from gmeql.runs.records import ProgressLog, front_csv, log_entries, member_record, progress_record, reason_text
 from gmeql.search.events import REASONS, Member, Progress
 
 MEAN = Member(Expression(Constant(2.0), ("a",)), 0.5, 1)
-LINE = Member(Expression(Variable(0), ("a, b",)), 0.25, 3)
+LINE = Member(Expression(Call("mul", (Constant(1.5), Variable(0))), ("a, b",)), 0.25, 3)
 
 
 def event(elapsed: float, *front: Member, done: bool = False) -> Progress:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gmeql.estimator import GMEQLRegressor
+    from gmeql.formula.expression import Expression
     from gmeql.tables.read import Table
 
 ModelArgument = Annotated[str, typer.Argument(help="model.json or a run folder.", metavar="MODEL")]
@@ -62,6 +63,9 @@ def predict(
     index: IndexOption = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="CSV file instead of stdout.")] = None,
     append: Annotated[bool, typer.Option("--append", help="Keep the columns that the formula uses.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse rows outside the values that the formula was fitted to.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Values of the formula for a new table, one row for each of its rows, one column for each target."""
@@ -74,11 +78,15 @@ def predict(
     loaded = load(model)
     picks = chosen(loaded, index)
     table = read(data)
-    names = _formula_columns(loaded, table)
-    X = table.matrix(names)
+    names = _column_names(loaded, table)
+    used = sorted({column for front, k in zip(as_list(loaded.front_), picks, strict=True)
+                   for column in front[k].expression.variables})  # fmt: skip
+    X = np.zeros((len(table.rows), len(names)))
+    X[:, used] = _used_columns(table, [names[j] for j in used])
     complete_rows = np.isfinite(X).all(axis=1)
+    _judge_ranges(loaded, X, used, names, strict=strict)
     _say_empty(int((~complete_rows).sum()), len(X), "a value is missing")
-    columns = {name: X[:, i] for i, name in enumerate(names)} if append else {}
+    columns = {names[j]: X[:, j] for j in used} if append else {}
     predicted: dict[str, Any] = {}
     for label, front, k in zip(target_names(len(picks), "prediction"), as_list(loaded.front_), picks, strict=True):
         values = np.where(complete_rows, front[k].expression(X), np.nan)
@@ -90,8 +98,32 @@ def predict(
     return _write_csv(columns | predicted, out)
 
 
-def _formula_columns(model: GMEQLRegressor, table: Table) -> list[str]:
-    """Columns of the table that the formula takes: those of its names, or where it knows none, the first ones."""
+def _used_columns(table: Table, names: list[str]) -> np.ndarray:
+    """The values of the columns that the formulas use; those that are missing, and no others, are named."""
+    from gmeql.tables.cells import TableError, show
+
+    missing = [name for name in names if name not in table.names]
+    if len(missing) > 1:
+        raise TableError(
+            table.source, f"lacks the columns {', '.join(map(show, missing))}", mend="the formula uses them"
+        )
+    return table.matrix(names)
+
+
+def _judge_ranges(model: GMEQLRegressor, X: np.ndarray, used: list[int], names: list[str], *, strict: bool) -> None:
+    """Say which rows lie outside the values of the fit, or refuse them."""
+    from gmeql.model.ranges import rows_outside
+
+    outside = rows_outside(X, getattr(model, "feature_ranges_", None), used)
+    if outside is None:
+        return
+    if strict:
+        raise Exit(USAGE, f"gmeql: {outside.text(names)}; without --strict they are predicted all the same")
+    say(outside.text(names))
+
+
+def _column_names(model: GMEQLRegressor, table: Table) -> list[str]:
+    """Columns of the table that the model knows: those of its names, or where it knows none, the first ones."""
     known = getattr(model, "feature_names_in_", None)
     if known is not None:
         return [str(name) for name in known]
@@ -141,6 +173,9 @@ def show(
         str | None, typer.Option("--format", "-f", help="{choices}.", autocompletion=complete("format"))
     ] = None,
     index: IndexOption = None,
+    table: Annotated[
+        str | None, typer.Option(help="For --format spreadsheet: the table whose cells the formula refers to.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """The formula of a model in another form, or the whole front; of several targets, one after the other."""
@@ -158,6 +193,26 @@ def show(
         for title, front, k in zip(titles, fronts, picks, strict=True):
             present.print_front(front, k, title=title, file=sys.stdout)
         return None
-    for front, k in zip(fronts, picks, strict=True):
-        print(front[k].expression.export(format or "text"))
+    if table is not None and format != "spreadsheet":
+        raise Exit(USAGE, "gmeql: --table belongs to --format spreadsheet; leave it out")
+    expressions = [front[k].expression for front, k in zip(fronts, picks, strict=True)]
+    if format == "spreadsheet":
+        return _show_spreadsheet(loaded, expressions, table)
+    for expression in expressions:
+        print(expression.export(format or "text"))
     return None
+
+
+def _show_spreadsheet(model: GMEQLRegressor, expressions: list[Expression], table: str | None) -> None:
+    """Formulas for cells on stdout, and on stderr which cell is which column."""
+    from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
+    from gmeql.tables.read import read
+
+    columns = read(table).names if table is not None else getattr(model, "table_columns_", None)
+    for expression in expressions:
+        try:
+            print(to_spreadsheet(expression, columns), flush=True)
+        except ValueError as error:
+            raise Exit(USAGE, f"gmeql: {error}") from None
+        cells = ", ".join(f"{cell} is {name!r}" for cell, name in cells_used(expression, columns).items())
+        say(f"for row 2, under a row of headings: {cells or 'no cell is used'}; English function names and separators")

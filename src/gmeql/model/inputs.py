@@ -5,13 +5,14 @@ Legend: `N` rows, `V` columns, `T` targets.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, validate_data
 
 VALIDATION_SHARE = 0.25
 """Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""
@@ -70,8 +71,16 @@ def check_training(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | No
     return TrainingRows(checked, target.reshape(len(target), -1), weight), None if target.ndim == 1 else target.shape[1]
 
 
-def check_rows(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """`X` [N, V] as an array, its columns held against those of `fit`."""
+def check_rows(estimator: Any, X: Any, used: Collection[int] | None = None) -> NDArray[np.float64]:
+    """`X` [N, V] as an array, its columns held against those of `fit`.
+
+    `used` are the columns that matter, all where None. A data frame may lack the others; 0 stands in their place. (Where
+    none is used nothing shows that it is the right table, and scikit-learn's rule holds: the columns of `fit`.)
+    """
+    if used:
+        partial = _partial_frame(estimator, X, used)
+        if partial is not None:
+            return partial
     repeated = repeated_names(X)
     if repeated is not None:
         if not np.array_equal(repeated, getattr(estimator, "feature_names_in_", [])):
@@ -84,6 +93,31 @@ def check_rows(estimator: Any, X: Any) -> NDArray[np.float64]:
             return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
     except (ValueError, TypeError) as error:
         raise _explained(error, X) from error
+
+
+def _partial_frame(estimator: Any, X: Any, used: Collection[int]) -> NDArray[np.float64] | None:
+    """A frame that lacks some columns of `fit`, spread over all V; None for what lacks none or has no names."""
+    known = getattr(estimator, "feature_names_in_", None)
+    names = None if known is None else _get_feature_names(X)
+    if known is None or names is None or set(known) <= set(names) or len(set(known)) < len(known):
+        return None
+    missing = [known[j] for j in sorted(used) if known[j] not in names]
+    if missing:
+        listed = "\n- ".join(map(str, missing))
+        raise ValueError(
+            "The feature names should match those that were passed during fit.\n"
+            f"Feature names that the formula uses, yet now missing:\n- {listed}\n"
+        )
+    if [name for name in known if name in names] != list(names):
+        return None  # unknown names, or another order: scikit-learn says so
+    place = {name: j for j, name in enumerate(known)}
+    try:
+        given = check_array(X, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise _explained(error, X) from error
+    full = np.zeros((len(given), len(known)))
+    full[:, [place[name] for name in names]] = given
+    return full
 
 
 def column_names(estimator: Any) -> tuple[str, ...]:

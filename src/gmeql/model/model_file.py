@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ from gmeql.model.storage import (
 )
 
 MODEL_FORMAT = "gmeql-model"
-MODEL_VERSION = 1
+MODEL_VERSION = 2
+"""Version 2 may hold the columns' ranges and the columns of the user's table; version 1 is read as before."""
 MAX_MODEL_BYTES = 4 << 20
 """JSON of this size parses within about 100 MB, whatever it contains; a front of 50 long formulas takes 100 kB."""
 MAX_OUTPUTS = 1000
@@ -46,6 +48,10 @@ class StoredModel:
     """None when y was one-dimensional, else its number of columns."""
     candidates: int
     seconds: float
+    ranges: tuple[tuple[float, float], ...] | None = None
+    """Smallest and largest training value of each column; None in files of version 1."""
+    table_columns: tuple[str, ...] | None = None
+    """All columns of the table that the training columns were taken from, in its order; None where it is not known."""
 
 
 _MODEL_FIELDS = {
@@ -58,11 +64,12 @@ _MODEL_FIELDS = {
     "candidates",
     "seconds",
 }
+_OPTIONAL_FIELDS = {"ranges", "table_columns"}
 
 
 def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
     """Write `model` as a versioned, checksummed JSON file, atomically."""
-    payload = {
+    payload: dict[str, Any] = {
         "parameters": dict(model.parameters),
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "n_features": model.n_features,
@@ -74,6 +81,10 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         "candidates": model.candidates,
         "seconds": model.seconds,
     }
+    if model.ranges is not None:
+        payload["ranges"] = [list(pair) for pair in model.ranges]
+    if model.table_columns is not None:
+        payload["table_columns"] = list(model.table_columns)
     envelope = {
         "format": MODEL_FORMAT,
         "version": MODEL_VERSION,
@@ -151,7 +162,7 @@ def _whole(value: Any, where: str, low: int, high: int) -> int:
 
 
 def _model_from_payload(payload: Any) -> StoredModel:
-    if not isinstance(payload, dict) or set(payload) != _MODEL_FIELDS:
+    if not isinstance(payload, dict) or set(payload) - _OPTIONAL_FIELDS != _MODEL_FIELDS:
         raise ValueError(f"a model's payload must have exactly the fields {sorted(_MODEL_FIELDS)}")
     n_features = _whole(payload["n_features"], "n_features", 1, MAX_COLUMNS)
     names = payload["feature_names"]
@@ -193,7 +204,30 @@ def _model_from_payload(payload: Any) -> StoredModel:
         target_columns=target_columns,
         candidates=_whole(payload["candidates"], "candidates", 0, 1 << 62),
         seconds=float(seconds),
+        ranges=_check_ranges(payload.get("ranges"), n_features),
+        table_columns=_check_table_columns(payload.get("table_columns")),
     )
+
+
+def _check_ranges(ranges: Any, n_features: int) -> tuple[tuple[float, float], ...] | None:
+    if ranges is None:
+        return None
+    if not isinstance(ranges, list) or len(ranges) != n_features or not all(_is_range(pair) for pair in ranges):
+        raise ValueError(f"ranges must be a list of {n_features} pairs, the smallest and the largest value of a column")
+    return tuple((float(low), float(high)) for low, high in ranges)
+
+
+def _is_range(pair: Any) -> bool:
+    numbers = isinstance(pair, list) and len(pair) == 2 and all(type(value) in (int, float) for value in pair)
+    return numbers and all(map(math.isfinite, pair)) and pair[0] <= pair[1]
+
+
+def _check_table_columns(names: Any) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if not isinstance(names, list) or len(names) > MAX_COLUMNS or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"table_columns must be a list of at most {MAX_COLUMNS} texts")
+    return tuple(names)
 
 
 def _check_parameters(parameters: Any) -> dict[str, Any]:

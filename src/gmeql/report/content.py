@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
+from gmeql.model.ranges import column_ranges
 from gmeql.report.judgement import figures, judge
 from gmeql.report.network import draw as draw_network
 
@@ -22,6 +24,7 @@ MAX_POINTS = 1200  # rows drawn in a plot; more are sampled evenly, which the pa
 MAX_RESPONSES = 8  # response curves of one formula
 CURVE_POINTS = 160
 MAX_HISTORY = 600
+MAX_RANGES = 50  # columns whose range the page states
 MAX_MEMBERS = 60
 DIGITS = 6  # significant digits of numbers in plots
 EXPORTS = {
@@ -95,6 +98,7 @@ def assemble(
                 "constants": constants,
                 "no_constants": reason,
                 "drawing": Markup(draw(member.expression)),
+                "cells": cells_line(member.expression, training.table_names),
             }
         )
         records.append(
@@ -104,7 +108,7 @@ def assemble(
                 "loss": plain(member.loss),
                 "predicted": plain_list(predicted),
                 "responses": responses(member.expression, training, X, y - predicted, place),
-                "exports": exports(member.expression),
+                "exports": exports(member.expression, training.table_names),
             }
         )
     chosen = members.index(selected)
@@ -130,6 +134,7 @@ def assemble(
         "network": Markup(draw_network({i: front[k].expression for i, k in enumerate(members)}, training.target)),
         "source": training.source,
         "columns": names if len(names) < 2000 else _listing(training.names),
+        "ranges": ranges_line(training),
         "rows": f"{len(training.y):,}",
         "fingerprint": training.fingerprint,
         "notes": [str(note) for note in training.notes],
@@ -195,15 +200,35 @@ def r2_text(r2: float) -> str:
     return f"{r2:.{digits}f}"
 
 
-def exports(expression: Expression) -> dict[str, str]:
-    """Every form the copy buttons offer; a form that this formula does not have is left out."""
+def exports(expression: Expression, table_columns: Sequence[str] | None = None) -> dict[str, str]:
+    """Every form the copy buttons offer, the spreadsheet's for the cells of the user's table; a form that this formula
+    does not have is left out.
+    """
     found = {}
     for label, name in EXPORTS.items():
         try:
-            found[label] = str(expression.export(name))
+            in_cells = name == "spreadsheet"
+            found[label] = to_spreadsheet(expression, table_columns) if in_cells else str(expression.export(name))
         except (ValueError, ImportError):
             continue
     return found
+
+
+def cells_line(expression: Expression, table_columns: Sequence[str] | None) -> str:
+    """Which cell of the spreadsheet formula is which column."""
+    cells = ", ".join(f"{cell} is {name}" for cell, name in cells_used(expression, table_columns).items())
+    where = f"In the spreadsheet formula, for row 2 under a row of headings, {cells}; " if cells else ""
+    return f"{where}functions and separators of the spreadsheet formula are English."
+
+
+def ranges_line(training: Training) -> str:
+    """The smallest and largest value of each column, between which the formulas were fitted."""
+    shown = [
+        f"{name} {low:.4g} to {high:.4g}"
+        for name, (low, high) in zip(training.names[:MAX_RANGES], column_ranges(training.X), strict=False)
+    ]
+    more = len(training.names) - MAX_RANGES
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def draw(expression: Expression) -> str:

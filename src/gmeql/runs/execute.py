@@ -89,7 +89,7 @@ def execute(
             raise
     if steering.active or run.description().get("continues"):
         model = _steered_model(run, model, training, settings, steering)
-    save_results(run, model)
+    save_results(run, model, training)
     if stop.is_set() and stop.for_later:
         run.update(state="queued", reason="")
         return RunOutcome(model, "queued", "")
@@ -168,6 +168,7 @@ def _save_front(
 ) -> Front:
     from gmeql.model.front import Front
     from gmeql.model.model_file import StoredModel, save_model
+    from gmeql.model.ranges import column_ranges
 
     front = Front.from_members(
         members,
@@ -187,6 +188,8 @@ def _save_front(
             target_columns=None,
             candidates=int(candidates),
             seconds=float(seconds),
+            ranges=tuple((float(low), float(high)) for low, high in column_ranges(training.X)),
+            table_columns=training.table_names,
         ),
     )
     return front
@@ -210,8 +213,10 @@ def frame_of(training: Training) -> Any:
     return pl.DataFrame(training.X, schema=[(name, pl.Float64) for name in training.names], orient="row")
 
 
-def save_results(run: Run, model: GMEQLRegressor) -> None:
+def save_results(run: Run, model: GMEQLRegressor, training: Training) -> None:
     """Write model.json and front.csv."""
+    if training.table_names is not None:
+        model.table_columns_ = training.table_names
     model.save(run.model_path)
     run.write("front.csv", front_csv(model.front_).encode())
 

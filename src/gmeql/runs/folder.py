@@ -91,6 +91,7 @@ class Run:
                     "fingerprint": training.fingerprint,
                     "rows": len(training.y),
                     "columns": list(training.names),
+                    "table_columns": None if training.table_names is None else list(training.table_names),
                     "target": training.target,
                     "weighted": training.weights is not None,
                     "notes": [[note.code, note.message, note.count] for note in training.notes],
@@ -246,6 +247,7 @@ def _unpack(path: Path, data: Mapping[str, Any]) -> Training:
             frame["row"].to_numpy(),
             notes,
             str(data["source"]),
+            tuple(map(str, data["table_columns"])) if data.get("table_columns") else None,
         )
     except FileNotFoundError:
         raise StorageError(f"{path}: is missing; start a new run") from None

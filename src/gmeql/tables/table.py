@@ -63,6 +63,8 @@ class Training:
     rows: np.ndarray
     notes: tuple[Note, ...]
     source: str
+    table_names: tuple[str, ...] | None = None
+    """All columns of the table, in its order; None where it is not known."""
 
     @property
     def fingerprint(self) -> str:
@@ -234,6 +236,7 @@ class Table:
             rows,
             tuple(notes),
             self.source,
+            self.names,
         )
 
     def _features(

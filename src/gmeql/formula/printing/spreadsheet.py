@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from gmeql.formula.messages import listing, short
 from gmeql.formula.nodes import used_columns
 from gmeql.formula.printing.code import ARITHMETIC, Code
 from gmeql.formula.printing.notation import Formula, number_text
@@ -87,19 +88,48 @@ def _cell(index: int) -> str:
     return f"{letters}2"
 
 
-def to_spreadsheet(expression: Formula) -> str:
-    """A spreadsheet formula for row 2, the table's columns standing in A, B, C, ... under a row of headings.
+def cells_used(expression: Formula, columns: Sequence[str] | None = None) -> dict[str, str]:
+    """Which cell of the first data row stands for which column that the formula uses: {"B2": "speed", ...}.
 
-    Column names are not part of it, so that nothing in them can act as a formula.
+    `columns` are all columns of the sheet, in its order; without them those of the formula itself.
+    """
+    return {_cell(place): expression.names[index] for index, place in _places(expression, columns).items()}
+
+
+def _places(expression: Formula, columns: Sequence[str] | None) -> dict[int, int]:
+    """Where each column that the formula uses stands on the sheet."""
+    used = used_columns(expression.root)
+    if columns is None:
+        return {index: index for index in used}
+    columns = list(columns)
+    for index in used:
+        count = columns.count(expression.names[index])
+        if count != 1:
+            problem = "has no column" if count == 0 else f"has {count} columns of the name"
+            raise ValueError(
+                f"the sheet {problem} {short(expression.names[index])}, which the formula uses; "
+                f"its columns are {listing(columns)}"
+            )
+    return {index: columns.index(expression.names[index]) for index in used}
+
+
+def to_spreadsheet(expression: Formula, columns: Sequence[str] | None = None) -> str:
+    """A spreadsheet formula for row 2, the sheet's columns standing in A, B, C, ... under a row of headings.
+
+    `columns` are all columns of the sheet, in its order, as `cells_used` takes them. Functions and separators are those
+    of English spreadsheets. Column names are not part of it, so that nothing in them can act as a formula.
 
     >>> from gmeql.formula.expression import Expression
     >>> from gmeql.formula.nodes import Call, Constant, Variable
     >>> to_spreadsheet(Expression(Call("mul", (Constant(0.5), Call("square", (Variable(1),))))))
     '=0.5*B2^2'
+    >>> to_spreadsheet(Expression(Call("square", (Variable(1),)), ("a", "b")), ["date", "a", "target", "b"])
+    '=D2^2'
     """
-    if max(used_columns(expression.root), default=0) >= SPREADSHEET_COLUMNS:
+    places = _places(expression, columns)
+    if max(places.values(), default=0) >= SPREADSHEET_COLUMNS:
         raise ValueError(f"a spreadsheet has at most {SPREADSHEET_COLUMNS} columns; export('python') has no such limit")
-    notation = _Spreadsheet(tuple(_cell(index) for index in range(min(len(expression.names), SPREADSHEET_COLUMNS))))
+    notation = _Spreadsheet(tuple(_cell(places.get(index, 0)) for index in range(max(places, default=-1) + 1)))
     text = "=" + write(expression.root, notation)
     if len(text) > SPREADSHEET_LENGTH:
         raise ValueError(_TOO_LONG.format(length=len(text)))
