@@ -17,6 +17,10 @@ FloatArray = NDArray[np.float64]
 
 LARGE = 20.0
 """Columns that a view made are scaled when their size, or its inverse, is beyond this."""
+BINS = 12
+"""Bins of a column whose means tell how relevant it is,"""
+RELEVANCE_ROWS = 20_000
+"""and rows, evenly spread, that this is judged on."""
 _UNSCALED = ("sin", "cos")
 """Readings that take the target in its own units: asin and acos are not free of scale."""
 
@@ -80,9 +84,10 @@ def _far_sizes(table: FloatArray) -> FloatArray:
     return np.where(far, sizes, 1.0)
 
 
-def relevance(X: FloatArray, y: FloatArray, weights: FloatArray, bins: int = 12) -> FloatArray:
+def relevance(X: FloatArray, y: FloatArray, weights: FloatArray, bins: int = BINS) -> FloatArray:
     """How much of the target's variance the bins of each column explain, corrected for chance; between 0 and 1."""
-    rows = np.arange(len(y)) if len(y) <= 20_000 else np.linspace(0, len(y) - 1, 20_000).astype(int)
+    n_rows = min(len(y), RELEVANCE_ROWS)
+    rows = np.linspace(0, len(y) - 1, n_rows).astype(int) if n_rows < len(y) else np.arange(n_rows)
     target, mass = y[rows], weights[rows]
     centred = target - np.average(target, weights=mass)
     total = float(np.sum(mass * centred**2))
