@@ -36,7 +36,7 @@ def sources_key(folder: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def compiled(*signature: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compiled(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: the function compiled by Numba, kept on disk under a name that carries `sources_key`."""
 
     def decorate(function: Callable[..., Any]) -> Any:

@@ -50,6 +50,7 @@ def available() -> bool:
 
 
 def _memory_limit() -> float:
+    """Bytes that the slots of one batch may take."""
     if not available():
         return CPU_MEMORY
     stats = jax.devices()[0].memory_stats() or {}

@@ -88,7 +88,9 @@ def _fit_one(program, length, constants, n_free, rows, n_rows, mass, hopeless, l
     Only the first `n_rows` rows count, whose weights sum up to `mass`; `hopeless` replaces that of `limits`.
     """
     max_steps, tolerance, forced = limits.max_steps, limits.tolerance, limits.forced
-    hessian, trial_hessian, gradient, trial_gradient, factor, step, trial = work[8:15]
+    hessian, trial_hessian = work.hessian, work.trial_hessian
+    gradient, trial_gradient = work.gradient, work.trial_gradient
+    step, trial = work.step, work.trial
     for p in range(len(constants)):
         trial[p] = constants[p]
     loss = np.inf
@@ -146,7 +148,7 @@ def _fit_one(program, length, constants, n_free, rows, n_rows, mass, hopeless, l
                 break
         if taken > max_steps:
             break
-        solved = _solve_damped(hessian, gradient, damping, n_free, factor, step)
+        solved = _solve_damped(hessian, gradient, damping, n_free, work.factor, step)
         if solved:
             for p in range(n_free):
                 trial[p] = constants[p] - step[p]
@@ -155,6 +157,7 @@ def _fit_one(program, length, constants, n_free, rows, n_rows, mass, hopeless, l
 
 @compiled(**FAST_INLINE)
 def _sum(values, n):
+    """Sum of the first n values."""
     total = 0.0
     for i in range(n):
         total += values[i]

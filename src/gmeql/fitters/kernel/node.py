@@ -40,7 +40,8 @@ from gmeql.fitters.opcodes import (
 def apply(table, op, x, f, y, g, exponent, value, slope, spare, n):
     """One node on one block: row `value` from rows `x` times `f` and `y` times `g`.
 
-    Row `slope` keeps what the reverse pass would otherwise compute again; `exponent` is that of the two powers.
+    Row `slope` keeps what the reverse pass would otherwise compute again; `exponent` is that of the two powers. One
+    branch per opcode, each with its own loop over the rows: that is why it is long.
     """
     if op == ID:
         for i in range(n):
@@ -160,7 +161,7 @@ def slope_row(table, op, side, adjoint, is_one, x, f, y, g, exponent, value, slo
     """Slope of the output to one weighted input of a node, from the slope to the node in row `adjoint`.
 
     Returns (row, factor): the slope is the row times the factor. It is written to row `out` unless it exists already.
-    `is_one` says that row `adjoint` holds ones.
+    `is_one` says that row `adjoint` holds ones. Long as `apply` is: one branch per opcode.
     """
     if op == ID or op == ADD or op == SUB or op == NEG:
         return adjoint, -1.0 if (op == SUB and side == 1) or op == NEG else 1.0

@@ -88,7 +88,13 @@ def evaluate(
     are not finite. `mass` is the sum of the weights of these rows. `again` is 0 at the first point of a fit: at others,
     what no constant moves is there already.
     """
-    table, nodes, scales, columns, column_scales, wanted, places, products = work[:8]
+    table, nodes, columns, column_scales, products = (
+        work.table,
+        work.nodes,
+        work.columns,
+        work.column_scales,
+        work.products,
+    )
     inputs, target, roots, unit = rows
     n_slots = inputs.shape[0]
     height = rows_of(n_slots)[5]
@@ -113,10 +119,10 @@ def evaluate(
                 return np.inf
         if with_slopes:
             backward(
-                program, length, constants, n_free, n_slots, table, base, n, unit, nodes, scales, columns, column_scales,
+                program, length, constants, n_free, n_slots, table, base, n, unit, nodes, work.scales, columns, column_scales,
                 again and kept,
             )  # fmt: skip
-            _add_products(table, base, n, n_free, columns, again, wanted, places, products)
+            _add_products(table, base, n, n_free, columns, again, work.wanted, work.places, products)
     if with_slopes:
         for p in range(n_free):
             if columns[0, p] < 0:

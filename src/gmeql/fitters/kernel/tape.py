@@ -179,7 +179,7 @@ def jacobian_one(program, length, constants, n_free, inputs, out, jacobian_out):
     """Output [N] and Jacobian [F, N] for every row (tests)."""
     n_slots, n_rows = inputs.shape
     work = make_work(n_slots, BLOCK)
-    table, nodes, scales, columns, column_scales = work[:5]
+    table, nodes, columns, column_scales = work.table, work.nodes, work.columns, work.column_scales
     plan(program, length, n_free, n_slots, nodes)
     for low in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - low)
@@ -189,7 +189,20 @@ def jacobian_one(program, length, constants, n_free, inputs, out, jacobian_out):
             table[SEED, i] = 1.0
             out[low + i] = table[SLOTS + n_slots + length - 1, i]
         backward(
-            program, length, constants, n_free, n_slots, table, 0, n, False, nodes, scales, columns, column_scales, 0
+            program,
+            length,
+            constants,
+            n_free,
+            n_slots,
+            table,
+            0,
+            n,
+            False,
+            nodes,
+            work.scales,
+            columns,
+            column_scales,
+            0,
         )
         for p in range(n_free):
             for i in range(n):

@@ -45,6 +45,15 @@ VALUE = np.dtype(
 """The value of a node, while a structure becomes a program."""
 
 
+CONSTANT = np.dtype([("weight", np.int64), ("start", np.float64)], align=True)
+"""A constant of a program: which weight of the network it is, and where it naturally starts."""
+
+SIZE = np.dtype(
+    [("length", np.int64), ("n_constants", np.int64), ("complexity", np.int64), ("n_powers", np.int64)], align=True
+)
+"""A program's size so far: nodes and constants written, complexity without the constants, how many Π there are."""
+
+
 class Wiring(NamedTuple):
     """An architecture as flat arrays."""
 

@@ -71,17 +71,18 @@ def _change(state, mine, values, wiring, cumulative, numbers):
 
 
 @compiled(**INLINE)
-def _choose_start(state, start, n_constants, weight_ids, fresh, parent, tries, wiring, elites, numbers):
+def _choose_start(state, start, weight_ids, n_constants, constants, parent, tries, n_weights, elites, numbers):
     """Where the fit starts: natural constants or an elite's, in either order, then jittered ones."""
     inherits = parent >= 0 and (uniform(state) < numbers.inherit_share) == (tries % 2 == 0)
     for p in range(n_constants):
-        value = fresh[p]
-        if value == 0.0 and weight_ids[p] < wiring.n_weights and not inherits:  # an exponent of Π
+        weight, value = constants[p].weight, constants[p].start
+        weight_ids[p] = weight
+        if value == 0.0 and weight < n_weights and not inherits:  # an exponent of Π
             if uniform(state) < PRESENT_CHANCE:
                 half = 0.5 * (1.0 + np.floor(uniform(state) * HALVES))
                 value = half if uniform(state) < 0.5 else -half
         if inherits:
-            old = elites.constants[parent, weight_ids[p]]
+            old = elites.constants[parent, weight]
             if np.isfinite(old):
                 value = old
         if tries >= PLAIN_STARTS:
@@ -103,7 +104,7 @@ def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, ba
     for _ in range(n_candidates * ATTEMPTS):
         if drawn >= n_candidates:
             break
-        mine, weight_ids = batch.choices[drawn], batch.weight_ids[drawn]
+        mine = batch.choices[drawn]
         parent = -1
         if elites.size > 0 and uniform(state) >= numbers.fresh_share:
             parent = pick(elites.cumulative, elites.size, uniform(state))
@@ -112,7 +113,7 @@ def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, ba
         else:
             for c in range(len(mine)):
                 mine[c] = pick(cumulative[c], wiring.connections[c].n_choices, uniform(state))
-        made = compile_structure(mine, wiring, rules, draft, batch.programs[drawn], weight_ids)
+        made = compile_structure(mine, wiring, rules, draft, batch.programs[drawn])
         if made.length == INVALID or made.complexity > numbers.max_complexity:
             continue
         key = made.key ^ tried.table_key
@@ -122,8 +123,8 @@ def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, ba
             continue
         count_one(tried.own_keys, tried.own_counts, key, 1)
         _choose_start(
-            state, batch.constants[drawn], made.n_constants, weight_ids, draft.fresh, parent, tries, wiring, elites,
-            numbers,
+            state, batch.constants[drawn], batch.weight_ids[drawn], made.n_constants, draft.constants, parent, tries,
+            wiring.n_weights, elites, numbers,
         )  # fmt: skip
         batch.lengths[drawn] = made.length
         batch.n_constants[drawn] = made.n_constants
