@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gmeql import GMEQLRegressor
+from gmeql.model import fitting
 from gmeql.model.fitting import run_search, search_targets, share_budget
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.preparation import prepare
@@ -64,3 +66,17 @@ def test_progress_is_shown_for_each_target(capsys) -> None:
     search_targets(rows, ("a", "b"), method="fitted", config=CONFIG, seed=0, verbose=2)
     err = capsys.readouterr().err
     assert "target 1 of 2" in err and "target 2 of 2" in err
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**90])
+def test_formulas_beyond_the_front_of_a_large_table_are_measured_on_all_rows(unit: float) -> None:
+    rng = np.random.default_rng(11)
+    X = rng.uniform(1, 3, (4000, 2))
+    y = unit * (X[:, 0] * np.sin(2 * X[:, 1]) + 0.1 * rng.standard_normal(4000))
+    X[:, 0] *= unit
+    weight = rng.uniform(0.5, 2, 4000)
+    model = GMEQLRegressor(max_candidates=3000, max_time=None, random_state=0, n_jobs=1).fit(X, y, weight)
+    assert 0 < len(model.front_.others) <= fitting.MEASURED_MEMBERS + len(model.front_)
+    for member in (*model.front_.others, *model.front_):
+        scaled = (member(X) - y) / unit
+        assert member.loss == pytest.approx(unit * np.sqrt(np.average(scaled**2, weights=weight)), rel=1e-9)

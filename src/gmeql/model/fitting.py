@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -36,6 +36,8 @@ from gmeql.search.search import Search
 CHECKPOINT_SECONDS = 30.0
 KEPT_MEMBERS = 1000
 """Formulas that were on the front for a while, kept beside it for `Front.others`."""
+MEASURED_MEMBERS = 200
+"""... and as many of them where a search ranked its front on a sample: each is measured anew, on all rows."""
 Callback = Callable[[Progress], Any]
 
 
@@ -124,7 +126,7 @@ def run_search(
         rows=data.rows,
         target_spread=data.target_spread,
         target_largest=data.target_largest,
-        beaten=seen.values(),
+        beaten=_measured(seen.values(), data) if len(data.y) > config.polish_rows else seen.values(),
     )
     return RunResult(
         front=front,
@@ -135,6 +137,12 @@ def run_search(
         interrupted=reason == "interrupted",
         state=state,
     )
+
+
+def _measured(beaten: Iterable[Member], data: PreparedData) -> list[Member]:
+    """The best of the formulas beyond the front, with losses on all rows, as the members of the front have them."""
+    ranked = sorted(beaten, key=lambda m: (m.loss, m.expression.complexity))
+    return [data.measured(member) for member in ranked[:MEASURED_MEMBERS]]
 
 
 @lru_cache(maxsize=1)

@@ -84,6 +84,14 @@ class PreparedData:
         loss = math.ldexp(member.loss, self.target_exponent) if math.isfinite(member.loss) else member.loss
         return replace(member, expression=expression, loss=loss, complexity=expression.complexity)
 
+    def measured(self, member: Member) -> Member:
+        """A member in the user's units with its root mean squared error on all rows; `inf` where it has no value."""
+        X, y = np.ldexp(self.X, np.array(self.column_exponents)), np.ldexp(self.y, self.target_exponent)
+        with np.errstate(all="ignore"):
+            scaled = np.ldexp(member.expression(X) - y, -self.target_exponent)
+            loss = math.ldexp(float(np.sqrt(np.average(scaled**2, weights=self.weight))), self.target_exponent)
+        return replace(member, loss=loss if math.isfinite(loss) else math.inf)
+
     def restore_progress(self, progress: Progress) -> Progress:
         """A progress event in the user's units."""
         if not self.is_scaled:
