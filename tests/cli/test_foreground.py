@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 
 import pytest
 
+from gmeql.cli import foreground
+from gmeql.cli.foreground import run_interruptibly
+from gmeql.estimator import GMEQLRegressor
+from gmeql.runs.execute import RunOutcome, execute
 from gmeql.runs.folder import Run
+from gmeql.runs.settings import FitSettings
+from gmeql.tables.read import read
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -34,3 +43,84 @@ def test_a_signal_saves_what_was_found(number, code, tmp_path):
     assert "gmeql resume" in err and "Traceback" not in err
     assert Run.open(run).description()["state"] == "stopped"
     assert (run / "model.json").is_file() and (run / "front.csv").is_file()
+
+
+class TestOrderAfterCtrlC:
+    """Model and front, then the formula on the screen, then the report, with a run that is held where it matters."""
+
+    SETTINGS = FitSettings(target="y", max_time=None, max_candidates=400)
+
+    @pytest.fixture
+    def training(self):
+        text = "a,y\n" + "".join(f"{i / 7},{(i * 7919 % 101) / 10 + i}\n" for i in range(30))
+        return read(text.encode(), name="noisy.csv").select("y")
+
+    def run(self, tmp_path, training, monkeypatch, held):
+        """Run with `held` in place of `execute`; the outcome, the exit code, and what was shown with the files then."""
+        run = Run.create(tmp_path / "run", training, self.SETTINGS)
+        shown = []
+
+        def show(outcome: RunOutcome) -> None:
+            shown.append((outcome, {path.name for path in run.folder.iterdir()}))
+            at_screen.set()
+
+        at_screen = threading.Event()
+        monkeypatch.setattr(foreground, "execute", lambda *args, **options: held(at_screen, *args, **options))
+        monkeypatch.setattr(foreground, "_preload", lambda: None)
+        outcome, code = run_interruptibly(run, training, self.SETTINGS, quiet=True, show=show)
+        assert code == 130 and len(shown) == 1
+        assert {"model.json", "front.csv"} <= shown[0][1] and "report.html" not in shown[0][1]
+        return outcome, shown[0][0]
+
+    def test_the_formula_is_shown_before_the_report_is_written(self, tmp_path, training, monkeypatch):
+        def held(at_screen, *args, on_saved, **options):
+            def saved(outcome):
+                os.kill(os.getpid(), signal.SIGINT)
+                on_saved(outcome)
+                assert at_screen.wait(60)  # the report is written after this
+
+            return execute(*args, on_saved=saved, **options)
+
+        outcome, shown = self.run(tmp_path, training, monkeypatch, held)
+        assert outcome.report == tmp_path / "run" / "report.html" and outcome.report.is_file()
+        assert shown.model is not None and shown.report is None
+
+    def test_a_second_ctrl_c_leaves_without_the_report(self, tmp_path, training, monkeypatch):
+        release = threading.Event()
+
+        def held(at_screen, *args, on_saved, **options):
+            def saved(outcome):
+                os.kill(os.getpid(), signal.SIGINT)
+                on_saved(outcome)
+                assert at_screen.wait(60)
+                os.kill(os.getpid(), signal.SIGINT)
+                release.wait(60)  # the report would never be done
+
+            return execute(*args, on_saved=saved, **options)
+
+        outcome, shown = self.run(tmp_path, training, monkeypatch, held)
+        assert outcome == shown and outcome.report is None and not (tmp_path / "run" / "report.html").exists()
+        worker = next(thread for thread in threading.enumerate() if thread.name == "gmeql-fit")
+        release.set()
+        worker.join(60)
+
+    def test_a_search_that_does_not_end_in_time_is_saved_from_its_last_event(self, tmp_path, training, monkeypatch):
+        monkeypatch.setattr(foreground, "DEADLINE_SECONDS", 0.0)
+        reported = threading.Event()
+
+        def held(at_screen, run, *, on_progress, stop, **options):
+            def watch(progress):
+                on_progress(progress)
+                os.kill(os.getpid(), signal.SIGINT)
+                assert at_screen.wait(60)  # a step that lasts until somebody else has saved
+                assert not stop.claim_saving()
+
+            outcome = execute(run, on_progress=watch, stop=stop, **options)
+            assert outcome.model is None  # it came too late and left the files alone
+            reported.set()
+            return outcome
+
+        outcome, shown = self.run(tmp_path, training, monkeypatch, held)
+        assert reported.wait(60) and outcome.report is not None and outcome.report.is_file()
+        stored = GMEQLRegressor.load(tmp_path / "run" / "model.json")
+        assert list(stored.front_) == list(shown.model.front_) and replace(outcome, report=None) == shown

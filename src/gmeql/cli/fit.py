@@ -145,15 +145,16 @@ def _run(run: Run, training: Training, settings: FitSettings, *, as_json: bool, 
     """Search in a thread, so that the main thread answers signals at once whatever the search is computing."""
     from gmeql.cli.foreground import leave, run_interruptibly
 
-    outcome, code = run_interruptibly(run, training, settings, quiet=quiet)
-    if outcome is None or outcome.model is None:
-        raise Exit(
-            code or NO_MODEL,
-            "" if code else "gmeql: the budget is over and no formula was found; give it more --max-time",
-        )
-    _present(run, training, outcome, as_json=as_json, quiet=quiet)
+    show = partial(_present, run, training, as_json=as_json, quiet=quiet)
+    outcome, code = run_interruptibly(run, training, settings, quiet=quiet, show=show)
+    found = outcome is not None and outcome.model is not None
     if code:
-        leave(code, f"interrupted: what was found is saved; go on with: gmeql resume {run.folder}")
+        report = f"report  {outcome.report}\n" if outcome is not None and outcome.report and not quiet else ""
+        what = "what was found is saved" if found else "no formula was found yet"
+        leave(code, f"{report}interrupted: {what}; go on with: gmeql resume {run.folder}")
+    if outcome is None or outcome.model is None:
+        raise Exit(NO_MODEL, "gmeql: the budget is over and no formula was found; give it more --max-time")
+    show(outcome)
 
 
 def _present(run: Run, training: Training, outcome: RunOutcome, *, as_json: bool, quiet: bool) -> None:

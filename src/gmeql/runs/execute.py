@@ -36,6 +36,11 @@ class Stop(threading.Event):
     def __init__(self) -> None:
         super().__init__()
         self.for_later = False
+        self._saving = threading.Lock()
+
+    def claim_saving(self) -> bool:
+        """Whether the caller is the first to save the run's results; who comes later leaves what is there alone."""
+        return self._saving.acquire(blocking=False)
 
 
 @dataclass(frozen=True)
@@ -54,11 +59,13 @@ def execute(
     training: Training | None = None,
     settings: FitSettings | None = None,
     on_progress: Callable[[Progress], Any] | None = None,
+    on_saved: Callable[[RunOutcome], Any] | None = None,
     stop: Stop | None = None,
 ) -> RunOutcome:
     """Fit the run's data, from its newest checkpoint if there is one, and write model, front and report.
 
-    `stop` ends the search after the step it is in; what was found is kept. `settings` may change the budget of a
+    `stop` ends the search after the step it is in; what was found is kept. `on_saved` is called when model and front
+    are on disk, before the report, which may take long. `settings` may change the budget of a
     resumed run. Raises `StorageError` when the folder cannot be read or written; any other error of the fit is noted in
     run.json and raised again.
     """
@@ -87,6 +94,8 @@ def execute(
             if isinstance(error, ValueError) and last and not any(np.isfinite(m.loss) for m in last[0].front):
                 return RunOutcome(None, "failed", "no formula was found")
             raise
+    if not stop.claim_saving():
+        return RunOutcome(None, "stopped", "stopped")
     if steering.active or run.description().get("continues"):
         model = _steered_model(run, model, training, settings, steering)
     save_results(run, model, training)
@@ -96,7 +105,10 @@ def execute(
     state = "stopped" if stop.is_set() else "done"
     reason = "stopped" if stop.is_set() else reason_text(last[0].reason if last else "")
     run.update(state=state, reason=reason)
-    return RunOutcome(model, state, reason, write_report(run, model, training))
+    saved = RunOutcome(model, state, reason)
+    if on_saved is not None:
+        on_saved(saved)
+    return replace(saved, report=write_report(run, model, training))
 
 
 def _fit(
@@ -195,15 +207,17 @@ def _save_front(
     return front
 
 
-def save_emergency(run: Run, training: Training, settings: FitSettings, progress: Progress) -> bool:
-    """Write model and front from one progress event alone, for a process that must end now."""
+def save_emergency(run: Run, training: Training, settings: FitSettings, progress: Progress) -> RunOutcome | None:
+    """Write model and front from one progress event alone, for a process that must end; None without a formula."""
+    from gmeql.estimator import GMEQLRegressor
+
     members = [member for member in progress.front if np.isfinite(member.loss)]
     if not members:
-        return False
+        return None
     front = _save_front(run, training, settings, members, progress.candidates, progress.elapsed)
     run.write("front.csv", front_csv(front).encode())
     run.update(state="stopped", reason="stopped")
-    return True
+    return RunOutcome(GMEQLRegressor.load(run.model_path), "stopped", "stopped")
 
 
 def frame_of(training: Training) -> Any:
