@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
 from gmeql.formula.operators import OPERATORS, get_operator
 from gmeql.formula.tracing import NotTraceable, Traced, trace
@@ -64,3 +66,39 @@ def _partial(node: Call, number: int) -> Node:
             f"the derivative of operator {node.operator!r} cannot be written as a formula: {error}. "
             "Register it with derivative=lambda xp, x: ... that uses functions of formulas only."
         ) from error
+
+
+def constant_slopes(root: Node, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values [N] of a formula on rows `X` [N, V], and its derivative by each of its constants [N, K].
+
+    One pass up for the values and one down for the slopes (reverse accumulation), in numbers. Constants are counted as
+    in `Expression.constants`, from left to right. What has no value is nan; a protected call is differentiated as its
+    natural form.
+    """
+    N = len(X)
+
+    def rise(node: Node) -> tuple[Node, np.ndarray, list[Any]]:
+        if isinstance(node, Constant):
+            return node, np.full(N, node.value), []
+        if isinstance(node, Variable):
+            return node, X[:, node.index], []
+        below = [rise(arg) for arg in node.args]
+        operator = get_operator(node.operator)
+        function = operator.protected if node.protected else operator.natural
+        return node, np.asarray(function(np, *(value for _, value, _ in below)), dtype=float), below
+
+    slopes: list[np.ndarray] = []
+
+    def descend(place: tuple[Node, np.ndarray, list[Any]], slope: np.ndarray) -> None:
+        node, _, below = place
+        if isinstance(node, Constant):
+            slopes.append(slope)
+        elif isinstance(node, Call):
+            partials = get_operator(node.operator).partials(np, *(value for _, value, _ in below))
+            for part, inner in zip(below, partials, strict=True):
+                descend(part, slope * inner)
+
+    with np.errstate(all="ignore"):
+        top = rise(root)
+        descend(top, np.ones(N))
+    return np.broadcast_to(top[1], (N,)), np.stack(slopes, axis=1) if slopes else np.empty((N, 0))
