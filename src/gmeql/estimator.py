@@ -58,9 +58,9 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         same result; use `max_time=None` with it.
     max_complexity : int or None, default=None
         Formulas more complex than this are not kept; None takes the default of `SearchConfig`.
-    loss : {"squared", "huber"}, default="squared"
-        What the constants minimise: the mean squared error, or Huber's loss, which outliers move less; "robust" is
-        another name for "huber".
+    loss : {"squared", "huber", "robust"}, default="squared"
+        What the constants minimise: the mean squared error; Huber's loss, which outliers move less; or Tukey's bisquare,
+        for which rows far from the formula count nothing (up to a third of them may be wrong).
     model_selection : {"best", "accurate", "simple", "validation"} or callable, default="best"
         How the formula is chosen from the front, see `Front.select`. "validation" keeps a quarter of the rows from the
         search to judge by.

@@ -180,4 +180,4 @@ def test_a_loss_that_outliers_move_less(loss, tmp_path, capsys):
         *("--out", str(tmp_path / "run"), "-q", "--json"),
     )
     assert json.loads(capsys.readouterr().out)["formula"]
-    assert Run.open(tmp_path / "run").settings().loss == "huber"
+    assert Run.open(tmp_path / "run").settings().loss == loss

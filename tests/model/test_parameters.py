@@ -12,7 +12,7 @@ from gmeql import GMEQLRegressor, architecture_preset
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters, from_plain, to_plain
-from gmeql.search.config import DEVICES, LOSS_ALIASES, LOSSES, SearchConfig
+from gmeql.search.config import DEVICES, LOSSES
 
 
 @pytest.mark.parametrize(
@@ -68,20 +68,6 @@ def test_the_documentation_names_every_word_of_its_table(name, table) -> None:
     text = inspect.getdoc(GMEQLRegressor) or ""
     (listed,) = re.findall(rf"^{name} : {{(.*?)}}", text, flags=re.MULTILINE)
     assert [word.strip('" ') for word in listed.split(",")] == list(table)
-
-
-def test_another_name_of_a_loss_means_that_loss() -> None:
-    for alias, loss in LOSS_ALIASES.items():
-        assert SearchConfig(loss=alias).loss == loss
-        check_parameters(GMEQLRegressor(loss=alias).get_params(deep=False))
-    X = np.arange(1.0, 21.0)[:, None]
-    y = 3 * X[:, 0]
-    y[7] = 500.0
-    first, second = (
-        GMEQLRegressor(loss=loss, max_candidates=400, max_time=None, random_state=0).fit(X, y).front_
-        for loss in ("huber", "robust")
-    )
-    assert str(first) == str(second)
 
 
 def test_plain_parameters_come_back() -> None:

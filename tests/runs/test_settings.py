@@ -10,7 +10,7 @@ import pytest
 
 from gmeql import GMEQLRegressor
 from gmeql.model.parameters import check_parameters
-from gmeql.runs.settings import ALIASES, CHOICES, ConfigError, FitSettings, reproduce_command, resolve, split_names
+from gmeql.runs.settings import CHOICES, ConfigError, FitSettings, reproduce_command, resolve, split_names
 
 
 def test_flags_beat_the_environment_beats_the_file(tmp_path):
@@ -89,12 +89,7 @@ def test_a_word_that_no_choice_has_is_refused_with_those_allowed(name):
 def test_the_estimator_takes_every_word_of_every_choice():
     parameter = {"selection": "model_selection"}
     for name in ("method", "selection", "loss", "device"):
-        for word in (*CHOICES[name], *ALIASES.get(name, ())):
+        for word in CHOICES[name]:
             check_parameters(GMEQLRegressor(**{parameter.get(name, name): word}).get_params(deep=False))
             settings = resolve({name: word}, environment={})
             check_parameters(GMEQLRegressor(**settings.estimator_options()).get_params(deep=False))
-
-
-def test_another_name_of_a_loss_is_kept_as_the_loss_it_names():
-    assert resolve({"loss": "robust"}, environment={}).loss == "huber"
-    assert FitSettings.from_dict({"loss": "robust"}).loss == "huber"

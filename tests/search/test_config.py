@@ -28,7 +28,7 @@ from gmeql.search.config import (
         ({"max_time": 0}, "max_time must be positive or None, got 0"),
         ({"max_candidates": -1}, "max_candidates"),
         ({"patience": 0}, "patience"),
-        ({"loss": "l1"}, "loss must be one of squared, huber, got 'l1'"),
+        ({"loss": "l1"}, "loss must be one of squared, huber, robust, got 'l1'"),
         ({"device": "tpu"}, "device must be one of auto, cpu, gpu, got 'tpu'"),
         ({"max_complexity": 0}, "max_complexity must be at least 1"),
     ],
@@ -84,7 +84,7 @@ def as_version_3(config: SearchConfig) -> dict[str, Any]:
     """What gmeql 0.1 would have stored: other names, and fewer fields."""
     old = {new: name for name, new in RENAMED.items()}
     data = {old.get(name, name): value for name, value in config.to_dict().items()}
-    for name in ("front", "clock", "large_fall", "huber_cut", "plain_islands"):
+    for name in ("front", "clock", "large_fall", "least_reweighing", "plain_islands"):
         del data[name]
     return data
 

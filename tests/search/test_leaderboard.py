@@ -37,7 +37,17 @@ def power_sum(n: int) -> Node:
     return build("add", *terms) if n > 1 else terms[0]
 
 
+UNSEEN: dict[Node, float] = {}
+"""The loss to expect of the formulas that the tests offer: here, the loss they are offered with."""
+
+
+@pytest.fixture(autouse=True)
+def _losses_as_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gmeql.search.leaderboard.unseen_loss", lambda root, *rows, **options: UNSEEN[root])
+
+
 def scored(root: Node, loss: float, seen: SearchRows) -> Scored:
+    UNSEEN[root] = loss
     return Scored(root, loss, description_length(root, loss, seen.polished))
 
 

@@ -119,7 +119,7 @@ def test_reweighing_ranks_the_front_by_the_new_weights() -> None:
     X, y = waves()
     y = y.copy()
     y[::10] += 5.0
-    made = state(X, y, loss="huber")
+    made = state(X, y, loss="huber", least_reweighing=0.0)
     offer_elites(made, searched_island(made))
     rows = made.rows.reweighted(made.leaderboard.best.root)
     assert rows is not made.rows

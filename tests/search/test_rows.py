@@ -26,10 +26,11 @@ def test_fewer_rows_are_the_first_of_more() -> None:
     assert X.shape == (50, 3) and rows.light.X.shape == (50, 3) and rows.polished.X.shape == (400, 3)
     np.testing.assert_array_equal(X, rows.light.X)
     np.testing.assert_array_equal(X, rows.polished.X[:50])
-    np.testing.assert_array_equal(rows.all.X, rows.X)
+    np.testing.assert_array_equal(rows.whole().polished.X, rows.X[rows.order])
+    assert not rows.whole().is_sampled and table(400).whole().n_judged == 400
     assert rows.is_sampled and not table(400).is_sampled
     np.testing.assert_array_equal(y, 3 * X[:, 0])
-    for judged in (rows.light, rows.polished, rows.all):
+    for judged in (rows.light, rows.polished, rows.whole().polished):
         assert judged.weights.mean() == pytest.approx(1.0)
     assert len(np.unique(rows.order)) == 1000 and (rows.order[:-1] > rows.order[1:]).any()
 
@@ -78,8 +79,9 @@ def test_outliers_count_less_under_hubers_loss() -> None:
 def test_weights_stay_where_there_is_nothing_to_weigh() -> None:
     rows = table()
     assert rows.reweighted(Constant(1.0)) is rows  # squared loss
-    exact = table(loss="huber")
-    assert exact.reweighted(build("mul", Constant(3.0), Variable(0))) is exact  # no residuals
+    weighed = table(loss="huber").reweighted(build("mul", Constant(3.0), Variable(0)))
+    assert weighed.weights == pytest.approx(weighed.given_weights)  # no residuals: every row counts as given
+    assert weighed.reweighted(build("mul", Constant(3.0), Variable(0))) is weighed
 
 
 @pytest.mark.parametrize(

@@ -104,4 +104,4 @@ def test_hostile_names_stay_text(client):
 def test_every_choice_of_the_command_line_is_taken(client):
     run = start(client, loss="robust", selection="accurate", device="cpu")
     settings = wait(client, run, "done")["settings"]
-    assert (settings["loss"], settings["selection"], settings["device"]) == ("huber", "accurate", "cpu")
+    assert (settings["loss"], settings["selection"], settings["device"]) == ("robust", "accurate", "cpu")

@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
+from gmeql.search.config import FrontConfig
+from gmeql.search.outlook import Outlook
 from gmeql.search.polish.scoring import length_in_nats
 
 if TYPE_CHECKING:
@@ -44,6 +46,13 @@ class SelectionConfig:
     """... or below this many units in the last place of the largest target: the target itself holds no more."""
     comparable: float = 1e3
     """At rounding level, losses within this factor of the smallest count as equal: formulas round differently."""
+    unseen_node_nats: float = 1.0
+    """Price of one unit of complexity where errors on unseen rows are known: those of lucky formulas show by themselves,
+    so it is half of what polishing asks. Chosen on messy tables and noisy laws together (benchmarks/trust.py)."""
+    least_support: float = 0.5
+    """A gain over a simpler member must be this many standard errors of the paired difference, row by row."""
+    pole_price: float = FrontConfig.pole_price
+    """The squared error of a formula with a pole among the rows counts this many times, as while the search goes on."""
     standard_errors: float = 1.0
     """Validation rule: the simplest member within this many standard errors of the best (Breiman et al., 1984)."""
 
@@ -83,6 +92,8 @@ class FrontMember:
     """Drop of log(loss) per unit of complexity against the next simpler member; 0 for the simplest."""
     index: int
     """Position on the front; what `predict(X, index=...)` takes. -1 for a formula beyond the front."""
+    outlook: Outlook | None = None
+    """What it promises on unseen rows; None where nobody looked (fronts of earlier versions, method "paper")."""
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         return self.expression(np.asarray(X, dtype=float))
@@ -132,7 +143,7 @@ class Front(Sequence[FrontMember]):
         target_largest: float,
         beaten: Iterable[Member | FrontMember] = (),
     ) -> Front:
-        """Sort `members` (anything with `expression` and `loss`) into a front and the others beyond it.
+        """Sort `members` (anything with `expression` and `loss`; an `outlook` is taken along) into a front and the others beyond it.
 
         Complexity is always counted on the expression that is kept: what a search noted down may be that of a form
         before its constants were rounded, and a file whose figures contradict each other cannot be opened again.
@@ -145,10 +156,11 @@ class Front(Sequence[FrontMember]):
         others = [_outside(m) for m in beaten if math.isfinite(m.loss)]
         floor = rounding_level(target_spread, target_largest)
         for m in finite:
-            if chosen and m.loss >= chosen[-1].loss:
+            if chosen and (m.loss >= chosen[-1].loss or m.expression.complexity == chosen[-1].complexity):
                 others.append(_outside(m))
                 continue
-            member = FrontMember(m.expression, float(m.loss), m.expression.complexity, 0.0, len(chosen))
+            outlook = getattr(m, "outlook", None)
+            member = FrontMember(m.expression, float(m.loss), m.expression.complexity, 0.0, len(chosen), outlook)
             chosen.append(replace(member, score=_score(chosen[-1], member, floor)) if chosen else member)
         others.sort(key=lambda m: (m.loss, m.complexity))
         return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others))
@@ -253,20 +265,38 @@ class Front(Sequence[FrontMember]):
         raise ValueError(f"rule={rule!r} is not a selection rule; use one of {list(RULES)} or a callable")
 
     def description_length(self, member: FrontMember) -> float:
-        """Nats that `member` and its residuals take, up to a constant of the data; `inf` without degrees of freedom."""
+        """Nats that `member` and its residuals take, up to a constant of the data; `inf` without degrees of freedom.
+
+        Where the outlook of every member is known, the residuals are those to expect on unseen rows.
+        """
         fitted = int(free_constants(member.expression).sum())
         freedom = self.rows - fitted
         if freedom < 1:
             return math.inf
         floor = rounding_level(self.target_spread, self.target_largest)
-        log_variance = 2.0 * math.log(max(member.loss, floor)) + math.log(self.rows / freedom)
-        return length_in_nats(log_variance, fitted, member.complexity, n_rows=self.rows)
+        if not self.has_outlooks:
+            log_variance = 2.0 * math.log(max(member.loss, floor)) + math.log(self.rows / freedom)
+            return length_in_nats(log_variance, fitted, member.complexity, n_rows=self.rows)
+        assert member.outlook is not None
+        if not math.isfinite(member.outlook.error):
+            return math.inf
+        # a row left out costs the fit twice what the degrees of freedom account for
+        log_variance = 2.0 * math.log(max(member.outlook.error, floor)) - 2.0 * fitted / self.rows
+        log_variance += math.log(SELECTION.pole_price) if member.outlook.pole else 0.0
+        nats = SELECTION.unseen_node_nats
+        return length_in_nats(log_variance, fitted, member.complexity, n_rows=self.rows, node_cost=nats)
+
+    @property
+    def has_outlooks(self) -> bool:
+        """Whether it is known of every member what it promises on unseen rows."""
+        return all(member.outlook is not None for member in self.members)
 
     def _best(self) -> FrontMember:
         exact = self._exact_members()
         if exact:
             return exact[0]
-        return min(self.members, key=lambda m: (self.description_length(m), m.complexity))
+        supported = [m for m in self.members if m.outlook is None or m.outlook.support >= SELECTION.least_support]
+        return min(supported or self.members[:1], key=lambda m: (self.description_length(m), m.complexity))
 
     def _exact_members(self) -> list[FrontMember]:
         """Members whose loss is rounding and nothing else, simplest first."""
@@ -321,7 +351,9 @@ class Front(Sequence[FrontMember]):
             "target_spread": self.target_spread,
             "target_largest": self.target_largest,
             "members": [
-                {"expression": m.expression.to_dict(), "loss": m.loss, "complexity": m.complexity} for m in self.members
+                {"expression": m.expression.to_dict(), "loss": m.loss, "complexity": m.complexity}
+                | ({} if m.outlook is None else {"outlook": m.outlook.to_dict()})
+                for m in self.members
             ],
         }
 
@@ -338,7 +370,7 @@ class Front(Sequence[FrontMember]):
         members = []
         for position, entry in enumerate(entries):
             where = f"front.members[{position}]"
-            entry = _fields(entry, where, {"expression", "loss", "complexity"})
+            entry = _fields(entry, where, {"expression", "loss", "complexity"}, optional={"outlook"})
             expression = Expression.from_dict(entry["expression"])
             loss = _number(entry["loss"], f"{where}.loss", low=0.0)
             complexity = entry["complexity"]
@@ -346,7 +378,8 @@ class Front(Sequence[FrontMember]):
                 raise ValueError(
                     f"{where}.complexity is {complexity!r}, but its expression has {expression.complexity}"
                 )
-            members.append(FrontMember(expression, loss, complexity, 0.0, position))
+            outlook = Outlook.from_dict(entry["outlook"], f"{where}.outlook") if "outlook" in entry else None
+            members.append(FrontMember(expression, loss, complexity, 0.0, position, outlook))
         rows, spread, largest = figures
         front = cls.from_members(members, rows=rows, target_spread=spread, target_largest=largest)
         if len(front) != len(members) or any(
@@ -361,8 +394,10 @@ class Front(Sequence[FrontMember]):
 MAX_MEMBERS = 10_000
 
 
-def _fields(data: Any, where: str, names: set[str]) -> dict[str, Any]:
-    if not isinstance(data, dict) or set(data) != names:
+def _fields(
+    data: Any, where: str, names: set[str], *, optional: frozenset[str] | set[str] = frozenset()
+) -> dict[str, Any]:
+    if not isinstance(data, dict) or set(data) - optional != names:
         raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
     return data
 

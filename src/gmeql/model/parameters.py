@@ -14,7 +14,7 @@ import numpy as np
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
 from gmeql.network.architecture import Architecture
-from gmeql.search.config import DEVICES, LOSS_ALIASES, LOSSES
+from gmeql.search.config import DEVICES, LOSSES
 
 _CODE = ("callbacks", "random_state", "model_selection")
 """Parameters that may hold objects no file can; those come back as their defaults."""
@@ -43,7 +43,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     _check(
         jobs is None or (_is_whole(jobs) and jobs != 0), "n_jobs", jobs, "None, -1 (every core) or a number of threads"
     )
-    _check_choice("loss", get("loss"), (*LOSSES, *LOSS_ALIASES))
+    _check_choice("loss", get("loss"), LOSSES)
     _check_choice("device", get("device"), DEVICES)
     verbose = get("verbose")
     _check(_is_whole(verbose) or isinstance(verbose, bool), "verbose", verbose, "0, 1 or 2")

@@ -82,7 +82,8 @@ class PreparedData:
             return member
         expression = self.restore_expression(member.expression)
         loss = math.ldexp(member.loss, self.target_exponent) if math.isfinite(member.loss) else member.loss
-        return replace(member, expression=expression, loss=loss, complexity=expression.complexity)
+        outlook = None if member.outlook is None else member.outlook.scaled(self.target_exponent)
+        return replace(member, expression=expression, loss=loss, complexity=expression.complexity, outlook=outlook)
 
     def measured(self, member: Member) -> Member:
         """A member in the user's units with its root mean squared error on all rows; `inf` where it has no value."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
-from gmeql.search.config import DEVICES, LOSS_ALIASES, LOSSES
+from gmeql.search.config import DEVICES, LOSSES
 from gmeql.tables.cells import DECIMAL_MARKS
 
 PREFIX = "GMEQL_"
@@ -30,8 +30,6 @@ CHOICES: dict[str, Collection[str]] = {
     "decimal": DECIMAL_MARKS,
 }
 """Settings that are one of a few words, and the table of those."""
-ALIASES = {"loss": LOSS_ALIASES}
-"""Other names for some of them."""
 
 
 class ConfigError(ValueError):
@@ -185,7 +183,6 @@ def _checked(key: str, value: Any, where: str) -> Any:
         return _number(key, value, where)
     if not isinstance(value, str):
         raise ConfigError(f"{where}: {value!r} is not text")
-    value = ALIASES.get(key, {}).get(value, value)
     if key in CHOICES and value not in CHOICES[key]:
         raise ConfigError(f"{where}: {value!r} is not one of {', '.join(CHOICES[key])}")
     if key == "delimiter":

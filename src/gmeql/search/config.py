@@ -12,10 +12,9 @@ from gmeql.network.architecture import Architecture
 LOSSES = {
     "squared": "the mean squared error",
     "huber": "squared near zero, in proportion further out: outliers move it less",
+    "robust": "Tukey's bisquare: rows far from the formula count nothing, up to a third of them may be wrong",
 }
 """The one table of losses, which constants minimise."""
-LOSS_ALIASES = {"robust": "huber"}
-"""Other names for them."""
 DEVICES = {
     "auto": "what was measured to be faster: the processor so far, for the reason that docs/performance.md gives",
     "cpu": "the processor",
@@ -69,7 +68,6 @@ class FrontConfig:
     near_exact: float = 1e-7  # error of an island's best formula from which it is taken to convergence
     exact: float = 1e-10  # error of a converged formula from which it is cut to shape at once: near misses reach 1e-8
     exact_steps: int = 60  # steps to convergence
-    exact_floor: float = 100.0  # loss in units of rounding level up to which a member of the front is exact
     short: int = 20  # complexity up to which an exact formula ends the search whatever its constants
     look_on: float = 2.0  # a longer one may have a shorter twin: look on until the candidates have grown by this factor
     look_on_candidates: int = 10_000  # and to at least this many times it
@@ -77,6 +75,9 @@ class FrontConfig:
     gain_nats: float = 0.5  # fall of the description length that counts as a gain
     class_gain: float = 0.98  # loss of an elite, relative to a simpler one's, up to which both are offered
     largest_tidied: int = 60  # nodes up to which a formula is put in normal form while the search goes on
+    points_between: int = 1000  # points of each kind at which a formula is looked at between the rows
+    points_seed: int = 0
+    pole_price: float = 20.0  # a formula with a pole among the rows must fit this much better
     min_wave_rows: int = 8  # rows that the fastest wave is judged by where there are fewer
     light_cuts_kept: int = 4  # formulas refitted of those that a few cuts made
     islands_at_end: int = 2  # islands whose best formula is polished when the search ends
@@ -129,7 +130,8 @@ class SearchConfig:
     max_columns: int = 30  # columns an island sees of a wide table
     table_bits: int = 21  # remembered fingerprints, as a power of two
     patience: int | None = None  # candidates without a better formula after which the search ends
-    huber_cut: float = 1.345  # standard deviations beyond which residuals count less (Huber 1964: 95 % efficiency)
+    least_reweighing: float = 0.02  # mean change of the weights under a robust loss for which the islands begin anew
+    reweighings_at_end: int = 20  # times that weights and constants take turns at the end, at most
     skip: bool = True
     readings: bool = True  # of the target besides itself
     symmetries: bool = True  # look for smaller tables once the first stage found nothing exact
@@ -139,7 +141,6 @@ class SearchConfig:
     clock: ClockConfig = field(default_factory=ClockConfig)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", LOSS_ALIASES.get(self.loss, self.loss))
         for name in ("max_time", "max_candidates", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:

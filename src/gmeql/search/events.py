@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gmeql.formula.expression import Expression
+from gmeql.search.outlook import Outlook
 
 REASONS = {
     "exact": "the formula is exact",
@@ -18,11 +19,15 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Member:
-    """One formula of the front; `loss` is the weighted root mean squared error in the target's units."""
+    """One formula of the front; `loss` is the weighted root mean squared error in the target's units.
+
+    `outlook` is what it promises on unseen rows; it is known once the search has ended.
+    """
 
     expression: Expression
     loss: float
     complexity: int
+    outlook: Outlook | None = None
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
-"""The front while it grows: the best formula of each complexity, in the order of simple to accurate."""
+"""The front while it grows: the best formula of each complexity, in the order of simple to accurate.
+
+What counts is the loss to expect on rows that were not seen (`soundness.py`): the training loss of the luckiest of
+thousands of formulas says little. Formulas exact to rounding are exempt.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,16 +16,18 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, calls
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
+from gmeql.search.outlook import outlooks
 from gmeql.search.polish.cutting import without_dead_terms
-from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length
+from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
 from gmeql.search.rows import SearchRows
+from gmeql.search.soundness import left_out_squares, unseen_loss
 
 WAVES = ("sin", "cos")
 """Operators that turn a formula into a wave."""
 
 
 class Leaderboard:
-    """Formulas by complexity, each with less loss than every simpler one. Losses and lengths are of `rows.polished`."""
+    """Formulas by complexity, each with less loss to expect than every simpler one, judged on `rows.polished`."""
 
     def __init__(self, config: SearchConfig, members: dict[int, Scored]) -> None:
         self.config = config
@@ -49,6 +56,12 @@ class Leaderboard:
             )
         return self._front
 
+    def look_out(self, rows: SearchRows) -> None:
+        """Tell of every member what it promises on unseen rows, judged on all rows there are."""
+        front = self.front(rows.names)
+        found = outlooks([m.expression.root for m in front], rows.X, rows.y, rows.weights)
+        self._front = tuple(replace(member, outlook=outlook) for member, outlook in zip(front, found, strict=True))
+
     def offer(self, found: Sequence[Scored], rows: SearchRows) -> bool:
         """Take in what no simpler member matches; whether the best description length fell by enough to count."""
         before = self.best.length
@@ -60,11 +73,14 @@ class Leaderboard:
             scored = self._tidied(scored, rows)
             if self._is_dominated(scored, rows) or not self._is_resolved(scored.root, rows):
                 continue
+            scored = self._judged(scored, rows)
+            if not math.isfinite(scored.unseen) or self._is_dominated(scored, rows):
+                continue
             self.members[scored.complexity] = scored
             self.members = {
                 c: m
                 for c, m in sorted(self.members.items())
-                if m is scored or c < scored.complexity or m.loss < scored.loss
+                if m is scored or c < scored.complexity or (m.unseen < scored.unseen and m.loss < scored.loss)
             }
             self._front = None
         return self.best.length < before - self.config.front.gain_nats
@@ -79,13 +95,27 @@ class Leaderboard:
         """Whether a raw elite could reach the front: cutting may halve its complexity, not its loss."""
         return not any(m.loss <= loss for c, m in self.members.items() if c <= max(complexity, 2) // 2 + 2)
 
+    def _judged(self, scored: Scored, rows: SearchRows) -> Scored:
+        """The same formula with the loss to expect on other rows, and the description length that this makes."""
+        judged, numbers = rows.polished, self.config.front
+        if judged.is_exact(scored.loss):
+            # a fitted exponent may have become a plain one, which weighs less: the tree alone knows its complexity
+            return Scored(scored.root, scored.loss, description_length(scored.root, scored.loss, judged))
+        loss = unseen_loss(
+            scored.root, judged.X, judged.target, judged.weights, rows.between, pole_price=numbers.pole_price
+        )
+        length = unseen_length(scored.root, loss, judged)
+        return Scored(scored.root, scored.loss, length, unseen=loss)
+
     def _is_dominated(self, scored: Scored, rows: SearchRows) -> bool:
-        """Whether a simpler member fits as well; among equally complex ones the description length decides."""
+        """Whether a simpler member promises or fits as much; of equally complex ones the description length decides."""
         same = self.members.get(scored.complexity)
         if same is not None and same.length <= scored.length:
             return True
-        enough = max(scored.loss, rows.polished.floor) * (1 + self.config.front.least_gain)
-        return any(m.loss <= enough for c, m in self.members.items() if c < scored.complexity)
+        floor, more = rows.polished.floor, 1 + self.config.front.least_gain
+        promised, fitted = max(scored.unseen, floor) * more, max(scored.loss, floor) * more
+        simpler = [m for c, m in self.members.items() if c < scored.complexity]
+        return any(m.unseen <= promised or m.loss <= fitted for m in simpler)
 
     def _is_resolved(self, root: Node, rows: SearchRows) -> bool:
         """Whether the rows are dense enough for every wave of a formula: two of them to a half-turn, no less.
@@ -120,7 +150,9 @@ def briefest(front: Sequence[Member], rows: JudgedRows) -> Member:
 
 
 def _mean(rows: SearchRows) -> Scored:
-    """The constant that fits best."""
-    mean = float(np.average(rows.y, weights=rows.weights))
-    loss = float(np.average((rows.y - mean) ** 2, weights=rows.weights))
-    return Scored(Constant(mean), loss, description_length(Constant(mean), loss, rows.polished))
+    """The constant that fits best, on the rows that all other formulas are judged on."""
+    judged = rows.polished
+    mean = Constant(float(np.average(judged.target, weights=judged.weights)))
+    loss = float(np.average((judged.target - mean.value) ** 2, weights=judged.weights))
+    unseen = float(np.average(left_out_squares(mean, judged.X, judged.target, judged.weights), weights=judged.weights))
+    return Scored(mean, loss, unseen_length(mean, unseen, judged), unseen=unseen)

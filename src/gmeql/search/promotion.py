@@ -105,5 +105,22 @@ def finish(state: SearchState, out_of_time: OutOfTime) -> None:
                 polish_island(state, island, out_of_time)
         polish_leading(state, config.polished_at_end, out_of_time)
     if state.rows.is_sampled:
-        roots = [m.root for m in state.leaderboard.members.values() if m.complexity > 1]
-        state.rank_anew(refit(roots, state.rows.all, max_steps=config.front.final_steps))
+        judge_on_all_rows(state)
+    for _ in range(config.reweighings_at_end):
+        rows = state.rows.reweighted(state.leaderboard.best.root)
+        if rows is state.rows or out_of_time():
+            break
+        reweigh(state, rows)
+    state.leaderboard.look_out(state.rows)
+
+
+def judge_on_all_rows(state: SearchState) -> None:
+    """Let constants, losses and ranks of the front be those of every row, not of the sample the search saw.
+
+    A constant that the sample could not tell from a short number stays rounded only where all rows cannot either.
+    """
+    state.rows = state.rows.whole()
+    roots = [m.root for m in state.leaderboard.members.values() if m.complexity > 1]
+    rows, steps = state.rows.polished, state.config.front.final_steps
+    found = [refit(roots, rows, keep_recognised=keep, max_steps=steps) for keep in (True, False)]
+    state.rank_anew([scored for each in found for scored in each])

@@ -6,7 +6,6 @@ taken in one random order, so that fewer rows are always the first of more.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,23 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Node
+from gmeql.formula.nodes import Constant, Node
 from gmeql.search.config import SearchConfig
 from gmeql.search.polish.scoring import JudgedRows
+from gmeql.search.robust import WEIGHTS, robust_weights
+from gmeql.search.soundness import points_between
 
 FloatArray = NDArray[np.float64]
-
-DEVIATION = 1.4826
-"""Standard deviation of normal residuals in units of their median size."""
-TINY = 1e-300
-"""A residual no smaller than this may stand in a denominator."""
 
 
 @dataclass(frozen=True, eq=False)
 class SearchRows:
     """X [N, V], y [N] and weights [N] of mean 1, and how many of the rows candidates are fitted on.
 
-    `weights` differ from the given ones under Huber's loss. A new value is made where rows or weights change.
+    `weights` differ from the given ones under a robust loss. A new value is made where rows or weights change.
     """
 
     config: SearchConfig
@@ -41,6 +37,8 @@ class SearchRows:
     weights: FloatArray
     order: NDArray[np.int64]
     n_fitted: int
+    n_judged: int
+    """Rows that formulas are cut to shape on, and that the front is ranked by: few while the search goes on, then all."""
 
     @classmethod
     def of(
@@ -65,7 +63,9 @@ class SearchRows:
         weights = weights / weights.mean()
         # a generator of its own: the search's draws are the same whatever is drawn here
         order = np.random.default_rng(seed + 1).permutation(len(y))
-        return cls(config, names, X, y, weights, weights, order, min(config.search_rows, len(y)))
+        n_fitted, n_judged = min(config.search_rows, len(y)), min(config.polish_rows, len(y))
+        rows = cls(config, names, X, y, weights, weights, order, n_fitted, n_judged)
+        return rows.reweighted(Constant(float(np.median(y))))
 
     @property
     def n_variables(self) -> int:
@@ -80,23 +80,29 @@ class SearchRows:
 
     @cached_property
     def polished(self) -> JudgedRows:
-        """Rows that formulas are cut to shape on, and that the front is ranked by while the search goes on."""
-        return self._first(self.config.polish_rows)
+        """Rows that formulas are cut to shape on, and that the front is ranked by."""
+        return self._first(self.n_judged)
+
+    @cached_property
+    def between(self) -> FloatArray:
+        """Rows that could have been, [S, V], between those that formulas are cut to shape on."""
+        rng = np.random.default_rng(self.config.front.points_seed)
+        rows = self.order[: self.config.polish_rows]
+        return points_between(self.X[rows], rng, self.config.front.points_between)
 
     @cached_property
     def light(self) -> JudgedRows:
         """Rows that a first few cuts are judged on."""
         return self._first(self.config.search_rows)
 
-    @cached_property
-    def all(self) -> JudgedRows:
-        """Every row, in the order given."""
-        return JudgedRows.of(self.X, self.y, self.weights, self.names, self.config.n_threads)
-
     @property
     def is_sampled(self) -> bool:
-        """Whether there are more rows than the front is ranked by while the search goes on."""
-        return len(self.y) > self.config.polish_rows
+        """Whether there are more rows than the front is ranked by."""
+        return len(self.y) > self.n_judged
+
+    def whole(self) -> SearchRows:
+        """The same with the front ranked by every row, as it is in the end."""
+        return replace(self, n_judged=len(self.y)) if self.is_sampled else self
 
     def grown(self) -> SearchRows:
         """More rows for candidates, as long as there are some."""
@@ -106,15 +112,16 @@ class SearchRows:
         return replace(self, n_fitted=min(self.config.row_growth * self.n_fitted, most))
 
     def reweighted(self, best: Node) -> SearchRows:
-        """Huber's weights from the residuals of the best formula: outliers count in proportion to 1/|residual|."""
-        if self.config.loss != "huber":
+        """Weights of a robust loss, from the residuals of the best formula; the same rows where they hardly change."""
+        if self.config.loss not in WEIGHTS:
             return self
-        residual = np.abs(Expression(best, self.names)(self.X) - self.y)
-        cut = self.config.huber_cut * DEVIATION * float(np.median(residual))
-        if not math.isfinite(cut) or cut <= 0:
-            return self
-        weights = self.given_weights * np.minimum(1.0, cut / np.maximum(residual, TINY))
-        return replace(self, weights=weights / weights.mean())
+        with np.errstate(all="ignore"):
+            residual = Expression(best, self.names)(self.X) - self.y
+        weights = robust_weights(self.config.loss, residual, self.y, explained=not isinstance(best, Constant))
+        weights = self.given_weights * weights
+        weights = weights / weights.mean()
+        changed = float(np.mean(np.abs(weights - self.weights)))
+        return self if changed < self.config.least_reweighing else replace(self, weights=weights)
 
     def _first(self, n: int) -> JudgedRows:
         """The first `n` rows of the order, to judge formulas on."""

@@ -167,18 +167,19 @@ class Search:
             offer_elites(state, island)
 
     def _prepare_next_stage(self) -> None:
-        """Nothing exact so far: look for smaller tables once; weigh outliers and see more rows in a new generation."""
+        """Nothing exact so far: weigh outliers anew, look for smaller tables once, see more rows in a new generation."""
         state = self._state
+        before = state.rows
+        reweighted = before.reweighted(state.leaderboard.best.root)
+        if reweighted is not before:
+            reweigh(state, reweighted)
+            state.islands = []  # what they learnt was learnt with other weights
         if not state.symmetries_done:
             self._look_for_symmetries()
         elif not state.islands:
-            before = state.rows
-            reweighted = before.reweighted(state.leaderboard.best.root)
-            if reweighted is not before:
-                reweigh(state, reweighted)
-            state.rows = reweighted.grown()
-            if state.rows is not before:
-                state.portfolio.attach_rows(state.rows)
+            state.rows = state.rows.grown()
+        if state.rows is not before:
+            state.portfolio.attach_rows(state.rows)
 
     def _look_for_symmetries(self) -> None:
         """See whether smaller tables tell as much, and begin anew with them."""

@@ -16,6 +16,7 @@ from gmeql.search.island import Island
 from gmeql.search.leaderboard import Leaderboard
 from gmeql.search.polish.scoring import Scored
 from gmeql.search.portfolio import Portfolio, Strategy
+from gmeql.search.robust import WEIGHTS
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.symmetries.views import View
 from gmeql.search.tried import TriedStructures
@@ -111,13 +112,18 @@ class SearchState:
             "lowest": self.lowest if math.isfinite(self.lowest) else None,
             "search_rows": int(self.rows.n_fitted),
             "reason": self.reason,
-            "weights": self.rows.weights if self.config.loss == "huber" else None,
+            "weights": self.rows.weights if self.config.loss in WEIGHTS else None,
             "tried": self.tried.to_dict(),
             "symmetries_done": bool(self.symmetries_done),
             "views": [table.view.to_dict() for table in self.portfolio.tables],
             "strategies": [asdict(strategy) for strategy in self.portfolio.strategies],
             "members": [
-                {"expression": Expression(m.root, names).to_dict(), "loss": m.loss, "length": m.length}
+                {
+                    "expression": Expression(m.root, names).to_dict(),
+                    "loss": m.loss,
+                    "unseen": m.unseen,
+                    "length": m.length,
+                }
                 for m in self.leaderboard.members.values()
             ],
             "islands": [island.to_dict() for island in self.islands],
@@ -175,7 +181,8 @@ def _members(members: Sequence[Mapping[str, Any]]) -> dict[int, Scored]:
     found = {}
     for member in members:
         root = Expression.from_dict(member["expression"]).root
-        scored = Scored(root, float(member["loss"]), float(member["length"]))
+        unseen = float(member.get("unseen", member["loss"]))  # states of earlier versions lack it
+        scored = Scored(root, float(member["loss"]), float(member["length"]), unseen=unseen)
         found[scored.complexity] = scored
     return found
 

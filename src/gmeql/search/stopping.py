@@ -30,7 +30,7 @@ def has_exact_formula(state: SearchState) -> bool:
     Unless its constants are numbers people write, a long exact formula may have a shorter twin: the search looks on.
     """
     best, numbers = state.leaderboard.best, state.config.front
-    if best.loss > numbers.exact_floor * state.rows.polished.floor:
+    if not state.rows.polished.is_exact(best.loss):
         return False
     if len(state.rows.y) <= 2 * n_loose_constants(best.root) + 2:
         return False

@@ -83,7 +83,8 @@ class JudgedRows:
 class Scored:
     """A formula with its loss (weighted mean squared error) and description length on some rows.
 
-    The tree with the fitted constants is built when it is first asked for: most formulas are only compared.
+    `unseen` is the loss to expect on other rows: that of the rows where nothing more is known. The tree with the fitted
+    constants is built when it is first asked for: most formulas are only compared.
     """
 
     def __init__(
@@ -93,10 +94,12 @@ class Scored:
         length: float,
         complexity: int | None = None,
         rebuild: Callable[[], Node] | None = None,
+        unseen: float | None = None,
     ) -> None:
         self._root = root
         self._rebuild = rebuild
         self.loss = loss
+        self.unseen = loss if unseen is None else unseen
         self.length = length
         self.complexity = tree_complexity(root) if complexity is None else complexity
 
@@ -120,13 +123,25 @@ def _length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int)
     return length_in_nats(log_variance, n_constants, complexity, n_rows=n)
 
 
-def length_in_nats(log_variance: float, n_constants: int, complexity: int, *, n_rows: float) -> float:
+def unseen_length(root: Node, unseen: float, rows: JudgedRows) -> float:
+    """Description length with the loss to expect on other rows in place of the loss over the rows left free."""
+    n, n_constants = len(rows.target), n_loose_constants(root)
+    if not math.isfinite(unseen) or n_constants >= n - 1:
+        return math.inf
+    # a row left out costs the fit twice what the degrees of freedom account for
+    log_variance = math.log(max(unseen, rows.floor)) - n_constants / n
+    return length_in_nats(log_variance, n_constants, tree_complexity(root), n_rows=n)
+
+
+def length_in_nats(
+    log_variance: float, n_constants: int, complexity: int, *, n_rows: float, node_cost: float = POLISH.node_cost
+) -> float:
     """Description length N/2 log σ² + K/2 log N + c·complexity, up to a constant of the data (Rissanen 1978).
 
-    `N` rows whose residuals have the variance σ² = loss · N/(N - K), `K` fitted constants, `c` = `POLISH.node_cost`. The
+    `N` rows whose residuals have the variance σ² = loss · N/(N - K), `K` fitted constants, `c` = `node_cost`. The
     variance comes as its logarithm: on tiny targets it would underflow.
     """
-    return 0.5 * n_rows * log_variance + 0.5 * n_constants * math.log(max(n_rows, 2.0)) + POLISH.node_cost * complexity
+    return 0.5 * n_rows * log_variance + 0.5 * n_constants * math.log(max(n_rows, 2.0)) + node_cost * complexity
 
 
 def refit(

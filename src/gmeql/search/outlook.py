@@ -1,0 +1,157 @@
+"""What the formulas of a front are likely to do on rows they have not seen, and how well the rows support each.
+
+The training error of the luckiest of thousands of formulas says little. Each member of a front is therefore judged by
+its errors with every row left out in turn, by its values between the rows (`search/soundness.py`), and beside every
+simpler member: a gain that rests on few rows is no gain.
+
+Legend: `M` members, `N` rows, `K` free constants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.bounds import Bounds, bounds
+from gmeql.formula.nodes import Node
+from gmeql.search.soundness import excursion, has_pole, left_out_squares, points_between
+
+POINTS = 10_000
+"""Points between the rows of each kind: a spike that one unseen row in a thousand meets must show."""
+MOST_ROWS = 2_000
+"""Rows between which such points are drawn."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What one formula is likely to do on unseen rows, in the target's units."""
+
+    error: float
+    """Root mean squared error with each row left out of the fit in turn, excursions between the rows included."""
+    standard_error: float
+    """Standard error of `error`: what another sample of as many rows could give instead."""
+    pole: bool
+    """Whether a denominator passes through zero among the rows."""
+    support: float
+    """How far its squared errors lie below those of every simpler member, in standard errors of the paired difference:
+    the least of them; `inf` where there is nothing simpler. A gain that few rows pay for has little support."""
+    bounds: Bounds
+    """Between which values it is certain to stay while every column stays within its range."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready description; what is not finite becomes None."""
+        numbers = (self.error, self.standard_error, self.support, self.bounds.low, self.bounds.high)
+        error, spread, support, low, high = (x if math.isfinite(x) else None for x in numbers)
+        return {
+            "error": error,
+            "standard_error": spread,
+            "pole": self.pole,
+            "support": support,
+            "supported": self.support > 0,
+            "low": low,
+            "high": high,
+            "defined": self.bounds.defined,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "outlook") -> Outlook:
+        """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
+        names = {"error", "standard_error", "pole", "support", "supported", "low", "high", "defined"}
+        if not isinstance(data, dict) or set(data) != names:
+            raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
+        for name in ("pole", "supported", "defined"):
+            if type(data[name]) is not bool:
+                raise ValueError(f"{where}.{name} must be true or false")
+        for name in ("error", "standard_error", "support", "low", "high"):
+            value = data[name]
+            if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
+                raise ValueError(f"{where}.{name} must be a finite number or null")
+        for name in ("error", "standard_error"):
+            if data[name] is not None and data[name] < 0:
+                raise ValueError(f"{where}.{name} must be at least 0")
+
+        def number(name: str, missing: float) -> float:
+            return missing if data[name] is None else float(data[name])
+
+        return cls(
+            error=number("error", math.inf),
+            standard_error=number("standard_error", math.inf),
+            pole=data["pole"],
+            support=number("support", math.inf if data["supported"] else -math.inf),
+            bounds=Bounds(number("low", -math.inf), number("high", math.inf), data["defined"]),
+        )
+
+    def scaled(self, exponent: int) -> Outlook:
+        """The same for a target multiplied by 2**`exponent`."""
+        return replace(
+            self,
+            error=_times_power(self.error, exponent),
+            standard_error=_times_power(self.standard_error, exponent),
+            bounds=replace(
+                self.bounds,
+                low=_times_power(self.bounds.low, exponent),
+                high=_times_power(self.bounds.high, exponent),
+            ),
+        )
+
+
+def outlooks(
+    roots: Sequence[Node],
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+    *,
+    seed: int = 0,
+) -> tuple[Outlook, ...]:
+    """The outlook of each formula of a front, simplest first, on the rows it was fitted to."""
+    weights = np.ones(len(y)) if weights is None else weights / weights.mean()
+    points = points_between(X[:MOST_ROWS], np.random.default_rng(seed), POINTS)
+    inside = np.vstack([X[:MOST_ROWS], points])
+    ranges = np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
+    found: list[Outlook] = []
+    squares: list[NDArray[np.float64]] = []
+    for root in roots:
+        square = left_out_squares(root, X, y, weights)
+        pole = has_pole(root, inside)
+        simpler = [other for other, outlook in zip(squares, found, strict=True) if not outlook.pole]
+        support = min((_paired(other, square, weights) for other in simpler), default=math.inf)
+        mean = float(np.average(square, weights=weights)) + excursion(root, points, y)
+        found.append(
+            Outlook(
+                error=math.sqrt(mean),
+                standard_error=_standard_error(square, mean, weights),
+                pole=pole,
+                support=support,
+                bounds=bounds(root, ranges),
+            )
+        )
+        squares.append(square)
+    return tuple(found)
+
+
+def _paired(simpler: NDArray[np.float64], square: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Mean of the difference of squared errors over its standard error."""
+    if not (np.isfinite(simpler).all() and np.isfinite(square).all()):
+        return math.inf if not np.isfinite(simpler).all() else -math.inf
+    difference = simpler - square
+    mean = float(np.average(difference, weights=weights))
+    error = math.sqrt(float(np.average(weights * (difference - mean) ** 2, weights=weights)) / len(difference))
+    return mean / error if error > 0 else math.copysign(math.inf, mean) if mean else 0.0
+
+
+def _standard_error(square: NDArray[np.float64], mean: float, weights: NDArray[np.float64]) -> float:
+    """Of the root of a mean of squares, by the delta method: that of the mean over twice the root."""
+    if not math.isfinite(mean) or mean <= 0:
+        return math.inf if not math.isfinite(mean) else 0.0
+    centred = square - float(np.average(square, weights=weights))
+    spread = math.sqrt(float(np.average(weights * centred**2, weights=weights)) / len(square))
+    return spread / (2.0 * math.sqrt(mean))
+
+
+def _times_power(value: float, exponent: int) -> float:
+    return math.ldexp(value, exponent) if math.isfinite(value) else value

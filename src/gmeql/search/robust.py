@@ -1,0 +1,59 @@
+"""Robust losses as weights: rows far from the formula count less, or nothing.
+
+A loss that grows more slowly than the square is minimised by least squares with weights that follow from the residuals,
+taken anew as the formula gets better (iteratively reweighted least squares; Holland and Welsch, 1977).
+
+Legend: `N` rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+DEVIATION = 1.4826
+"""Standard deviation of normal residuals in units of their median size."""
+LEAST_SCALE = 1e-9
+"""Share of the target's own spread below which the residuals' scale is rounding: most rows are met exactly."""
+HUBER_CUT = 1.345
+"""Standard deviations beyond which a residual counts in proportion (Huber 1964: 95 % efficiency under normal noise)."""
+BISQUARE_CUT = 4.685
+"""Standard deviations beyond which a residual counts nothing (Beaton and Tukey 1974: the same efficiency)."""
+
+
+def scale_of(residual: FloatArray, y: FloatArray) -> float:
+    """Standard deviation of the residuals, read off their median: half the rows may be anything."""
+    spread = DEVIATION * float(np.median(np.abs(y - np.median(y))))
+    sizes = np.where(np.isfinite(residual), np.abs(residual), np.inf)
+    return max(DEVIATION * float(np.median(sizes)), LEAST_SCALE * spread)
+
+
+def huber(relative: FloatArray) -> FloatArray:
+    """Weights of residuals in standard deviations: 1 near zero, then in proportion to 1/|r|."""
+    return np.minimum(1.0, HUBER_CUT / np.maximum(np.abs(relative), HUBER_CUT))
+
+
+def bisquare(relative: FloatArray) -> FloatArray:
+    """Tukey's weights of residuals in standard deviations: 1 at zero, falling to 0, and 0 from there on."""
+    return np.maximum(0.0, 1.0 - (relative / BISQUARE_CUT) ** 2) ** 2
+
+
+WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"huber": huber, "robust": bisquare}
+"""The losses of `config.LOSSES` that are minimised by weights, and the weights."""
+
+
+def robust_weights(loss: str, residual: FloatArray, y: FloatArray, *, explained: bool) -> FloatArray:
+    """Weights [N] that follow from the residuals of a formula.
+
+    As long as nothing is `explained`, what lies far off may be what is to be found: then Huber's weights, which forget
+    no row, stand in.
+    """
+    scale = scale_of(residual, y)
+    if not (np.isfinite(scale) and scale > 0):
+        return np.ones(len(y))
+    relative = np.where(np.isfinite(residual), residual, np.inf) / scale
+    return (WEIGHTS[loss] if explained else huber)(relative)

@@ -1,0 +1,164 @@
+"""What a formula is likely to do on rows it was not fitted to: errors with each row left out, values between the rows.
+
+A search tries thousands of formulas, so one of them goes through the few rows that stick out: by a pole beside them, a
+high power, a term that one row pays for. Two figures show it.
+
+- The error of each row with that row left out of the fit, in closed form from the fit's own slopes: with the hat matrix
+  `H = J (JᵀWJ)⁻¹ JᵀW` of the linearised fit it is `rᵢ / (1 - hᵢᵢ)` (Cook and Weisberg, Residuals and Influence in
+  Regression, 1982). A row that one constant exists for has `hᵢᵢ` near 1.
+- The values at rows that could have been: columns of two rows mixed, and points on the line between two rows, kept
+  where they are no further from a row than rows are from each other; and rows just beyond the ends. What lies far
+  outside the range of the target there counts as error. A denominator that takes both signs there has a zero in between,
+  so the formula has a pole.
+
+Legend: `N` rows, `V` columns, `K` constants, `S` points between the rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.nodes import Constant, Node, calls, evaluate
+
+POINTS = 2000
+"""Points drawn of each kind, before those that no row is near are dropped."""
+DISCRETE = 10
+"""A column of at most this many different values takes no values between them."""
+NEAR_QUANTILE = 0.95
+"""A point is near a row where rows have a neighbour that near in this share of cases."""
+ALLOWANCE = 4.0
+"""Multiple of the target's range by which values between the rows may leave it: a product of powers grows that fast."""
+MARGIN_ROWS = 3.0
+"""Points stand out beyond the ends of a column by up to as much as this many rows take up of its range on average."""
+MOST_ROWS = 20_000
+"""Rows on which leverage is looked at, and poles are looked for."""
+LARGEST_LEVERAGE = 1.0 - 1e-6
+DETERMINED = 1e-9
+"""Directions of the constants whose singular value is below this share of the largest are not determined at all."""
+
+
+def unseen_loss(
+    root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, points: np.ndarray, *, pole_price: float
+) -> float:
+    """Mean squared error to expect on other rows: of rows left out, of values between the rows, of poles among them.
+
+    A formula with a pole has no finite error to expect; its error counts `pole_price` times, so that it is chosen only
+    where it explains nearly everything, as a law with a pole does.
+    """
+    loss = float(np.average(left_out_squares(root, X, y, weights), weights=weights)) + excursion(root, points, y)
+    return loss * pole_price if has_pole(root, np.vstack([X[:MOST_ROWS], points])) else loss
+
+
+def left_out_squares(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The squared error of each row [N] with that row left out of the fit; infinite where there is none.
+
+    Of a large table the leverage is looked at on the first rows only: with N rows it is K/N on average.
+    """
+    few = left_out_errors(root, X[:MOST_ROWS], y[:MOST_ROWS], weights[:MOST_ROWS], n_rows=len(y))
+    if len(y) <= MOST_ROWS:
+        return few**2
+    with np.errstate(all="ignore"):
+        rest = y[MOST_ROWS:] - _values(root, X[MOST_ROWS:])
+    return np.concatenate([few, np.where(np.isfinite(rest), rest, math.inf)]) ** 2
+
+
+def left_out_errors(
+    root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, *, n_rows: int | None = None
+) -> np.ndarray:
+    """The error of each row [N] with that row left out of the fit; infinite where the formula has no slope.
+
+    Where the rows are a sample of `n_rows` that were fitted, each had that much less leverage.
+    """
+    values, slopes = constant_slopes(root, X)
+    residual = y - values
+    if slopes.shape[1] == 0 or not np.isfinite(residual).all():
+        return np.where(np.isfinite(residual), residual, math.inf)
+    if not np.isfinite(slopes).all():
+        return np.full(len(y), math.inf)
+    weighted = slopes * np.sqrt(weights)[:, None]
+    peaks = np.abs(weighted).max(axis=0)
+    left, singular, _ = np.linalg.svd(weighted / np.where(peaks > 0, peaks, 1.0), full_matrices=False)
+    leverage = np.sum(left[:, singular > DETERMINED * max(float(singular[0]), 1e-300)] ** 2, axis=1)
+    leverage = leverage * (len(y) / (n_rows or len(y)))
+    return np.asarray(residual / (1.0 - np.minimum(leverage, LARGEST_LEVERAGE)))
+
+
+def points_between(X: np.ndarray, rng: np.random.Generator, n: int = POINTS) -> np.ndarray:
+    """Rows that could have been, [S, V]: near a row of `X`, but with values mixed or in between."""
+    from scipy.spatial import cKDTree
+
+    N, V = X.shape
+    if N < 3:
+        return X.copy()
+    one, other = X[rng.integers(0, N, n)], X[rng.integers(0, N, n)]
+    mixed = np.where(rng.random((n, V)) < 0.5, one, other)
+    share = rng.random((n, 1))
+    between = one + share * (other - one)
+    for column in range(V):
+        if len(np.unique(X[:, column])) <= DISCRETE:
+            between[:, column] = np.where(share[:, 0] < 0.5, one[:, column], other[:, column])
+    spread = X.std(axis=0)
+    spread[spread == 0] = 1.0
+    tree = cKDTree(X / spread)
+    neighbour, _ = tree.query(X / spread, k=2)
+    points = np.vstack([mixed, between])
+    distance, _ = tree.query(points / spread, k=1)
+    near = points[distance <= np.quantile(neighbour[:, 1], NEAR_QUANTILE)]
+    return np.vstack([near, _beyond_the_ends(X, rng, n // 10)])
+
+
+def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+    """Rows moved a little beyond one end of one continuous column, where the next row may well lie; at most n of them."""
+    continuous = [column for column in range(X.shape[1]) if len(np.unique(X[:, column])) > DISCRETE]
+    if not continuous:
+        return np.empty((0, X.shape[1]))
+    points = X[rng.integers(0, len(X), n)]
+    columns, up = rng.choice(continuous, n), rng.random(n) < 0.5
+    low, high = X.min(axis=0)[columns], X.max(axis=0)[columns]
+    step = rng.random(n) * (high - low) * min(MARGIN_ROWS / len(X), 0.5)
+    points[np.arange(n), columns] = np.where(up, high + step, low - step)
+    return points
+
+
+def excursion(root: Node, points: np.ndarray, y: np.ndarray) -> float:
+    """Mean squared distance of the values at `points` [S, V] from the target's range with its allowance."""
+    if len(points) == 0:
+        return 0.0
+    low, high = float(y.min()), float(y.max())
+    allowance = ALLOWANCE * (high - low)
+    with np.errstate(all="ignore"):
+        values = _values(root, points)
+        beyond = np.maximum(np.maximum(low - allowance - values, values - high - allowance), 0.0)
+        return float(np.mean(np.where(np.isfinite(beyond), beyond, math.inf) ** 2))
+
+
+def has_pole(root: Node, points: np.ndarray) -> bool:
+    """Whether some denominator takes both signs, or is zero, at `points` [S, V]: a pole lies among them."""
+    return any(_changes_sign(part, points) for part in denominators(root))
+
+
+def denominators(root: Node) -> list[Node]:
+    """What a formula divides by: divisors, and what is raised to a negative power."""
+    found = []
+    for call in calls(root):
+        if call.operator == "div":
+            found.append(call.args[1])
+        elif call.operator == "inv":
+            found.append(call.args[0])
+        elif call.operator == "pow" and isinstance(call.args[1], Constant) and call.args[1].value < 0:
+            found.append(call.args[0])
+    return found
+
+
+def _changes_sign(part: Node, points: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        values = _values(part, points)
+    values = values[np.isfinite(values)]
+    return len(values) > 0 and float(values.min()) <= 0.0 <= float(values.max())
+
+
+def _values(root: Node, points: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(evaluate(root, lambda index: points[:, index], np.float64, np), (len(points),))

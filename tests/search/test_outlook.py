@@ -1,0 +1,72 @@
+"""The outlook of a front: errors on rows left out, support by rows, guaranteed bounds; and its plain form."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gmeql.formula.bounds import Bounds
+from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.search.outlook import Outlook, outlooks
+
+x = Variable(0)
+
+
+def test_a_true_gain_is_supported_and_a_lucky_one_is_not(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 1, (200, 1))
+    y = 3 * X[:, 0] + 0.1 * rng.standard_normal(200)
+    y[7] += 50.0  # one row that a spike explains
+    spike = build(
+        "div", Constant(0.05), build("add", build("square", build("sub", x, Constant(float(X[7, 0])))), Constant(1e-3))
+    )
+    mean, line, lucky = outlooks([Constant(float(y.mean())), build("mul", Constant(3.0), x), spike], X, y)
+    assert mean.support == math.inf
+    assert lucky.support < 1.5
+    clean, sure = outlooks([Constant(1.5), build("mul", Constant(3.0), x)], X[8:], y[8:])
+    assert sure.support > 5 and sure.error == pytest.approx(0.1, rel=0.3)
+    assert 0 < sure.standard_error < 0.02 < clean.error
+
+
+def test_bounds_hold_over_the_ranges_of_the_columns(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 2, (50, 1))
+    y = 1 / X[:, 0]
+    tame, wild = outlooks([build("inv", x), build("inv", build("sub", x, Constant(1.5)))], X, y)
+    assert tame.bounds.finite and 0.49 < tame.bounds.low <= tame.bounds.high < 1.01 and not tame.pole
+    assert not wild.bounds.finite and wild.pole
+
+
+def test_the_same_rows_give_the_same_outlook(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 1, (80, 2))
+    y = X[:, 0] + rng.standard_normal(80)
+    assert outlooks([x], X, y) == outlooks([x], X, y)
+
+
+def test_it_goes_through_plain_data() -> None:
+    outlook = Outlook(0.5, 0.01, False, math.inf, Bounds(-math.inf, 2.0, True))
+    assert Outlook.from_dict(outlook.to_dict()) == outlook
+    assert Outlook.from_dict(Outlook(math.inf, math.inf, True, -math.inf, Bounds(0.0, 1.0, False)).to_dict()).pole
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("error", -1.0, "at least 0"),
+        ("error", "1", "finite number"),
+        ("support", math.nan, "finite number"),
+        ("pole", 1, "true or false"),
+        ("extra", 1, "exactly the fields"),
+    ],
+)
+def test_damaged_data_are_refused(field: str, value: Any, message: str) -> None:
+    data = Outlook(0.5, 0.01, False, 3.0, Bounds(0.0, 1.0, True)).to_dict() | {field: value}
+    with pytest.raises(ValueError, match=message):
+        Outlook.from_dict(data)
+
+
+def test_a_scaled_target_scales_it() -> None:
+    outlook = Outlook(0.5, 0.25, False, 3.0, Bounds(-1.0, math.inf, True)).scaled(3)
+    assert (outlook.error, outlook.standard_error, outlook.support) == (4.0, 2.0, 3.0)
+    assert (outlook.bounds.low, outlook.bounds.high) == (-8.0, math.inf)

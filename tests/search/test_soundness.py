@@ -1,0 +1,122 @@
+"""What a formula does on rows it was not fitted to: leverage against refits, points between the rows, poles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.search.soundness import (
+    denominators,
+    excursion,
+    has_pole,
+    left_out_errors,
+    left_out_squares,
+    points_between,
+    unseen_loss,
+)
+
+x, z = Variable(0), Variable(1)
+
+
+def line(a: float, b: float) -> Node:
+    return build("add", build("mul", Constant(a), x), Constant(b))
+
+
+def fitted_line(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    design = np.stack([X[:, 0], np.ones(len(X))], axis=1) * np.sqrt(weights)[:, None]
+    return np.linalg.lstsq(design, y * np.sqrt(weights), rcond=None)[0]
+
+
+def test_errors_of_rows_left_out_are_those_of_refits(rng: np.random.Generator) -> None:
+    X, weights = rng.uniform(0, 3, (12, 1)), rng.uniform(0.5, 2.0, 12)
+    y = 2 * X[:, 0] + 1 + rng.standard_normal(12)
+    errors = left_out_errors(line(*fitted_line(X, y, weights)), X, y, weights)
+    for i in range(12):
+        kept = np.arange(12) != i
+        a, b = fitted_line(X[kept], y[kept], weights[kept])
+        assert errors[i] == pytest.approx(y[i] - a * X[i, 0] - b, rel=1e-9)
+
+
+def test_a_row_that_one_constant_exists_for_has_a_huge_error(rng: np.random.Generator) -> None:
+    X = np.append(rng.uniform(0, 1, 50), 9.0)[:, None]
+    y = np.append(rng.standard_normal(50), 80.0)
+    spike = build("mul", Constant(80.0 / 9.0**30), build("pow", x, Constant(30.0)))  # meets the last row alone
+    errors = left_out_errors(spike, X, y, np.ones(51))
+    assert abs(y[-1] - 80.0) < 1e-9 and abs(left_out_errors(spike, X, y + (X[:, 0] > 8), np.ones(51))[-1]) > 1e3
+    assert np.abs(errors[:-1]) == pytest.approx(np.abs(y[:-1]), abs=1e-6)
+
+
+def test_leverage_of_a_large_table_is_looked_at_on_its_first_rows(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 1, (25_000, 1))
+    y = X[:, 0] + rng.standard_normal(25_000)
+    root = line(*fitted_line(X, y, np.ones(25_000)))
+    squares = left_out_squares(root, X, y, np.ones(25_000))
+    plain = (y - root_values(root, X)) ** 2
+    assert squares.shape == (25_000,)
+    assert squares[20_000:] == pytest.approx(plain[20_000:])
+    assert 1 < np.mean(squares[:20_000] / plain[:20_000]) < 1 + 10 * 2 / 25_000
+
+
+def root_values(root: Node, X: np.ndarray) -> np.ndarray:
+    return -left_out_errors(root, X, np.zeros(len(X)), np.full(len(X), 1.0), n_rows=10**15)
+
+
+def test_points_between_stay_near_rows_and_respect_discrete_columns(rng: np.random.Generator) -> None:
+    t = rng.uniform(0, 1, 400)
+    X = np.stack([t, t + 0.01 * rng.standard_normal(400), rng.integers(0, 2, 400).astype(float)], axis=1)
+    points = points_between(X, np.random.default_rng(0), 2000)
+    assert len(points) > 500
+    assert set(np.unique(points[:, 2])) == {0.0, 1.0}
+    inside = (points[:, 0] >= t.min()) & (points[:, 0] <= t.max()) & (points[:, 1] >= X[:, 1].min())
+    assert np.quantile(np.abs(points[inside, 0] - points[inside, 1]), 0.9) < 0.1  # the two columns stay together
+    assert points[:, 0].min() < t.min() and points[:, 0].max() > t.max()  # and the ends are passed a little
+    assert points[:, 0].min() > t.min() - 3 / 400 and points[:, 0].max() < t.max() + 3 / 400
+    np.testing.assert_array_equal(points, points_between(X, np.random.default_rng(0), 2000))
+
+
+def test_two_rows_have_nothing_between_them() -> None:
+    X = np.array([[0.0], [1.0]])
+    np.testing.assert_array_equal(points_between(X, np.random.default_rng(0)), X)
+
+
+@pytest.mark.parametrize(
+    ("root", "pole"),
+    [
+        (build("inv", x), True),
+        (build("inv", build("add", build("square", x), Constant(1.0))), False),
+        (build("pow", build("sub", x, Constant(0.3)), Constant(-2.0)), True),
+        (build("div", Constant(1.0), build("sin", build("mul", Constant(9.0), x))), True),
+        (build("exp", build("inv", build("sub", x, z))), True),
+        (build("mul", x, z), False),
+    ],
+)
+def test_a_denominator_of_both_signs_is_a_pole(root: Node, pole: bool) -> None:
+    points = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    assert has_pole(root, points) is pole
+
+
+def test_denominators_are_found_wherever_they_stand() -> None:
+    root = build("add", build("div", x, z), build("exp", build("pow", z, Constant(-0.5))))
+    assert denominators(root) == [z, z]
+
+
+def test_values_within_the_allowance_are_no_excursion() -> None:
+    y = np.array([0.0, 1.0])
+    points = np.linspace(-4, 5, 50)[:, None]
+    assert excursion(x, points, y) == 0.0
+    assert excursion(x, np.array([[7.0]]), y) == pytest.approx(4.0)  # two beyond 1 + 4 ranges
+    assert excursion(build("inv", x), np.array([[0.0]]), y) == math.inf
+
+
+def test_the_loss_to_expect_counts_poles_many_times(rng: np.random.Generator) -> None:
+    X = rng.uniform(-1, 1, (60, 2))
+    y = rng.standard_normal(60)
+    weights, points = np.ones(60), X[:0]
+    plain = unseen_loss(build("inv", x), X, y, weights, points, pole_price=1.0)
+    assert unseen_loss(build("inv", x), X, y, weights, points, pole_price=20.0) == pytest.approx(20 * plain)
+    tame = unseen_loss(line(0.0, 0.0), X, y, weights, points, pole_price=20.0)
+    assert tame == pytest.approx(np.mean(y**2), rel=0.2)
+    assert unseen_loss(build("log", x), X, y, weights, points, pole_price=20.0) == math.inf
