@@ -143,7 +143,7 @@ class Front(Sequence[FrontMember]):
         target_largest: float,
         beaten: Iterable[Member | FrontMember] = (),
     ) -> Front:
-        """Sort `members` (anything with `expression` and `loss`; an `outlook` is taken along) into a front and the others beyond it.
+        """Sort `members` (anything with `expression` and `loss`; an `outlook` is taken along) into a front and the others.
 
         Complexity is always counted on the expression that is kept: what a search noted down may be that of a form
         before its constants were rounded, and a file whose figures contradict each other cannot be opened again.

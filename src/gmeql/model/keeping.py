@@ -38,7 +38,8 @@ class History:
     def add(self, progress: Progress) -> None:
         self.elapsed.append(float(progress.elapsed))
         self.candidates.append(int(progress.candidates))
-        self.loss.append(float(progress.front[-1].loss))
+        loss = float(progress.front[-1].loss)
+        self.loss.append(min(loss, self.loss[-1]) if self.loss else loss)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The history as `{"elapsed", "candidates", "loss"}`, one array each."""
