@@ -119,5 +119,5 @@ def test_the_help_of_a_choice_names_every_word(command, option, monkeypatch, cap
     monkeypatch.setenv("COLUMNS", "300")
     run_gmeql(command, "--help")
     out = capsys.readouterr().out
-    (line,) = (line for line in out.splitlines() if f"--{option} " in line)
+    (line,) = (line for line in out.splitlines() if line.lstrip("│* ").startswith(f"--{option} "))
     assert "{choices}" not in out and all(word in line for word in words(option))
