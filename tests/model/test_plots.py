@@ -10,9 +10,11 @@ from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.front import Front
 from gmeql.model.plots import (
     LABEL_WIDTH,
+    MOST_TICKS,
     expression_figure,
     front_figure,
     history_figure,
+    log_ticks,
     parity_figure,
     residuals_figure,
 )
@@ -35,8 +37,24 @@ def test_the_front_is_drawn_by_complexity_with_the_choice_marked() -> None:
     assert len(front_figure(front([0.5, 0.25])).data) == 1
 
 
-def test_a_loss_of_zero_is_drawn_below_the_others() -> None:
-    assert list(front_figure(front([0.5, 0.0])).data[0].y) == [0.5, 0.05]
+@pytest.mark.parametrize("rounding", [0.0, 1e-15, 1e-12])
+def test_losses_at_rounding_level_stand_on_one_line_named_exact(rounding) -> None:
+    figure = front_figure(front([0.5, rounding]))
+    top, floor = figure.data[0].y
+    assert top == 0.5 and 0.05 < floor < 0.5
+    labels = dict(zip(figure.layout.yaxis.ticktext, figure.layout.yaxis.tickvals, strict=True))
+    assert labels.pop("exact") == floor == figure.layout.shapes[0].y0
+    assert labels and all(float(text) == value for text, value in labels.items())
+    assert "exact" not in front_figure(front([0.5, 1e-6])).layout.yaxis.ticktext
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.9, 1.4), (0.3, 8.0), (99.0, 101.0), (2e-9, 3e4), (1e-200, 1e-100), (7, 7.1)]
+)
+def test_a_logarithmic_axis_has_true_labels_at_round_values(low, high) -> None:
+    ticks = log_ticks(low, high)
+    assert 2 <= len(ticks) <= MOST_TICKS and low <= min(ticks) and max(ticks) <= high * (1 + 1e-9)
+    assert all(float(f"{tick:.12g}") == tick for tick in ticks) and sorted(set(ticks)) == ticks
 
 
 def test_rows_without_a_value_are_left_out() -> None:
@@ -54,7 +72,7 @@ def test_the_history_is_drawn_against_time() -> None:
         "loss": np.array([np.inf, 2.0, 0.0]),
     }
     drawn = history_figure(history).data[0]
-    assert list(drawn.x) == [0.2, 0.3] and list(drawn.y) == pytest.approx([2.0, 0.2])
+    assert list(drawn.x) == [0.2, 0.3] and list(drawn.y) == pytest.approx([2.0, 2.0 / 3.0])
     assert list(drawn.hovertext) == ["2 candidates", "3 candidates"]
 
 

@@ -9,19 +9,9 @@ import re
 import numpy as np
 import pytest
 
-from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Variable
 from gmeql.formula.printing.export import EXPORTS
 from gmeql.report import content
 from report_pages import front_for, training
-
-
-def test_constants_come_with_intervals():
-    rows, _ = content.constant_rows(front_for(training())[-1].expression, training())
-    assert [row["value"] for row in rows] == ["2", "3"]
-    assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in rows)
-    rows, reason = content.constant_rows(Expression(Variable(0), ("t",)), training())
-    assert rows == [] and "no fitted constant" in reason
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "\u2028", "&amp;", "<script"])

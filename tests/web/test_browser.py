@@ -5,6 +5,7 @@ They need an installed Chromium. Without one they fail and say so; GMEQL_NO_BROW
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
@@ -144,6 +145,115 @@ def test_the_report_fits_phone_and_desk_in_light_and_dark(chromium, run, width, 
     page.locator("#theme").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
     context.close()
+
+
+TICKS = """(kind) => {
+  const found = [], read = (text) => Number(text.replaceAll("−", "-"));
+  const lows = [1e-12, 3e-4, 0.45, 1, 7, 990, 123456, 8e7], ratios = [1.001, 1.07, 1.3, 2.6, 9, 60, 4e3, 1e9];
+  for (const low of lows) for (const ratio of ratios) for (const count of [2, 5, 7]) {
+    const ticks = Charts[kind](low, low * ratio, count);
+    found.push({ low, high: low * ratio, ticks: ticks.map(([value, text]) => [value, read(text), text]) });
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("kind", ["linearTicks", "logTicks"])
+def test_labels_of_ticks_say_their_value(page, run, kind):
+    page.goto((run / "report.html").as_uri())
+    for axis in page.evaluate(TICKS, kind):
+        values = [value for value, _, _ in axis["ticks"]]
+        room = 1e-6 * (axis["high"] - axis["low"])
+        assert len(values) >= 2 and axis["low"] - room <= min(values) and max(values) <= axis["high"] + room, axis
+        for value, said, text in axis["ticks"]:
+            assert abs(said - value) <= 1e-12 * abs(value), axis
+        steps = [b - a for a, b in itertools.pairwise(values)]
+        if kind == "linearTicks" and steps:
+            assert re.match("[125]", f"{steps[0]:.6e}") and max(steps) - min(steps) < 1e-6 * max(steps), axis
+
+
+NO_OVERLAP = """() => [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
+  const boxes = [...svg.querySelectorAll("text")].map((node) => [node.textContent, node.getBoundingClientRect()]);
+  const found = [], meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  boxes.forEach(([one, a], i) => boxes.slice(i + 1).forEach(([two, b]) => { if (meet(a, b)) found.push(one + " / " + two); }));
+  return found;
+})"""
+
+
+@pytest.fixture(scope="module")
+def wide_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A target of five digits, noisy, so that the front is long and its formulas too."""
+    lines = [
+        f"{i / 4},{i * i % 7},{25310.5 * i / 4 + 30300 * (i * i % 7) + (i * 7919 % 101) * 90 - 60000}"
+        for i in range(1, 60)
+    ]
+    return fit(tmp_path_factory.mktemp("wide"), "a,b,y\n" + "\n".join(lines), "y", "--max-candidates", "3000")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_text_of_a_plot_stands_on_another(chromium, run, wide_run, width):
+    context = chromium.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    for folder in (run, wide_run):
+        page.goto((folder / "report.html").as_uri())
+        assert page.evaluate(NO_OVERLAP) == []
+    context.close()
+
+
+def test_the_chosen_formula_keeps_its_ring_and_the_list_follows(page, wide_run):
+    page.goto((wide_run / "report.html").as_uri())
+    ring, dots = page.locator("#front-plot circle.chosen"), page.locator("#front-plot .member")
+    place = (ring.get_attribute("cx"), ring.get_attribute("cy"))
+    for k in (0, dots.count() - 1):
+        page.locator(f'#front-plot .member[data-k="{k}"]').dispatch_event("click")
+        assert (ring.get_attribute("cx"), ring.get_attribute("cy")) == place
+        assert page.evaluate("""() => {
+          const shown = document.querySelector('tr.pick[aria-selected="true"]'), row = shown.getBoundingClientRect();
+          const list = shown.closest(".scroll").getBoundingClientRect();
+          return row.top >= list.top - 1 && row.bottom <= list.bottom + 1;
+        }""")  # fmt: skip
+    assert page.locator("tr.pick .badge").count() == 1
+
+
+def test_a_constant_and_its_row_mark_each_other(page, run):
+    page.goto((run / "report.html").as_uri())
+    row, place = page.locator("tr[data-constant]:visible").first, page.locator("math [data-constant]:visible").first
+    assert row.get_attribute("data-constant") == place.get_attribute("data-constant")
+    place.hover()
+    assert "marked" in row.get_attribute("class")
+    page.mouse.move(0, 0)
+    assert "marked" not in (row.get_attribute("class") or "")
+    row.locator("button").focus()
+    assert "marked" in place.get_attribute("class")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert "kept" in place.get_attribute("class") and row.locator("button").get_attribute("aria-pressed") == "true"
+    place.click()
+    assert "kept" not in row.get_attribute("class")
+
+
+def test_what_is_wider_than_its_place_says_so(chromium, wide_run):
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto((wide_run / "report.html").as_uri())
+    page.locator("tr.pick").last.click()
+    formula = page.locator(".formula:visible")
+    frame = page.locator(".frame", has=formula)
+    assert formula.evaluate("(node) => node.scrollWidth > node.clientWidth")
+    page.wait_for_function("(node) => node.className === 'frame more-right'", arg=frame.element_handle())
+    formula.evaluate("(node) => { node.scrollLeft = node.scrollWidth; }")
+    page.wait_for_function("(node) => node.className === 'frame more-left'", arg=frame.element_handle())
+    drawn = page.locator("#network svg").evaluate(
+        "(svg) => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
+    )
+    assert drawn > 0.99  # its labels keep their size
+    context.close()
+
+
+def test_an_exact_formula_does_not_stretch_the_axis(page, run):
+    page.goto((run / "report.html").as_uri())
+    labels = page.locator("#front-plot text").evaluate_all("(nodes) => nodes.map((node) => node.textContent)")
+    assert "exact" in labels and not [text for text in labels if "e−" in text]
 
 
 CONTRAST = """() => {

@@ -298,12 +298,17 @@ class Front(Sequence[FrontMember]):
         supported = [m for m in self.members if m.outlook is None or m.outlook.support >= SELECTION.least_support]
         return min(supported or self.members[:1], key=lambda m: (self.description_length(m), m.complexity))
 
+    @property
+    def exact_level(self) -> float:
+        """The loss up to which a formula reproduces the target to rounding."""
+        floor = rounding_level(self.target_spread, self.target_largest)
+        return max(SELECTION.exact_relative * self.target_spread, floor)
+
     def _exact_members(self) -> list[FrontMember]:
         """Members whose loss is rounding and nothing else, simplest first."""
-        level = max(
-            SELECTION.exact_relative * self.target_spread, rounding_level(self.target_spread, self.target_largest)
-        )
-        free = [m for m in self.members if m.loss <= level and free_constants(m.expression).sum() < self.rows]
+        free = [
+            m for m in self.members if m.loss <= self.exact_level and free_constants(m.expression).sum() < self.rows
+        ]
         if not free:
             return []
         smallest = max(min(m.loss for m in free), _EPS * self.target_largest)

@@ -5,6 +5,7 @@ Every text that comes from the data (column names, formulas) is escaped: plotly 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, fold
 from gmeql.formula.operators import get_operator
+from gmeql.model.front import SELECTION
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 
 LABEL_WIDTH = 120
 """Longest formula shown on hovering."""
+CLOSE_DECADES = 5
+"""Powers of ten up to which 2 and 5 times them are labelled too."""
+FEWEST_TICKS, MOST_TICKS = 3, 12
+MARGIN = 1.2
+"""Factor by which an axis of losses is labelled beyond them."""
+EXACT = SELECTION.exact_relative
+"""In a search's history, of its first loss: below, a loss is rounding."""
 
 
 def _label(text: str) -> str:
@@ -39,16 +48,46 @@ def _figure(title: str, x_title: str, y_title: str, **layout: Any) -> Figure:
     return figure
 
 
+def log_ticks(low: float, high: float) -> list[float]:
+    """Where a logarithmic axis is labelled: at 1, 2 and 5 times powers of ten; at powers alone where those are many, in
+    equal steps where they are few. Plotly's own labels leave out the power of ten between decades.
+
+    >>> log_ticks(0.4, 3.0), log_ticks(0.9, 1.4), log_ticks(1e-8, 1e-2)[:3]
+    ([0.5, 1.0, 2.0], [1.0, 1.2, 1.4], [1e-08, 1e-07, 1e-06])
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    mantissas = (1, 2, 5) if len(powers) <= CLOSE_DECADES else (1,)
+    found = [value for p in powers for m in mantissas if low <= (value := float(f"{m}e{p}")) <= high]
+    if len(found) >= FEWEST_TICKS:
+        return found[:: math.ceil(len(found) / MOST_TICKS)]
+    raw = (high - low) / FEWEST_TICKS
+    power = math.floor(math.log10(raw))
+    step = next(value for m in (1, 2, 5, 10) if (value := float(f"{m}e{power}")) >= raw)
+    return [float(f"{k * step:.12g}") for k in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]
+
+
+def _loss_axis(figure: Figure, losses: NDArray[np.float64], exact: float) -> NDArray[np.float64]:
+    """Make y logarithmic, with losses up to `exact` on one line of that name; returns the losses as they are drawn."""
+    above = losses[losses > exact]
+    low, high = (float(above.min()), float(above.max())) if len(above) else (1.0, 1.0)
+    ticks = log_ticks(low / MARGIN, high * MARGIN) if len(above) else []
+    labels = [f"{tick:.12g}" for tick in ticks]
+    shown = losses
+    if len(above) < len(losses):
+        floor = low / max(3.0, (high / low) ** 0.15)  # a step below the others, whatever they span
+        shown = np.where(losses > exact, losses, floor)
+        figure.add_hline(y=floor, line={"dash": "dot", "color": "gray"})
+        ticks, labels = [floor, *ticks], ["exact", *labels]
+    figure.update_yaxes(type="log", tickvals=ticks, ticktext=labels)
+    return shown
+
+
 def front_figure(front: Front, selected: int | None = None) -> Figure:
-    """Loss against complexity; the member `selected` is marked. A loss of zero is drawn below the smallest other."""
-    losses = np.array([m.loss for m in front])
-    positive = losses[losses > 0]
-    floor = positive.min() / 10 if len(positive) else 1.0
-    shown = np.maximum(losses, floor)
+    """Loss against complexity; the member `selected` is marked. Losses at rounding level stand on one line, "exact"."""
     complexity = [m.complexity for m in front]
     text = [f"{m.index}: {_label(str(m))}<br>loss {m.loss:.4g}" for m in front]
     figure = _figure("Pareto front", "complexity", "loss (RMSE)")
-    figure.update_yaxes(type="log", exponentformat="power")
+    shown = _loss_axis(figure, np.array([m.loss for m in front]), front.exact_level)
     figure.add_scatter(
         x=complexity, y=shown, mode="lines+markers", line_shape="hv", hovertext=text, hoverinfo="text", name="front"
     )
@@ -95,10 +134,8 @@ def history_figure(history: Mapping[str, NDArray[Any]]) -> Figure:
     figure = _figure("Best loss during the search", "seconds", "loss (RMSE)")
     loss = np.asarray(history["loss"], dtype=float)
     finite = np.isfinite(loss)
-    positive = loss[finite & (loss > 0)]
-    shown = np.maximum(loss[finite], positive.min() / 10 if len(positive) else 1.0)
+    shown = _loss_axis(figure, loss[finite], EXACT * loss[finite].max(initial=0.0))
     candidates = [f"{count:,} candidates" for count in np.asarray(history["candidates"])[finite]]
-    figure.update_yaxes(type="log", exponentformat="power")
     figure.add_scatter(
         x=np.asarray(history["elapsed"])[finite],
         y=shown,

@@ -12,6 +12,7 @@ import numpy as np
 
 from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
 from gmeql.model.ranges import column_ranges
+from gmeql.report.constants import constant_rows
 from gmeql.report.judgement import figures, judge
 from gmeql.report.network import draw as draw_network
 
@@ -89,7 +90,7 @@ def assemble(
             {
                 "index": number,
                 "text": str(member.expression),
-                "mathml": Markup(equation(training.target, member.expression)),
+                "mathml": Markup(equation(training.target, member.expression, constants)),
                 "judgement": judge(front, k, training),
                 "rmse": number_text(found.rmse),
                 "r2": r2_text(found.r2),
@@ -151,6 +152,7 @@ def assemble(
         "x": [plain_list(X[:, column]) for column in used],
         "y": plain_list(y),
         "history": log,
+        "exact": plain(front.exact_level),
     }
     return Content(view, payload)
 
@@ -186,8 +188,14 @@ def plain_list(values: np.ndarray) -> list[float | None]:
 
 
 def number_text(value: float) -> str:
-    """A number for people."""
-    return f"{value:.4g}" if math.isfinite(value) else "not finite"
+    """A number for people: four digits, without a power of ten where it can be read without.
+
+    >>> number_text(14513.2), number_text(0.50487), number_text(1.2e-7)
+    ('14510', '0.5049', '1.2e-07')
+    """
+    if not math.isfinite(value):
+        return "not finite"
+    return f"{float(f'{value:.4g}'):.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
 def r2_text(r2: float) -> str:
@@ -238,39 +246,17 @@ def draw(expression: Expression) -> str:
     return draw_expression(expression)
 
 
-def equation(target: str, expression: Expression) -> str:
-    """target = formula, typeset as one piece so that both stand on one line."""
+def equation(target: str, expression: Expression, constants: Sequence[Mapping[str, str]] = ()) -> str:
+    """target = formula, typeset as one piece so that both stand on one line, the constants of the table marked."""
     from gmeql.formula.expression import Expression
     from gmeql.formula.nodes import Variable
+    from gmeql.formula.printing.markup import to_mathml
 
-    name, formula = (e.export("mathml") for e in (Expression(Variable(0), (target,)), expression))
+    name = to_mathml(Expression(Variable(0), (target,)))
+    formula = to_mathml(expression, marks={int(row["place"]): row["mark"] for row in constants})
     start, end = name.index("<mrow>"), name.rindex("</math>")
     head, left, right = name[:start], name[start:end], formula[formula.index("<mrow>") : formula.rindex("</math>")]
     return f"{head}<mrow>{left}<mo>=</mo>{right}</mrow></math>"
-
-
-def constant_rows(expression: Expression, training: Training) -> tuple[list[dict[str, str]], str]:
-    """The free constants with their intervals, or the reason why there are none."""
-    from gmeql.model.intervals import constant_intervals
-
-    try:
-        intervals = constant_intervals(expression, training.X, training.y, sample_weight=training.weights)
-    except ValueError as error:
-        return [], str(error)[:1].upper() + str(error)[1:] + "."
-    rows = []
-    for item in intervals:
-        known = math.isfinite(item.standard_error)
-        half = (item.high - item.low) / 2
-        relative = abs(half / item.value) if known and item.value else math.inf
-        rows.append(
-            {
-                "value": f"{item.value:.6g}",
-                "low": f"{item.low:.6g}" if known else "not determined",
-                "high": f"{item.high:.6g}" if known else "not determined",
-                "relative": "" if not math.isfinite(relative) else f"{100 * relative:.2g} %",
-            }
-        )
-    return rows, "This formula has no fitted constant."
 
 
 def responses(

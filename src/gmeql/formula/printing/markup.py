@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import ClassVar
 
 from gmeql.formula.printing.notation import Formula, display_names, is_plain_name, round_constants
@@ -189,7 +190,7 @@ class _Mathml(Notation):
         parts = [self.render(factor, POWER) for factor in factors]
         text = parts[0]
         for part in parts[1:]:
-            begins_with_number = re.match(r"(<m(sup|row)>)*<mn>", part)
+            begins_with_number = re.match(r"(<m(sup|row|under)[^>]*>)*<mn>", part)
             text += ("<mo>&#xB7;</mo>" if begins_with_number else '<mo>&#x2062;</mo><mspace width="0.17em"/>') + part
         return f"<mrow>{text}</mrow>"
 
@@ -219,7 +220,27 @@ class _Mathml(Notation):
         return Written(f"<mrow>{head}{body}</mrow>", POWER, head=(head, body))
 
 
-def to_mathml(expression: Formula) -> str:
-    """MathML for HTML pages, which browsers typeset without a script; constants rounded."""
-    body = write(round_constants(expression.root), _Mathml(_mathml_names(expression.names)))
+class _MarkedMathml(_Mathml):
+    """MathML with a mark under some constants, so that a page can say which one it speaks of."""
+
+    def __init__(self, names: Sequence[str], marks: Mapping[int, str]) -> None:
+        super().__init__(names)
+        self._marks = marks
+        self._positions = count()
+
+    def constant(self, value: float) -> Written:
+        piece, position = self.number(value), next(self._positions)
+        if position not in self._marks:
+            return piece
+        mark = f"<mtext>{html.escape(self._marks[position])}</mtext>"
+        return replace(piece, text=f'<munder data-constant="{position}">{piece.text}{mark}</munder>')
+
+
+def to_mathml(expression: Formula, *, marks: Mapping[int, str] | None = None) -> str:
+    """MathML for HTML pages, which browsers typeset without a script; constants rounded.
+
+    `marks` are texts to stand under constants, by their position in `Expression.constants`.
+    """
+    notation = _MarkedMathml(_mathml_names(expression.names), marks or {})
+    body = write(round_constants(expression.root), notation)
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"><mrow>{body}</mrow></math>'

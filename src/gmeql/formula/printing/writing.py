@@ -57,6 +57,10 @@ class Notation:
         text = number_text(abs(value), DIGITS if self.pretty else None)
         return Written(text, ATOM, is_negative(value), value=abs(value))
 
+    def constant(self, value: float) -> Written:
+        """A constant of the tree; they come from left to right, as in `Expression.constants`."""
+        return self.number(value)
+
     def name(self, index: int) -> Written:
         return Written(self.names[index])
 
@@ -180,7 +184,7 @@ def write(root: Node, notation: Notation) -> str:
     """The tree in a notation."""
 
     def leaf(node: Leaf) -> Written:
-        return notation.number(node.value) if isinstance(node, Constant) else notation.name(node.index)
+        return notation.constant(node.value) if isinstance(node, Constant) else notation.name(node.index)
 
     def call(node: Call, args: list[Written]) -> Written:
         node, args = notation.prepare(node, args)

@@ -17,33 +17,56 @@ const Charts = (() => {
     return String(Number(value.toPrecision(4)));
   };
 
-  const tickText = (value, step) => {
-    if (value === 0) return "0";
-    const size = Math.abs(value);
-    if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace(/\.0e/, "e").replace("e+", "e");
-    const digits = Math.max(0, Math.min(8, Math.ceil(-Math.log10(step) - 1e-9)));
-    return value.toFixed(digits);
+  /* Ticks stand at 1, 2 or 5 times a power of ten, and a label says its value exactly: it has the digits that the step needs. */
+  const labelled = (values, step) => {
+    const power = Number(step.toExponential().split("e")[1]), largest = Math.max(...values.map(Math.abs)), plain = largest < 1e6 && power >= -4;
+    return values.map((v) => {
+      if (v === 0) return [v, "0"];
+      const digits = plain ? -power : Number(v.toExponential().split("e")[1]) - power, kept = Math.max(0, Math.min(15, digits));
+      const text = plain ? v.toFixed(kept) : v.toExponential(kept).replace(/\.?0+e/, "e").replace("e+", "e");
+      return [v, text.replace("-", "−").replace("e-", "e−")];
+    });
   };
 
-  const linearTicks = (low, high, count) => {
-    const raw = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw) || 10 * power;
-    const ticks = [];
-    for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) ticks.push(Math.abs(v) < step * 1e-9 ? 0 : v);
-    return ticks.map((v) => [v, tickText(v, step)]);
+  const linearTicks = (low, high, count, whole) => {
+    const raw = (high - low) / Math.max(1, count), power = Math.floor(Math.log10(raw));
+    const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10].map((m) => Number(m + "e" + power)).filter((s) => !whole || s >= 1);
+    if (!steps.length) steps.push(1);
+    let k = steps.findIndex((s) => s >= raw * (1 - 1e-9)), values = [];
+    for (; k >= 0 && values.length < 2; k -= 1) { /* one label alone gives no measure: then a smaller step */
+      const first = Math.ceil(low / steps[k] - 1e-9), last = Math.min(first + 100, Math.floor(high / steps[k] + 1e-9));
+      values = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * steps[k]).toPrecision(14)) || 0);
+    }
+    return values.length ? labelled(values, steps[k + 1]) : [];
   };
 
   const logTicks = (low, high, count) => {
-    const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
-    if (last - first < 1) return linearTicks(low, high, count).filter(([v]) => v > 0);
-    const step = Math.max(1, Math.ceil((last - first) / count)), ticks = [];
-    for (let p = first; p <= last; p += step) ticks.push([10 ** p, p >= -2 && p <= 4 ? String(Number((10 ** p).toPrecision(1))) : "1e" + p]);
-    return ticks;
+    const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high)), most = Math.max(2, count);
+    const at = (mantissas, stride) => {
+      const found = [];
+      for (let p = Math.ceil(from / stride) * stride; p <= to; p += stride) for (const m of mantissas) { const v = Number(m + "e" + p); if (v >= low && v <= high) found.push([v, p >= -4 && p <= 5 ? String(v) : m + "e" + String(p).replace("-", "−")]); }
+      return found;
+    };
+    const close = at([1, 2, 5], 1);
+    if (close.length < 3) return linearTicks(low, high, count).filter(([v]) => v > 0);
+    if (close.length <= most + 1 || at([1], 1).length < 2) return close;
+    for (let stride = 1; ; stride += 1) { const ticks = at([1], stride); if (ticks.length <= most) return ticks; }
   };
+
+  /* As many ticks as stand side by side without touching. */
+  const fittingTicks = (axis, map, most) => {
+    let ticks = [];
+    for (let count = Math.max(1, Math.floor(most)); count >= 1; count -= 1) {
+      ticks = axis.log ? logTicks(map.low, map.high, count) : linearTicks(map.low, map.high, count, axis.whole);
+      if (ticks.every(([v, text], i) => !i || map(v) - map(ticks[i - 1][0]) >= (textWidth(text) + textWidth(ticks[i - 1][1])) / 2 + 10)) return ticks;
+    }
+    return ticks.slice(0, 1);
+  };
+  const textWidth = (text) => 7.7 * text.length;
 
   const extent = (series, key, log) => {
     let low = Infinity, high = -Infinity;
-    for (const s of series) for (const v of s[key]) if (v !== null && Number.isFinite(v) && (!log || v > 0)) { low = Math.min(low, v); high = Math.max(high, v); }
+    for (const s of series) for (const values of key === "y" ? [s.y, s.low || [], s.high || []] : [s[key]]) for (const v of values) if (v !== null && Number.isFinite(v) && (!log || v > 0)) { low = Math.min(low, v); high = Math.max(high, v); }
     return low > high ? null : [low, high];
   };
 
@@ -56,68 +79,111 @@ const Charts = (() => {
     return map;
   };
 
-  /* spec: {label, height, x: {label, log, range}, y: {...}, series: [{kind, x, y, className, titles, onPick, picked}], diagonal, zero} */
+  /* Losses that are rounding and nothing else say how the computer rounds: all of them go to one line below the others. */
+  const withFloor = (series, exact) => {
+    const is = (v) => v !== null && v <= exact, above = extent(series.map((s) => ({ y: s.y.map((v) => (is(v) ? null : v)) })), "y", true);
+    if (!series.some((s) => s.y.some(is))) return { series, floor: null, above };
+    const floor = above ? above[0] / Math.max(3, (above[1] / above[0]) ** 0.15) : 1;
+    const lift = (values) => values && values.map((v) => (is(v) ? floor : v));
+    return { series: series.map((s) => ({ ...s, y: lift(s.y), low: lift(s.low), high: lift(s.high) })), floor, above };
+  };
+
+  const axes = (svg, spec, { width, height, box, sx, sy, xt, yt, floor }) => {
+    const bottom = height - box.bottom, right = width - box.right, cut = (text, room) => { const most = Math.floor(room / 7); text = String(text); return text.length > most ? text.slice(0, most - 1) + "…" : text; };
+    for (const [v, text] of xt) { const at = sx(v); svg.append(make("line", { class: "gridline", x1: at, x2: at, y1: box.top, y2: bottom }), make("text", { class: "tick", x: at, y: bottom + 16, "text-anchor": "middle" }, text)); }
+    for (const [v, text] of yt) { const at = sy(v); svg.append(make("line", { class: "gridline", y1: at, y2: at, x1: box.left, x2: right }), make("text", { class: "tick", x: box.left - 7, y: at + 4, "text-anchor": "end" }, text)); }
+    svg.append(make("line", { class: "axis", x1: box.left, x2: right, y1: bottom, y2: bottom }), make("line", { class: "axis", x1: box.left, x2: box.left, y1: box.top, y2: bottom }));
+    if (floor !== null) { const at = sy(floor); svg.append(make("line", { class: "guide floor", x1: box.left, x2: right, y1: at, y2: at }), make("text", { class: "label", x: box.left - 7, y: at + 4, "text-anchor": "end" }, EXACT)); }
+    svg.append(make("text", { class: "label", x: (box.left + right) / 2, y: height - 6, "text-anchor": "middle" }, cut(spec.x.label, right - box.left)));
+    svg.append(make("text", { class: "label", transform: `translate(13 ${(box.top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, cut(spec.y.label, bottom - box.top)));
+    if (spec.diagonal) { const a = Math.max(sx.low, sy.low), b = Math.min(sx.high, sy.high); if (b > a) svg.append(make("line", { class: "guide", x1: sx(a), y1: sy(a), x2: sx(b), y2: sy(b) })); }
+    if (spec.zero && sy.low < 0 && sy.high > 0) svg.append(make("line", { class: "guide", x1: box.left, x2: right, y1: sy(0), y2: sy(0) }));
+  };
+  const EXACT = "exact";
+
+  const line = (svg, s, ok, sx, sy) => {
+    let path = "", open = false, last = null;
+    s.x.forEach((v, i) => {
+      if (!ok[i]) { open = false; return; }
+      const px = sx(v), py = Math.max(-1e4, Math.min(1e4, sy(s.y[i])));
+      path += open ? (s.kind === "step" ? `H${px.toFixed(1)}V${py.toFixed(1)}` : `L${px.toFixed(1)} ${py.toFixed(1)}`) : `M${px.toFixed(1)} ${py.toFixed(1)}`;
+      open = true; last = [px, py];
+    });
+    svg.append(make("path", { class: s.className || "curve", d: path }));
+    if (last && s.end) svg.append(make("circle", { class: "dot", cx: last[0], cy: last[1], r: 4 }));
+  };
+
+  /* A value with its standard error; what lies beyond the plot is an arrow at its edge. */
+  const whiskers = (svg, s, ok, sx, sy) => s.x.forEach((v, i) => {
+    if (!ok[i]) return;
+    const px = sx(v), py = sy(s.y[i]);
+    if (s.beyond[i]) { svg.append(make("path", { class: "unseen", d: `M${px - 5} ${py + 5}L${px} ${py - 4}L${px + 5} ${py + 5}Z` })); return; }
+    svg.append(make("path", { class: "whisker", d: `M${px} ${sy(s.low[i])}V${sy(s.high[i])}` }), make("rect", { class: "unseen", x: px - 3.5, y: py - 3.5, width: 7, height: 7, transform: `rotate(45 ${px} ${py})` }));
+  });
+
+  const pickable = (svg, s, i, px, py, title, place, tip) => {
+    const on = s.picked === i, words = title.replace(/\n/g, ", ") + (s.chosen === i ? ", the one chosen" : "");
+    if (s.chosen === i) svg.append(make("circle", { class: "chosen", cx: px, cy: py, r: 13 }));
+    const dot = make("circle", { class: "member" + (on ? " on" : ""), cx: px, cy: py, r: on ? 9 : 7, tabindex: 0, role: "button", "data-k": i, "aria-label": words, "aria-pressed": on });
+    const hit = make("circle", { class: "hit", cx: px, cy: py, r: 14 }), pick = () => s.onPick(i);
+    for (const node of [dot, hit]) { node.addEventListener("click", pick); node.addEventListener("pointerenter", () => place(px, py, title + (s.chosen === i ? "\nthe one chosen" : ""))); node.addEventListener("pointerleave", () => { tip.hidden = true; }); }
+    dot.addEventListener("focus", () => { if (dot.matches(":focus-visible")) place(px, py, title); }); dot.addEventListener("blur", () => { tip.hidden = true; });
+    dot.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(); }
+      if (event.key === "ArrowRight" && i + 1 < s.x.length) { event.preventDefault(); s.onPick(i + 1, true); }
+      if (event.key === "ArrowLeft" && i > 0) { event.preventDefault(); s.onPick(i - 1, true); }
+    });
+    svg.append(hit, dot);
+  };
+
+  const followPointer = (svg, width, spots, place, tip) => {
+    svg.addEventListener("pointermove", (event) => {
+      const rect = svg.getBoundingClientRect(), k = width / rect.width, mx = (event.clientX - rect.left) * k, my = (event.clientY - rect.top) * k;
+      let best = null, distance = 18 ** 2;
+      for (const spot of spots) { const d = (spot[0] - mx) ** 2 + (spot[1] - my) ** 2; if (d < distance) { distance = d; best = spot; } }
+      if (best) place(best[0] / k, best[1] / k, best[2]); else tip.hidden = true;
+    });
+    svg.addEventListener("pointerleave", () => { tip.hidden = true; });
+  };
+
+  const legend = (entries) => {
+    const list = document.createElement("ul"); list.className = "legend";
+    for (const [mark, text] of entries) { const item = document.createElement("li"), key = document.createElement("span"); key.className = "key " + mark; item.append(key, text); list.append(item); }
+    return list;
+  };
+
+  /* spec: {label, height, x: {label, log, whole}, y: {label, log, exact}, series: [{kind, x, y, className, titles, onPick, picked, chosen}], diagonal, zero, legend};
+     y.exact: losses up to it are drawn on one line named so. */
   function draw(holder, spec) {
     const render = () => {
-      const width = Math.max(240, holder.clientWidth || 480), height = spec.height || 300;
-      const box = { left: 62, right: 14, top: 10, bottom: 44 };
-      const xr = spec.x.range || extent(spec.series, "x", spec.x.log), yr = spec.y.range || extent(spec.series, "y", spec.y.log);
+      const width = Math.max(240, holder.clientWidth || 480), height = spec.height || 300, log = spec.y.log;
+      const { series, floor, above } = spec.y.exact === undefined ? { series: spec.series, floor: null, above: null } : withFloor(spec.series, spec.y.exact);
+      const xr = extent(series, "x", spec.x.log), yr = extent(series, "y", log);
       const focused = holder.contains(document.activeElement) ? document.activeElement.getAttribute("data-k") : null;
       holder.replaceChildren();
       if (!xr || !yr) { const p = document.createElement("p"); p.className = "soft"; p.textContent = spec.empty || "nothing to show yet"; holder.append(p); return; }
+      const box = { left: 0, right: 14, top: 10, bottom: 44 }, sy = scale(yr, log, height - box.bottom, box.top);
+      const most = height / 55, yt = floor !== null && !above ? [] : (log ? logTicks(floor === null ? sy.low : above[0] * 0.9, sy.high, most) : linearTicks(sy.low, sy.high, most));
+      box.left = Math.min(0.45 * width, 30 + Math.max(textWidth("000"), ...yt.map(([, text]) => textWidth(text)), floor === null ? 0 : textWidth(EXACT)));
+      const sx = scale(xr, spec.x.log, box.left, width - box.right), xt = fittingTicks(spec.x, sx, width / 60);
       const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "group", "aria-label": spec.label });
-      const sx = scale(xr, spec.x.log, box.left, width - box.right), sy = scale(yr, spec.y.log, height - box.bottom, box.top);
-      const xt = (spec.x.log ? logTicks : linearTicks)(sx.low, sx.high, width / 90), yt = (spec.y.log ? logTicks : linearTicks)(sy.low, sy.high, height / 55);
-      for (const [v, text] of xt) { const at = sx(v); svg.append(make("line", { class: "gridline", x1: at, x2: at, y1: box.top, y2: height - box.bottom }), make("text", { x: at, y: height - box.bottom + 16, "text-anchor": "middle" }, text)); }
-      for (const [v, text] of yt) { const at = sy(v); svg.append(make("line", { class: "gridline", y1: at, y2: at, x1: box.left, x2: width - box.right }), make("text", { x: box.left - 7, y: at + 4, "text-anchor": "end" }, text)); }
-      svg.append(make("line", { class: "axis", x1: box.left, x2: width - box.right, y1: height - box.bottom, y2: height - box.bottom }), make("line", { class: "axis", x1: box.left, x2: box.left, y1: box.top, y2: height - box.bottom }));
-      const cut = (text) => { const room = Math.floor(width / 8); text = String(text); return text.length > room ? text.slice(0, room - 1) + "…" : text; };
-      svg.append(make("text", { class: "label", x: (box.left + width - box.right) / 2, y: height - 6, "text-anchor": "middle" }, cut(spec.x.label)));
-      svg.append(make("text", { class: "label", transform: `translate(14 ${(box.top + height - box.bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, cut(spec.y.label)));
-      if (spec.diagonal) { const a = Math.max(sx.low, sy.low), b = Math.min(sx.high, sy.high); if (b > a) svg.append(make("line", { class: "guide", x1: sx(a), y1: sy(a), x2: sx(b), y2: sy(b) })); }
-      if (spec.zero && sy.low < 0 && sy.high > 0) svg.append(make("line", { class: "guide", x1: box.left, x2: width - box.right, y1: sy(0), y2: sy(0) }));
-      const tip = document.createElement("div"); tip.className = "tip"; tip.hidden = true;
-      const place = (px, py, text) => { tip.textContent = text; tip.hidden = false; const room = holder.clientWidth; tip.style.left = Math.max(0, Math.min(px + 10, room - tip.offsetWidth - 2)) + "px"; tip.style.top = Math.max(0, py - tip.offsetHeight - 10) + "px"; };
-      const spots = [];
-      for (const s of spec.series) {
-        const ok = s.x.map((v, i) => v !== null && s.y[i] !== null && Number.isFinite(v) && Number.isFinite(s.y[i]) && (!spec.x.log || v > 0) && (!spec.y.log || s.y[i] > 0));
-        if (s.kind === "line" || s.kind === "step") {
-          let path = "", open = false, last = null;
-          s.x.forEach((v, i) => {
-            if (!ok[i]) { open = false; return; }
-            const px = sx(v), py = Math.max(-1e4, Math.min(1e4, sy(s.y[i])));
-            path += open ? (s.kind === "step" ? `H${px.toFixed(1)}V${py.toFixed(1)}` : `L${px.toFixed(1)} ${py.toFixed(1)}`) : `M${px.toFixed(1)} ${py.toFixed(1)}`;
-            open = true; last = [px, py];
-          });
-          svg.append(make("path", { class: s.className || "curve", d: path }));
-          if (last && s.kind === "step") svg.append(make("circle", { class: "dot", cx: last[0], cy: last[1], r: 4 }));
-          continue;
+      axes(svg, spec, { width, height, box, sx, sy, xt, yt, floor });
+      const tip = document.createElement("div"), spots = []; tip.className = "tip"; tip.hidden = true;
+      const place = (px, py, text) => { tip.textContent = text; tip.hidden = false; const room = holder.clientWidth; tip.style.left = Math.max(0, Math.min(px + 10, room - tip.offsetWidth - 2)) + "px"; tip.style.top = Math.max(0, svg.getBoundingClientRect().top - holder.getBoundingClientRect().top + py - tip.offsetHeight - 10) + "px"; };
+      for (const s of series) {
+        const ok = s.x.map((v, i) => v !== null && s.y[i] !== null && Number.isFinite(v) && Number.isFinite(s.y[i]) && (!spec.x.log || v > 0) && (!log || s.y[i] > 0));
+        if (s.kind === "line" || s.kind === "step") { line(svg, s, ok, sx, sy); continue; }
+        if (s.kind === "whiskers") { whiskers(svg, s, ok, sx, sy); continue; }
+        const order = s.x.map((_, i) => i); if (s.picked !== undefined) order.sort((i, j) => (i === s.picked) - (j === s.picked)); /* the one shown over its neighbours */
+        for (const i of order) {
+          if (!ok[i]) continue;
+          const px = sx(s.x[i]), py = sy(s.y[i]), title = s.titles ? s.titles(i) : `${spec.x.label}: ${show(s.x[i])}\n${spec.y.label}: ${show(s.y[i])}`;
+          if (s.onPick) { pickable(svg, s, i, px, py, title, place, tip); continue; }
+          svg.append(make("circle", { class: s.className || "dot", cx: px.toFixed(1), cy: py.toFixed(1), r: s.radius || 3.5 })); spots.push([px, py, title]);
         }
-        s.x.forEach((v, i) => {
-          if (!ok[i]) return;
-          const px = sx(v), py = sy(s.y[i]), title = s.titles ? s.titles(i) : `${spec.x.label}: ${show(v)}\n${spec.y.label}: ${show(s.y[i])}`;
-          if (!s.onPick) { svg.append(make("circle", { class: s.className || "dot", cx: px.toFixed(1), cy: py.toFixed(1), r: s.radius || 3.5 })); spots.push([px, py, title]); return; }
-          const dot = make("circle", { class: "member" + (s.picked === i ? " on" : ""), cx: px, cy: py, r: s.picked === i ? 9 : 7, tabindex: 0, role: "button", "data-k": i, "aria-label": title.replace(/\n/g, ", "), "aria-pressed": s.picked === i });
-          const hit = make("circle", { class: "hit", cx: px, cy: py, r: 14 });
-          const pick = () => s.onPick(i);
-          for (const node of [dot, hit]) { node.addEventListener("click", pick); node.addEventListener("pointerenter", () => place(px, py, title)); node.addEventListener("pointerleave", () => { tip.hidden = true; }); }
-          dot.addEventListener("keydown", (event) => {
-            if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(); }
-            if (event.key === "ArrowRight" && i + 1 < s.x.length) { event.preventDefault(); s.onPick(i + 1, true); }
-            if (event.key === "ArrowLeft" && i > 0) { event.preventDefault(); s.onPick(i - 1, true); }
-          });
-          svg.append(hit, dot);
-        });
       }
-      if (spots.length) {
-        svg.addEventListener("pointermove", (event) => {
-          const rect = svg.getBoundingClientRect(), k = width / rect.width, mx = (event.clientX - rect.left) * k, my = (event.clientY - rect.top) * k;
-          let best = null, distance = 18 ** 2;
-          for (const spot of spots) { const d = (spot[0] - mx) ** 2 + (spot[1] - my) ** 2; if (d < distance) { distance = d; best = spot; } }
-          if (best) place(best[0] / k, best[1] / k, best[2]); else tip.hidden = true;
-        });
-        svg.addEventListener("pointerleave", () => { tip.hidden = true; });
-      }
+      if (spots.length) followPointer(svg, width, spots, place, tip);
+      if (spec.legend) holder.append(legend(spec.legend));
       holder.append(svg, tip);
       if (focused !== null) { const node = svg.querySelector(`[data-k="${spec.focus !== undefined ? spec.focus : focused}"]`); if (node) node.focus(); }
     };
@@ -126,21 +192,46 @@ const Charts = (() => {
     render();
   }
 
-  /* The front: loss against complexity, one clickable point per formula. A loss of 0 sits at the bottom. */
-  function front(holder, members, picked, onPick, focus) {
-    const positive = members.map((m) => m.loss).filter((v) => v > 0), floor = positive.length ? Math.min(...positive) / 10 : 1e-16;
-    const x = members.map((m) => m.complexity), y = members.map((m) => (m.loss > 0 ? m.loss : m.loss === 0 ? floor : null));
+  const BEYOND = 3; /* errors on unseen rows above this many times the largest loss leave the plot */
+  const unseenText = (m) => (!m.unseen ? "–" : m.unseen.standard_error === null ? show(m.unseen.error) : `${show(m.unseen.error)} ± ${Number(m.unseen.standard_error.toPrecision(2))}`);
+  const unseenSeries = (members) => {
+    const top = BEYOND * Math.max(...members.map((m) => m.loss).filter((v) => v !== null)), known = members.filter((m) => m.unseen);
+    const error = known.map((m) => m.unseen.error ?? Infinity), spread = known.map((m) => m.unseen.standard_error ?? 0);
+    const y = error.map((v) => Math.min(v, top)), low = y.map((v, i) => Math.max(v - spread[i], v / BEYOND)), high = y.map((v, i) => Math.min(v + spread[i], top));
+    return { kind: "whiskers", x: known.map((m) => m.complexity), y, low, high, beyond: error.map((v) => v > top) };
+  };
+
+  /* The front: loss against complexity, one clickable point per formula. `chosen` keeps its ring whichever is `picked`. */
+  function front(holder, members, { picked, chosen, onPick, focus, exact }) {
+    const x = members.map((m) => m.complexity), y = members.map((m) => m.loss), unseen = unseenSeries(members);
+    const some = unseen.x.length > 0;
     draw(holder, {
-      label: "Front of formulas: loss against complexity", height: 330, focus, x: { label: "complexity" }, y: { label: "loss (RMSE), log scale", log: true },
+      label: "Front of formulas: loss against complexity", height: 330, focus, x: { label: "complexity", whole: true }, y: { label: "error (RMSE), log scale", log: true, exact },
+      legend: [["train", "training rows"], ...(some ? [["unseen", "unseen rows ± standard error"]] : []), ...(chosen === undefined ? [] : [["chosen", "chosen"]])],
       series: [
         { kind: "step", className: "frontline", x, y },
-        { kind: "points", x, y, picked, onPick, titles: (i) => `${members[i].text}\ncomplexity ${members[i].complexity}, loss ${show(members[i].loss)}` },
+        ...(some ? [unseen] : []),
+        { kind: "points", x, y, picked, chosen, onPick, titles: (i) => `${members[i].text}\ncomplexity ${members[i].complexity}, loss ${show(members[i].loss)}` + (members[i].unseen ? `, on unseen rows ${unseenText(members[i])}` : "") },
       ],
     });
   }
 
-  return { draw, front, show };
+  return { draw, front, show, unseenText, linearTicks, logTicks };
 })();
+
+/* A part that is wider than its place says so at the edge that hides more. */
+function hintScroll(node) {
+  const frame = node.parentElement, look = () => {
+    const hidden = node.scrollWidth - node.clientWidth;
+    frame.classList.toggle("more-left", hidden > 2 && node.scrollLeft > 2); frame.classList.toggle("more-right", hidden > 2 && node.scrollLeft < hidden - 2);
+  };
+  node.addEventListener("scroll", look, { passive: true }); new ResizeObserver(look).observe(node); new MutationObserver(look).observe(node, { childList: true, subtree: true }); look();
+}
+/* The shown row of a list, brought into the list's own view; the page stays where it is. */
+function revealRow(row) {
+  const list = row.closest(".scroll"), head = list.querySelector("thead").offsetHeight, top = row.offsetTop - head, bottom = row.offsetTop + row.offsetHeight;
+  if (top < list.scrollTop) list.scrollTop = top; else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
+}
 
 /* Theme and copy buttons, the same on every page. */
 (() => {

@@ -6,7 +6,18 @@
 
   const perMember = () => {
     for (const node of document.querySelectorAll("[data-member]")) node.hidden = Number(node.dataset.member) !== current;
-    for (const row of document.querySelectorAll("tr.pick")) row.setAttribute("aria-selected", String(Number(row.dataset.pick) === current));
+    for (const row of document.querySelectorAll("tr.pick")) { const on = Number(row.dataset.pick) === current; row.setAttribute("aria-selected", String(on)); if (on) revealRow(row); }
+  };
+  /* A constant and its row in the table: pointing at one, or focusing its button, marks the other; a click keeps the mark. */
+  const constants = () => {
+    for (const part of document.querySelectorAll("[data-constant]")) {
+      const twins = part.closest("[data-member]").querySelectorAll(`[data-constant="${part.getAttribute("data-constant")}"]`);
+      const mark = (name, on) => { for (const twin of twins) twin.classList.toggle(name, on); };
+      const keep = () => { const on = !part.classList.contains("kept"); mark("kept", on); for (const twin of twins) for (const button of twin.querySelectorAll("button")) button.setAttribute("aria-pressed", String(on)); };
+      for (const name of ["pointerenter", "focusin"]) part.addEventListener(name, () => mark("marked", true));
+      for (const name of ["pointerleave", "focusout"]) part.addEventListener(name, () => mark("marked", false));
+      part.addEventListener("click", keep);
+    }
   };
   const wiring = () => {
     for (const node of document.querySelectorAll("#network [data-users]")) node.classList.toggle("lit", node.dataset.users.split(" ").includes(String(current)));
@@ -24,7 +35,7 @@
   };
   const plots = (focus) => {
     const member = members[current], target = data.target;
-    Charts.front(at("front-plot"), members, current, select, focus);
+    Charts.front(at("front-plot"), members, { picked: current, chosen: data.selected, onPick: select, focus, exact: data.exact });
     Charts.draw(at("parity"), { label: "Predicted against measured", height: 320, diagonal: true, x: { label: "measured " + target }, y: { label: "predicted " + target }, series: [{ kind: "points", x: data.y, y: member.predicted }] });
     const residuals = member.predicted.map((v, i) => (v === null ? null : data.y[i] - v));
     Charts.draw(at("residuals"), { label: "Errors against predicted value", height: 320, zero: true, x: { label: "predicted " + target }, y: { label: "measured − predicted" }, series: [{ kind: "points", x: member.predicted, y: residuals }] });
@@ -51,10 +62,11 @@
     });
   }
   for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copyText(at(button.dataset.copy).textContent, button));
-  if (data.history.elapsed.length) Charts.draw(at("training"), { label: "Best loss during the search", height: 300, x: { label: "seconds" }, y: { label: "best loss (RMSE), log scale", log: true }, series: [{ kind: "step", x: data.history.elapsed, y: data.history.loss }] });
+  if (data.history.elapsed.length) Charts.draw(at("training"), { label: "Best loss during the search", height: 300, x: { label: "seconds" }, y: { label: "best loss (RMSE), log scale", log: true, exact: data.exact }, series: [{ kind: "step", end: true, x: data.history.elapsed, y: data.history.loss }] });
   else at("training").textContent = "The run kept no log.";
   if (window.self !== window.top) { document.documentElement.classList.add("embedded"); document.querySelector("header.top").hidden = true; } /* the page around it has one */
   const wanted = /^#formula-(\d+)$/.exec(location.hash);
   if (wanted && members[Number(wanted[1])]) current = Number(wanted[1]);
-  perMember(); wiring(); exportsOf(); plots();
+  perMember(); constants(); wiring(); exportsOf(); plots();
+  for (const node of document.querySelectorAll(".frame > *")) hintScroll(node);
 })();

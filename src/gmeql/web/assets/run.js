@@ -1,7 +1,8 @@
 "use strict";
 (() => {
   const at = (id) => document.getElementById(id), name = document.body.dataset.run, base = "/runs/" + encodeURIComponent(name);
-  let picked = null, best = 0, members = [], source = null, shownReport = false;
+  let picked = null, revealed = null, best = 0, members = [], source = null, shownReport = false;
+  const EXACT = 1e-10; /* of the simplest formula's loss: below, a loss is rounding */
   const fail = (message) => { at("error").textContent = message; at("error").hidden = !message; };
   const post = async (path, body) => {
     const response = await fetch(base + path, { method: "POST", body: JSON.stringify(body || {}), headers: { "Content-Type": "application/json" } });
@@ -15,18 +16,23 @@
     if (parsed && !parsed.querySelector("parsererror")) holder.append(document.importNode(parsed.documentElement, true)); else holder.textContent = text || "";
   };
 
+  /* The formula that was picked keeps its mark while the front changes around it; when it is beaten, the best is shown again. */
+  const shown = () => { const i = members.findIndex((member) => member.text === picked); return i >= 0 ? i : best; };
   function draw() {
     if (!members.length) return;
-    const index = picked !== null && members[picked] ? picked : best;
-    Charts.front(at("front-plot"), members, index, pick);
-    at("formulas").replaceChildren(...members.map((member, i) => {
+    if (picked !== null && members[shown()].text !== picked) { picked = null; at("best-title").textContent = "Best so far"; }
+    const index = shown(), list = at("formulas"), focused = [...list.children].indexOf(document.activeElement);
+    Charts.front(at("front-plot"), members, { picked: index, chosen: best, onPick: pick, exact: EXACT * Math.max(...members.map((member) => member.loss)) });
+    list.replaceChildren(...members.map((member, i) => {
       const row = document.createElement("tr"); row.className = "pick"; row.tabIndex = 0; row.setAttribute("aria-selected", String(i === index));
       for (const [text, kind] of [[member.complexity, "number"], [Charts.show(member.loss), "number"], [member.text, "code"]]) { const cell = document.createElement("td"); cell.textContent = text; cell.className = kind; row.append(cell); }
       row.addEventListener("click", () => pick(i)); row.addEventListener("keydown", (event) => { if (event.key === "Enter") pick(i); });
       return row;
     }));
+    if (focused >= 0 && list.children[focused]) list.children[focused].focus({ preventScroll: true });
+    const row = list.children[index], formula = members[index].text; if (formula !== revealed) { revealed = formula; revealRow(row); }
   }
-  function pick(i) { picked = i; draw(); typeset(members[i].mathml, members[i].text); at("best-title").textContent = "Formula of complexity " + members[i].complexity; }
+  function pick(i) { picked = members[i].text; draw(); typeset(members[i].mathml, members[i].text); at("best-title").textContent = "Formula of complexity " + members[i].complexity; }
 
   function show(run) {
     const progress = run.progress, over = run.state === "done" || run.state === "stopped" || run.state === "failed";
@@ -41,8 +47,8 @@
       at("figures").textContent = `${progress.elapsed.toFixed(1)} s, ${progress.candidates.toLocaleString("en")} candidates, ${Math.round(progress.rate).toLocaleString("en")} a second, ${progress.islands} islands` + (left !== null && !over ? `, ${left.toFixed(0)} s left` : "");
       if (progress.front) members = progress.front.map((member) => ({ text: member.formula, complexity: member.complexity, loss: member.loss, mathml: member.mathml }));
       if (progress.best) best = Math.max(0, members.findIndex((member) => member.complexity === progress.best.complexity));
-      if (picked === null && members[best]) typeset(members[best].mathml, members[best].text);
       draw();
+      if (picked === null && members[best]) typeset(members[best].mathml, members[best].text);
     } else at("figures").textContent = run.state === "running" ? "Getting ready: the first run on a machine compiles for a few seconds." : "";
     for (const id of ["model", "csv", "page"]) at(id).hidden = !run.report;
     at("live").hidden = at("watch").hidden = over && run.report;
@@ -76,5 +82,6 @@
     if (part) forbid.push(part);
     try { location.href = "/runs/" + encodeURIComponent((await post("/steer", { forbid, pin: pin ? [pin] : [], max_time: Number(at("steer-seconds").value) })).run); } catch (error) { fail(error.message); }
   });
+  hintScroll(at("best"));
   watch();
 })();
