@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import LINE, run_gmeql
+from gmeql import GMEQLRegressor
 from gmeql.runs.folder import Run
 from malformed_tables import REFUSED
 
@@ -181,3 +182,12 @@ def test_a_loss_that_outliers_move_less(loss, tmp_path, capsys):
     )
     assert json.loads(capsys.readouterr().out)["formula"]
     assert Run.open(tmp_path / "run").settings().loss == loss
+
+
+def test_a_fit_may_keep_the_formulas_of_an_earlier_one_on_the_same_rows(finished, table, tmp_path, capsys):
+    known = ("--known", str(finished))
+    run_gmeql("fit", str(table), "-t", "y", "--max-candidates", "1", *known, "--out", str(tmp_path / "run"), "--quiet")
+    assert GMEQLRegressor.load(tmp_path / "run" / "model.json").front_[-1].loss < 1e-9
+    table.write_text(table.read_text() + "50,1,1\n")
+    run_gmeql("fit", str(table), "-t", "y", *known, "--out", str(tmp_path / "other"), expect=2)
+    assert "was fitted to other rows" in capsys.readouterr().err and not (tmp_path / "other").exists()

@@ -102,3 +102,28 @@ def test_one_event_is_enough_to_save_a_model(tmp_path: Path) -> None:
     assert [str(member) for member in model.front_] == [str(member.expression) for member in events[-1].front]
     assert run.description()["state"] == "stopped"
     assert not save_emergency(run, TRAINING, SETTINGS, replace(events[-1], front=()))
+
+
+def test_a_run_that_goes_on_from_another_shows_and_chooses_what_that_one_knew(tmp_path: Path) -> None:
+    first = execute(made(tmp_path / "first"))
+    settings = replace(SETTINGS, pin=("a*b",), max_candidates=1)
+    run, events = Run.create(tmp_path / "second", TRAINING, settings, continues="first"), []
+    outcome = execute(run, on_progress=events.append)
+    formula = str(outcome.model.expression_)
+    assert formula == str(first.model.expression_)
+    assert str(events[-1].best.expression) == formula == run.description()["chosen"]["formula"]
+    assert run.last_progress()["best"]["formula"] == formula
+    front = [(member.complexity, member.loss) for member in events[-1].front]
+    assert front == sorted(front) and len({c for c, _ in front}) == len(front)
+    assert [loss for _, loss in front] == sorted((loss for _, loss in front), reverse=True)
+    page = outcome.report.read_text(encoding="utf-8")
+    assert f"--known {tmp_path / 'first'}" in page and "kept the formulas of the run first," in page
+    assert "--known" not in first.report.read_text(encoding="utf-8")
+
+
+def test_what_an_earlier_run_knew_of_other_rows_is_left_alone(tmp_path: Path) -> None:
+    execute(made(tmp_path / "first"))
+    other = replace(TRAINING, y=np.sin(TRAINING.y))
+    run = Run.create(tmp_path / "second", other, replace(SETTINGS, max_candidates=1), continues="first")
+    known = {str(member) for member in GMEQLRegressor.load(tmp_path / "first" / "model.json").front_ if member.index}
+    assert run.continues == tmp_path / "first" and not known & {str(member) for member in execute(run).model.front_}

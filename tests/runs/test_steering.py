@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gmeql.formula.nodes import Call, Variable
+from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.formula.expression import Expression
 from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.runs.steering import Steering, contains, merge, operators_in, parse
@@ -88,3 +88,15 @@ def test_forbidden_functions_leave_the_set_and_forbidden_parts_the_front():
 
 def test_operators_of_a_formula():
     assert operators_in(parse("sin(a)*b + 1", ["a", "b"])) == {"sin", "mul", "add"}
+
+
+def test_a_pinned_part_and_its_neighbours_are_one_product():
+    names = ("speed", "grip")
+    pinned = Steering((parse("speed/grip", names),), frozenset(), ())
+    wide = (*names, "(speed/grip)")
+    product = Expression(Call("mul", (Constant(2.0), Variable(0), Variable(2))), wide)
+    assert str(pinned.write_out(product, names)) == "2*speed**2/grip"
+    square = Expression(Call("mul", (Variable(2), Variable(2))), wide)
+    assert str(pinned.write_out(square, names)) == "speed**2/grip**2"
+    forbidding = Steering(pinned.pins, frozenset({"pow", "square"}), ())
+    assert str(forbidding.write_out(product, names)) == "2*speed*speed/grip"

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from command_line import LINE
+from gmeql import GMEQLRegressor
 from web_client import HEADERS, start, upload, wait
 
 
@@ -75,6 +76,10 @@ def test_steering_keeps_what_is_allowed(client):
     assert state["settings"]["forbid"] == ["sin", "a*b"]
     front = [m["formula"] for m in state["progress"]["front"]]
     assert front and not any("sin" in formula for formula in front)
+    listed = {run["name"]: run["formula"] for run in client.get("/runs", headers=HEADERS).json()}
+    model = GMEQLRegressor.load(client.app.state.jobs.run(steered).model_path)
+    assert listed[steered] == state["chosen"]["formula"] == str(model.expression_)
+    assert state["progress"]["best"]["formula"] in front
     for wrong, words in (({"pin": ["q"]}, "no column"), ({"forbid": ["nothing("]}, "cannot be read")):
         refused = client.post(f"/runs/{run}/steer", json=wrong, headers=HEADERS)
         assert refused.status_code == 422 and words in refused.json()["error"]

@@ -53,6 +53,9 @@ def fit(
     functions: Annotated[str | None, _search("What a formula may use, as in +,-,*,/,sin,exp.")] = None,
     pin: Annotated[list[str] | None, _search("A part to build on, as in 'a/b'; may be repeated.")] = None,
     forbid: Annotated[list[str] | None, _search("A function or part not to use; may be repeated.")] = None,
+    known: Annotated[
+        str | None, _search("Run folder of an earlier fit to the same rows, whose formulas to keep.")
+    ] = None,
     method: Annotated[str | None, _search("{choices}. (default: fitted)", complete=complete("method"))] = None,
     selection: Annotated[str | None, _search("{choices}. (default: best)", complete=complete("selection"))] = None,
     max_complexity: Annotated[int | None, _search("No formula larger than this.")] = None,
@@ -86,7 +89,7 @@ def fit(
     from gmeql.runs.settings import resolve
     from gmeql.tables.read import read
 
-    flags = {key: value for key, value in given.items() if key not in ("data", "config", "as_json", "quiet")}
+    flags = {key: value for key, value in given.items() if key not in ("data", "config", "known", "as_json", "quiet")}
     settings = resolve(flags, file=config)
     table = read(data, **settings.table_options())
     if settings.target is None:
@@ -96,7 +99,17 @@ def fit(
     check_fit(settings, training)
     _say_notes(training, quiet)
     folder = Path(settings.out) if settings.out else default_folder("" if data == "-" else data)
-    _run(Run.create(folder, training, settings), training, settings, as_json=as_json, quiet=quiet)
+    extra = {} if known is None else {"continues": _known_run(known, training)}
+    _run(Run.create(folder, training, settings, **extra), training, settings, as_json=as_json, quiet=quiet)
+
+
+def _known_run(folder: str, training: Training) -> str:
+    """The whole path of an earlier run on the same rows."""
+    from gmeql.runs.folder import Run
+
+    if Run.open(folder).description()["data"].get("fingerprint") != training.fingerprint:
+        raise Exit(USAGE, f"gmeql: --known {folder}: was fitted to other rows; leave it out, or give it the same table")
+    return str(Path(folder).resolve())
 
 
 def resume(

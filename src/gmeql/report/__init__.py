@@ -62,6 +62,7 @@ def build(
     versions: Mapping[str, str] | None = None,
     created: str = "",
     command: str = "",
+    seeded_from: str = "",
 ) -> str:
     """The page as one HTML text.
 
@@ -70,6 +71,7 @@ def build(
         training: the rows they were fitted to, with the notes of what was done to them.
         history: progress records, as progress.jsonl holds them.
         settings, versions, created, command: what "How to repeat it" tells.
+        seeded_from: name of the run whose formulas this one kept.
     """
     from markupsafe import Markup
 
@@ -83,6 +85,7 @@ def build(
     template = environment().get_template("report.html.j2")
     return template.render(
         **content.view,
+        seeded_from=seeded_from,
         style=Markup(asset("style.css")),
         script=Markup(script),
         csp=policy(script),

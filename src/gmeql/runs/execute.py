@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.runs.folder import Run
-from gmeql.runs.records import ProgressLog, front_csv, reason_text
+from gmeql.runs.records import ProgressLog, front_csv, member_record, reason_text
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge, standard_functions
 from gmeql.model.storage import StorageError
@@ -24,7 +24,7 @@ from gmeql.tables.read import Training
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLRegressor
     from gmeql.model.front import Front
-    from gmeql.search.events import Progress
+    from gmeql.search.events import Member, Progress
     from gmeql.search.polish.scoring import JudgedRows
 
 CHECKPOINT_SECONDS = 5.0  # a killed process loses at most this much of its search
@@ -75,12 +75,13 @@ def execute(
     steering = Steering.of(settings, training.names)
     searched = steering.extend(training)
     run.update(state="running", reason="", settings=settings.to_dict(), pid=os.getpid())
-    rows = _judged(training) if steering.active else None
+    known = merge(_known_members(run, training), steering, training.names)
+    rows = _judged(training) if steering.active or known else None
     last: list[Progress] = []
     with ProgressLog(run.log_path) as log:
 
         def watch(progress: Progress) -> bool:
-            progress = _written_out(progress, steering, training, rows)
+            progress = _written_out(progress, steering, training, known, rows)
             last[:] = [progress]
             log.add(progress)
             if on_progress is not None:
@@ -96,15 +97,15 @@ def execute(
             raise
     if not stop.claim_saving():
         return RunOutcome(None, "stopped", "stopped")
-    if steering.active or run.description().get("continues"):
-        model = _steered_model(run, model, training, settings, steering)
+    if steering.active or known:
+        model = _steered_model(run, model, training, settings, steering, known)
     save_results(run, model, training)
     if stop.is_set() and stop.for_later:
         run.update(state="queued", reason="")
         return RunOutcome(model, "queued", "")
     state = "stopped" if stop.is_set() else "done"
     reason = "stopped" if stop.is_set() else reason_text(last[0].reason if last else "")
-    run.update(state=state, reason=reason)
+    run.update(state=state, reason=reason, chosen=_chosen(model))
     saved = RunOutcome(model, state, reason)
     if on_saved is not None:
         on_saved(saved)
@@ -136,38 +137,54 @@ def _judged(training: Training) -> JudgedRows:
     return JudgedRows.of(training.X, training.y, training.weights, training.names)
 
 
-def _written_out(progress: Progress, steering: Steering, training: Training, rows: JudgedRows | None) -> Progress:
-    """The event over the real columns, judged on `rows`; as it is where None, when nothing steers the search."""
+def _chosen(model: GMEQLRegressor) -> dict[str, Any]:
+    """The formula that the model chose, for lists of runs: it may come from an earlier run, or by another rule than
+    the best of the progress."""
+    return member_record(model.front_[model.selected_index_])
+
+
+def _written_out(
+    progress: Progress, steering: Steering, training: Training, known: list[Member], rows: JudgedRows | None
+) -> Progress:
+    """The event over the real columns, beside what was `known`, judged on `rows`; as it is where `rows` is None."""
     from gmeql.search.leaderboard import briefest
 
     if rows is None:
         return progress
-    front = tuple(merge(progress.front, steering, training.names))
+    members = [*merge(progress.front, steering, training.names), *known]
+    front: tuple[Member, ...] = ()
+    for member in sorted(members, key=lambda member: (member.complexity, member.loss)):
+        if not front or member.loss < front[-1].loss:
+            front += (member,)
     return replace(progress, front=front, best=briefest(front, rows) if front else progress.best)
 
 
 def _steered_model(
-    run: Run, model: GMEQLRegressor, training: Training, settings: FitSettings, steering: Steering
+    run: Run,
+    model: GMEQLRegressor,
+    training: Training,
+    settings: FitSettings,
+    steering: Steering,
+    known: list[Member],
 ) -> GMEQLRegressor:
     """The model over the real columns, with what an earlier run on the same data already knew."""
     from gmeql.estimator import GMEQLRegressor
 
-    members = merge(model.front_, steering, training.names)
-    earlier = run.description().get("continues")
-    if earlier:
-        members += merge(_known_members(run.folder.parent / str(earlier), training), steering, training.names)
+    members = [*merge(model.front_, steering, training.names), *known]
     if not members:
         raise ConfigError("--forbid: every formula that was found holds something forbidden; give it more time")
     _save_front(run, training, settings, members, model.candidates_, model.seconds_)
     return GMEQLRegressor.load(run.model_path)
 
 
-def _known_members(folder: Path, training: Training) -> list[Any]:
-    """The front of an earlier run, if it was fitted to the same rows."""
+def _known_members(run: Run, training: Training) -> list[Any]:
+    """The front of the run that this one goes on from, if it was fitted to the same rows."""
     from gmeql.estimator import GMEQLRegressor
 
+    if run.continues is None:
+        return []
     try:
-        earlier = Run.open(folder)
+        earlier = Run.open(run.continues)
         if earlier.description()["data"].get("fingerprint") != training.fingerprint:
             return []
         return list(GMEQLRegressor.load(earlier.model_path).front_)
@@ -216,8 +233,9 @@ def save_emergency(run: Run, training: Training, settings: FitSettings, progress
         return None
     front = _save_front(run, training, settings, members, progress.candidates, progress.elapsed)
     run.write("front.csv", front_csv(front).encode())
-    run.update(state="stopped", reason="stopped")
-    return RunOutcome(GMEQLRegressor.load(run.model_path), "stopped", "stopped")
+    model = GMEQLRegressor.load(run.model_path)
+    run.update(state="stopped", reason="stopped", chosen=_chosen(model))
+    return RunOutcome(model, "stopped", "stopped")
 
 
 def frame_of(training: Training) -> Any:
@@ -248,6 +266,7 @@ def write_report(run: Run, model: GMEQLRegressor, training: Training) -> Path:
         settings=description["settings"],
         versions=description["versions"],
         created=description["created"],
-        command=reproduce_command(description),
+        command=reproduce_command(description, known=run.continues),
+        seeded_from="" if run.continues is None else run.continues.name,
     )
     return run.write("report.html", page.encode())

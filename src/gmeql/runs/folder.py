@@ -179,6 +179,12 @@ class Run:
         return replace(settings, max_time=spent + (seconds if seconds is not None else DEFAULT_SECONDS))
 
     @property
+    def continues(self) -> Path | None:
+        """Folder of the run whose formulas this one keeps, beside it unless its whole path is given; None without."""
+        earlier = self.description().get("continues")
+        return self.folder.parent / str(earlier) if earlier else None
+
+    @property
     def checkpoints(self) -> Path:
         return self.folder / "checkpoints"
 

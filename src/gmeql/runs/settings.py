@@ -245,8 +245,11 @@ def _number(key: str, value: Any, where: str) -> float | int:
     return number
 
 
-def reproduce_command(description: Mapping[str, Any]) -> str:
-    """A command line that repeats the run; by candidates where they are the budget, which repeats exactly."""
+def reproduce_command(description: Mapping[str, Any], *, known: Path | None = None) -> str:
+    """A command line that repeats the run; by candidates where they are the budget, which repeats exactly.
+
+    `known` is the folder of the run that it was seeded from.
+    """
     settings = replace(FitSettings.from_dict(description["settings"]), out=None)
     words = ["gmeql", "fit", str(description["data"]["source"]), "--target", str(description["data"]["target"])]
     default = FitSettings()
@@ -262,6 +265,7 @@ def reproduce_command(description: Mapping[str, Any]) -> str:
             words += [word for item in value for word in (option, item)]
         else:
             words += [option, ",".join(_quoted(item) for item in value) if isinstance(value, list) else str(value)]
+    words += ["--known", str(known)] if known is not None else []
     return shlex.join(words + (["--seed", "0"] if settings.seed == 0 else []))
 
 

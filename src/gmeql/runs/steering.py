@@ -20,6 +20,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform
 from gmeql.formula.operators import EXPONENTS, get_operator
 from gmeql.formula.parsing import parse_tree
+from gmeql.formula.simplify import simplify
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
@@ -166,7 +167,10 @@ class Steering:
         )
 
     def write_out(self, expression: Expression, names: Sequence[str]) -> Expression:
-        """The formula over the real columns, pinned parts in place of their columns."""
+        """The formula over the real columns, pinned parts in place of their columns, equal factors and terms as one.
+
+        `speed*(speed/grip)` is written `speed**2/grip`, unless that spelling holds something forbidden.
+        """
         count = len(names)
 
         def leaf(node: Constant | Variable) -> Node:
@@ -174,7 +178,14 @@ class Steering:
                 return self.pins[node.index - count].root
             return node
 
-        return Expression(transform(expression.root, leaf), tuple(names))
+        written = Expression(transform(expression.root, leaf), tuple(names))
+        if not self.pins:
+            return written
+        try:
+            shorter = written.with_root(simplify(written.root))
+        except ArithmeticError:  # a constant that no float holds
+            return written
+        return shorter if shorter.complexity <= written.complexity and self.allows(shorter) else written
 
 
 def _fresh_name(name: str, taken: Iterable[str]) -> str:
@@ -187,5 +198,5 @@ def merge(members: Iterable[Member | Any], steering: Steering, names: Sequence[s
     """Members over the real columns, without those that hold something forbidden."""
     from gmeql.search.events import Member
 
-    written = (Member(steering.write_out(m.expression, names), m.loss, 0) for m in members)
+    written = (Member(steering.write_out(m.expression, names), m.loss, 0, m.outlook) for m in members)
     return [replace(m, complexity=m.expression.complexity) for m in written if steering.allows(m.expression)]

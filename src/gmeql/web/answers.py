@@ -80,6 +80,7 @@ def snapshot(jobs: Jobs, run: Run) -> dict[str, Any]:
         "max_time": description["settings"].get("max_time"),
         "stopping": bool(job is not None and job.stop.is_set()),
         "progress": latest,
+        "chosen": description.get("chosen") if state in ("done", "stopped") else None,
         "report": (run.folder / "report.html").is_file() and state in ("done", "stopped"),
     }
 

@@ -48,7 +48,7 @@ async def list_runs(request: Request) -> Response:
         found = []
         for run in jobs.runs()[:200]:
             state = snapshot(jobs, run)
-            best = (state["progress"] or {}).get("best") or {}
+            best = state["chosen"] or (state["progress"] or {}).get("best") or {}
             keys = ("name", "state", "reason", "position", "target", "source", "created")
             found.append({key: state[key] for key in keys} | {"formula": best.get("formula"), "loss": best.get("loss")})
         return found

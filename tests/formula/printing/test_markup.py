@@ -136,3 +136,15 @@ def test_text_computes_the_value(expression: Expression) -> None:
 @given(expressions(protected=False))
 def test_exact_text_computes_the_value(expression: Expression) -> None:
     assert_agrees(expression, text_value(expression.exact(), rows()), rows())
+
+
+def test_two_words_in_a_product_have_a_sign_between_them() -> None:
+    names = ("speed", "grip", "x")
+    product = Expression(call("mul", 2.0, x1, x2, call("sin", x3)), names)
+    assert product.latex() == r"2\, \mathrm{speed} \cdot \mathrm{grip}\, \sin\left(x\right)"
+    mathml = product.export("mathml")
+    assert "<mi>speed</mi><mo>&#xB7;</mo><mi>grip</mi><mo>&#x2062;</mo>" in mathml
+    squares = Expression(call("mul", call("square", x1), call("square", x2)), names)
+    assert squares.latex() == r"\mathrm{speed}^{2} \cdot \mathrm{grip}^{2}" and "&#xB7;" in squares.export("mathml")
+    letters = Expression(call("mul", x1, x2), ("a", "b"))
+    assert letters.latex() == r"a\, b" and "&#xB7;" not in letters.export("mathml")

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 from typing import ClassVar
 
 from gmeql.formula.printing.notation import Formula, display_names, is_plain_name, round_constants
@@ -121,10 +121,13 @@ class _Latex(Notation):
         return rf"\left({text}\right)"
 
     def times(self, factors: Sequence[Written]) -> str:
+        words = tuple(name for name in self.names if name.startswith(r"\mathrm{"))
         text = self.render(factors[0], POWER)
-        for factor in factors[1:]:
+        for before, factor in pairwise(factors):
             part = self.render(factor, POWER)
-            text += (r" \cdot " if part[0].isdigit() else r"\, ") + part
+            # two words side by side would read as one name
+            dot = part[0].isdigit() or (before.value is None and part.startswith(words))
+            text += (r" \cdot " if dot else r"\, ") + part
         return text
 
     def fraction(self, above: Sequence[Written], below: Sequence[Written]) -> str:
@@ -187,11 +190,14 @@ class _Mathml(Notation):
         return "<mo>&#x2212;</mo>" if negative else "<mo>+</mo>"
 
     def times(self, factors: Sequence[Written]) -> str:
-        parts = [self.render(factor, POWER) for factor in factors]
-        text = parts[0]
-        for part in parts[1:]:
-            begins_with_number = re.match(r"(<m(sup|row|under)[^>]*>)*<mn>", part)
-            text += ("<mo>&#xB7;</mo>" if begins_with_number else '<mo>&#x2062;</mo><mspace width="0.17em"/>') + part
+        words = tuple(name for name in self.names if re.match(r"(<msub>)?<mi>[^<]{2,}", name))
+        text = self.render(factors[0], POWER)
+        for before, factor in pairwise(factors):
+            part = self.render(factor, POWER)
+            opening = re.sub(r"^(<m(sup|row|under)[^>]*>)*", "", part)
+            # two words side by side would read as one name
+            dot = opening.startswith("<mn>") or (before.value is None and opening.startswith(words))
+            text += ("<mo>&#xB7;</mo>" if dot else '<mo>&#x2062;</mo><mspace width="0.17em"/>') + part
         return f"<mrow>{text}</mrow>"
 
     def fraction(self, above: Sequence[Written], below: Sequence[Written]) -> str:

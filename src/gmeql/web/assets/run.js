@@ -46,7 +46,11 @@
       at("bar").value = run.max_time ? Math.min(1, progress.elapsed / run.max_time) : 0;
       at("figures").textContent = `${progress.elapsed.toFixed(1)} s, ${progress.candidates.toLocaleString("en")} candidates, ${Math.round(progress.rate).toLocaleString("en")} a second, ${progress.islands} islands` + (left !== null && !over ? `, ${left.toFixed(0)} s left` : "");
       if (progress.front) members = progress.front.map((member) => ({ text: member.formula, complexity: member.complexity, loss: member.loss, mathml: member.mathml }));
-      if (progress.best) best = Math.max(0, members.findIndex((member) => member.complexity === progress.best.complexity));
+      const chosen = run.chosen || progress.best;
+      if (chosen) {
+        best = members.findIndex((member) => member.text === chosen.formula);
+        if (best < 0) best = Math.max(0, members.findIndex((member) => member.complexity === chosen.complexity));
+      }
       draw();
       if (picked === null && members[best]) typeset(members[best].mathml, members[best].text);
     } else at("figures").textContent = run.state === "running" ? "Getting ready: the first run on a machine compiles for a few seconds." : "";
