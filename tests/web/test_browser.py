@@ -182,12 +182,13 @@ NO_OVERLAP = """() => [...document.querySelectorAll(".plot svg")].flatMap((svg) 
 
 @pytest.fixture(scope="module")
 def wide_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A target of five digits, noisy, so that the front is long and its formulas too."""
+    """A target of five digits and columns of long names, so that formulas are wider than a phone."""
     lines = [
         f"{i / 4},{i * i % 7},{25310.5 * i / 4 + 30300 * (i * i % 7) + (i * 7919 % 101) * 90 - 60000}"
         for i in range(1, 60)
     ]
-    return fit(tmp_path_factory.mktemp("wide"), "a,b,y\n" + "\n".join(lines), "y", "--max-candidates", "3000")
+    header = "temperature_of_the_first_inlet,pressure_in_the_second_vessel,y\n"
+    return fit(tmp_path_factory.mktemp("wide"), header + "\n".join(lines), "y", "--max-candidates", "3000")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
