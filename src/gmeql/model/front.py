@@ -240,10 +240,11 @@ class Front(Sequence[FrontMember]):
         """Choose one member.
 
         - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
-          `N/2 log(mse) + K/2 log(N) + 2 c`, with `K` fitted constants, complexity `c`, and `mse` the residual sum
-          of squares over `N - K` (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
-          Ferreira 2022). Where members reach rounding level there is no noise to weigh against, and the simplest of
-          those wins.
+          `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants, complexity `c`, and `mse` the squared error to
+          expect on unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
+          Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over. Where nobody looked
+          beyond the rows, `mse` is the residual sum of squares over `N - K`, and a unit of complexity costs 2. Where
+          members reach rounding level there is no noise to weigh against, and the simplest of those wins.
         - `"accurate"`: smallest loss.
         - `"simple"`: the largest score, the drop of log(loss) per unit of complexity (the knee of the front).
         - `"validation"`: needs `X`, `y` that were not trained on: the simplest member within one standard error of the
