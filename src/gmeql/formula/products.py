@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable, exponent_of, fold, tree_complexity
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, exponent_of, fold, tree_complexity
 from gmeql.formula.sums import Powers, Rounding, merge_powers
 
 Factors = Powers[Node]
@@ -50,6 +50,18 @@ def _split_product(node: Node) -> tuple[float, Factors]:
     if (exponent := exponent_of(name, node.args)) is not None:
         return 1.0, {node.args[0]: exponent}
     return 1.0, {node: 1.0}
+
+
+def write_product(coefficient: float, powers: Factors) -> Node:
+    """The tree of a coefficient and bases with exponents, in writing order: what is divided by stands below."""
+    ordered = sorted(powers.items(), key=lambda item: writing_order(item[0]))
+    above = [build("pow", base, Constant(exponent)) for base, exponent in ordered if exponent > 0]
+    below = [build("pow", base, Constant(-exponent)) for base, exponent in ordered if exponent < 0]
+    if coefficient == -1.0 and above:
+        numerator = build("neg", build("mul", *above))
+    else:
+        numerator = build("mul", Constant(coefficient), *above) if above else Constant(coefficient)
+    return build("div", numerator, build("mul", *below)) if below else numerator
 
 
 def power_of(value: float, exponent: float) -> float:

@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from gmeql.formula.limits import SIMPLIFIED_EXPONENT_LIMIT, SIMPLIFIED_EXPONENTIAL_LIMIT
 from gmeql.formula.nodes import Call, Constant, Node, build, exponent_of, fold, tree_complexity
-from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, nicest_factor, power_of, writing_order
+from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, nicest_factor, power_of, write_product, writing_order
 from gmeql.formula.sums import add, merge_powers, scale, shared_powers
 
 Terms = dict[Node, float]
@@ -204,14 +204,7 @@ def _write_product(coefficient: float, powers: Factors, positive: Positive) -> N
             return _scaled_sum(coefficient, *_as_sum(base, positive), positive)
         if is_sum(base) and exponent == 0.5 and coefficient > 0 and coefficient != 1.0:
             return build("sqrt", _scaled_sum(coefficient**2, *_as_sum(base, positive), positive))
-    ordered = sorted(powers.items(), key=lambda item: writing_order(item[0]))
-    above = [build("pow", base, Constant(exponent)) for base, exponent in ordered if exponent > 0]
-    below = [build("pow", base, Constant(-exponent)) for base, exponent in ordered if exponent < 0]
-    if coefficient == -1.0 and above:
-        numerator = build("neg", build("mul", *above))
-    else:
-        numerator = build("mul", Constant(coefficient), *above) if above else Constant(coefficient)
-    return build("div", numerator, build("mul", *below)) if below else numerator
+    return write_product(coefficient, powers)
 
 
 def _join_exponentials(coefficient: float, powers: Factors, positive: Positive) -> tuple[float, Factors]:

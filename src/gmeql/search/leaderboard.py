@@ -18,7 +18,9 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
 from gmeql.search.outlook import outlooks
 from gmeql.search.polish.cutting import without_dead_terms
+from gmeql.search.polish.knowable import is_knowable
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
+from gmeql.search.polish.writing import written
 from gmeql.search.rows import SearchRows
 from gmeql.search.soundness import left_out_squares, unseen_loss
 
@@ -70,11 +72,13 @@ class Leaderboard:
                 continue
             if self._is_dominated(scored, rows):
                 continue
-            scored = self._tidied(scored, rows)
+            scored = written(self._tidied(scored, rows), rows.polished)
             if self._is_dominated(scored, rows) or not self._is_resolved(scored.root, rows):
                 continue
             scored = self._judged(scored, rows)
             if not math.isfinite(scored.unseen) or self._is_dominated(scored, rows):
+                continue
+            if not is_knowable(scored.root, scored.loss, rows.polished):
                 continue
             self.members[scored.complexity] = scored
             self.members = {

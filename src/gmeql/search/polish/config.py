@@ -30,6 +30,18 @@ class PolishConfig:
     refit_tolerance: float = 1e-7
     """Relative gain of a step below which a refit ends."""
 
+    # what the rows can tell
+    frozen: float = 1e-14
+    """A function whose values differ by no more than this, relative to their size, is a constant on the rows."""
+    least_felt: float = 0.01
+    """Nats that doubling the argument of a steep function, or halving a constant of a silly size, must cost."""
+    silly_constant: float = 1e6
+    """Constants larger than this, or smaller than its inverse, have to matter."""
+    cancelling: float = 1e10
+    """Terms of a sum that are larger than the sum by this factor leave it fewer than six digits."""
+    same_length: float = 1e-6
+    """Description lengths that differ by less are the same."""
+
     # cutting
     max_rounds: int = 20
     dead: float = 1e-9

@@ -9,6 +9,7 @@ from gmeql.formula.ratios import as_ratio
 from gmeql.search.polish.cutting import prune, without_dead_terms
 from gmeql.search.polish.rounding import snap
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
+from gmeql.search.polish.writing import written_and_rounded
 
 
 def polish(
@@ -22,7 +23,8 @@ def polish(
     alive = clean(without_dead_terms(final.root, rows), rows)
     others = [alive, _as_one_fraction(final.root, rows)]
     tidy = refit([root for root in others if root not in (None, final.root)], rows)
-    return [min([final, *tidy], key=lambda s: s.length), *met]
+    cleanest = min([final, *tidy], key=lambda s: s.length)
+    return [written_and_rounded(cleanest, rows, out_of_time), *met]
 
 
 def _as_one_fraction(root: Node, rows: JudgedRows) -> Node | None:

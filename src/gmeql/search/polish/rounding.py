@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gmeql.formula.customary import customary
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.search.polish.config import POLISH
@@ -33,7 +34,8 @@ def snap(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = lam
         if best is None or best.length > current.length:
             break
         tidy = clean(best.root, rows)
-        tidied = refit([tidy], rows) if tidy is not None else []
+        # a formula that came in its customary form leaves in it
+        tidied = refit([customary(tidy)], rows) if tidy is not None else []
         current = min([best, *tidied], key=lambda s: (s.length, s.complexity))
     return current
 

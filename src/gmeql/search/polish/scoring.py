@@ -20,6 +20,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, transform, tree_complexity
 from gmeql.formula.simplify import simplify
 from gmeql.search.polish.config import POLISH
+from gmeql.search.polish.observed import observed, two_valued
 from gmeql.search.polish.recognition import is_recognised, n_loose_constants
 
 
@@ -57,6 +58,11 @@ class JudgedRows:
             return known[node]
 
         return positive
+
+    @cached_property
+    def two_valued(self) -> dict[int, tuple[float, float]]:
+        """Columns that hold only 0 and 1, or only -1 and 1, with these values."""
+        return two_valued(self.X)
 
     @cached_property
     def spread(self) -> float:
@@ -190,12 +196,16 @@ def _refitted(expression: Expression, program: Program, constants: np.ndarray) -
 
 
 def clean(root: Node, rows: JudgedRows) -> Node | None:
-    """Normal form of a formula, or None where its constants overflow.
+    """Normal form of a formula as the rows see it, or None where its constants overflow.
 
     Constants lose the sixteenth digit, so that 0.9 times 1.2 over 1.2 is 0.9 again.
     """
     try:
-        return transform(simplify(root, rows.is_positive), _without_last_digit)
+        normal = simplify(root, rows.is_positive)
+        seen = observed(normal, rows.X, rows.two_valued)
+        if seen != normal:
+            normal = simplify(seen, rows.is_positive)
+        return transform(normal, _without_last_digit)
     except (ArithmeticError, ValueError):
         return None
 

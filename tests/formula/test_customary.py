@@ -1,0 +1,117 @@
+"""Customary forms: the same value, at most a unit longer, and what people expect to read."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+import random_trees
+from gmeql.formula.customary import LARGEST_FACTOR, MOST_ADDED, customary
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Variable, tree_complexity
+from gmeql.formula.parsing import parse_tree
+from gmeql.formula.simplify import simplify
+from random_trees import call
+
+X = random_trees.rows()
+NAMES = ("x", "y", "z")
+x = Variable(0)
+
+
+def text(formula: str) -> str:
+    return str(Expression(customary(simplify(parse_tree(formula, NAMES))), NAMES))
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("3.25/(1/x + 0.5)", "6.5*x/(x + 2)"),
+        ("3/(2/x + 0.5)", "6*x/(x + 4)"),
+        ("1/(2 + 4/x)", "0.5*x/(x + 2)"),
+        ("3*y/(1/x + 0.5)", "6*x*y/(x + 2)"),
+        ("1 + 3/(2/x + 0.5)", "6*x/(x + 4) + 1"),
+        ("-1826/(1 - 558600/x)", "1826*x/(558600 - x)"),
+        ("-3/(1 - x)", "3/(x - 1)"),
+        ("y - 3/(1 - x)", "3/(x - 1) + y"),
+        ("-3/(1 + x)", "-3/(x + 1)"),
+        ("5/(1 + 2*exp(-3*x))", "5/(2*exp(-3*x) + 1)"),
+        ("5*exp(-3*x)", "5*exp(-3*x)"),
+        ("2*sin(3*x)", "2*sin(3*x)"),
+        ("-2*sin(3*x)", "-2*sin(3*x)"),
+        ("6.7e-11*x*y/z**2", "6.7e-11*x*y/z**2"),
+        ("5.67e-8*x**4", "5.67e-08*x**4"),
+        ("1e-18*x**6", "(x/1000)**6"),
+        ("1e18/x**6", "(1000/x)**6"),
+        ("1e-20*x", "1e-20*x"),
+    ],
+)
+def test_known_forms(formula: str, expected: str) -> None:
+    assert text(formula) == expected
+
+
+@pytest.mark.parametrize("formula", ["3.27/(1/x**2 + 0.78)", "12/(1/x + 2)**2", "3/(z/x + 0.5)", "5/(1 + y/(x*z))"])
+def test_a_form_that_is_two_units_longer_is_not_taken(formula: str) -> None:
+    assert customary(parse_tree(formula, NAMES)) == parse_tree(formula, NAMES)
+
+
+@pytest.mark.parametrize("wave", ["sin", "cos"])
+@pytest.mark.parametrize("amplitude", [2.0, -2.0])
+@pytest.mark.parametrize("phase", [0.5, 3.0, -3.0, 3.5, 9.0, -40.0, 1000.0])
+def test_waves_have_a_positive_amplitude_and_a_phase_within_half_a_turn(
+    wave: str, amplitude: float, phase: float
+) -> None:
+    root = call("mul", amplitude, call(wave, call("add", call("mul", 3.0, x), phase)))
+    form = Expression(customary(root), NAMES)
+    first, _, turned = form.constants
+    assert first == 2.0 and -math.pi <= turned <= math.pi
+    assert form.complexity == tree_complexity(root)
+    np.testing.assert_allclose(form(X), Expression(root, NAMES)(X), atol=1e-11)
+
+
+def test_a_huge_factor_goes_into_the_exponential() -> None:
+    root = call("mul", -1e130, call("exp", call("mul", -3.0, x)))
+    form = Expression(customary(root), NAMES)
+    assert max(map(abs, form.constants)) < 300 and form.complexity <= tree_complexity(root) + MOST_ADDED
+    there = np.full((1, 3), 99.0)
+    np.testing.assert_allclose(form(there), Expression(root, NAMES)(there), rtol=1e-12)
+    arrhenius = parse_tree("1e11*exp(-5000/x)", NAMES)
+    assert LARGEST_FACTOR > 1e11 and customary(arrhenius) == arrhenius
+
+
+def test_protected_parts_stay() -> None:
+    root = call("div", 3.0, call("add", call("inv", x), 0.5), protected=True)
+    assert customary(root) == root
+
+
+@settings(max_examples=200)
+@given(random_trees.expressions())
+def test_the_value_stays_and_the_complexity_grows_by_a_unit_at_most(expression: Expression) -> None:
+    try:
+        normal = expression.with_root(simplify(expression.root))
+    except ArithmeticError:
+        assume(False)
+        raise
+    form = normal.with_root(customary(normal.root))
+    assert form.complexity <= normal.complexity + MOST_ADDED
+    rows = random_trees.comparable(normal, X) & random_trees.all_parts_finite(normal, X)
+    rows &= random_trees.comparable(form, X)
+    np.testing.assert_allclose(form(X)[rows], normal(X)[rows], rtol=1e-9)
+
+
+@settings(max_examples=100)
+@given(random_trees.expressions(constants=random_trees.plain_constants, protected=False))
+def test_a_second_time_changes_nothing_but_digits(expression: Expression) -> None:
+    try:
+        once = customary(simplify(expression.root))
+    except ArithmeticError:
+        assume(False)
+        raise
+    twice = customary(once)
+    assert tree_complexity(twice) <= tree_complexity(once) + MOST_ADDED
+    rows = random_trees.comparable(expression.with_root(once), X)
+    rows &= random_trees.all_parts_finite(expression.with_root(once), X)
+    rows &= random_trees.comparable(expression.with_root(twice), X)
+    np.testing.assert_allclose(expression.with_root(twice)(X)[rows], expression.with_root(once)(X)[rows], rtol=1e-9)
