@@ -46,6 +46,7 @@ def text(formula: str) -> str:
         ("1e-18*x**6", "(x/1000)**6"),
         ("1e18/x**6", "(1000/x)**6"),
         ("1e-20*x", "1e-20*x"),
+        ("1e-14*x**1.5", "1e-14*x**1.5"),
     ],
 )
 def test_known_forms(formula: str, expected: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable
-from gmeql.formula.products import as_product, is_sum, nicest_factor, power_of, writing_order
+from gmeql.formula.products import as_product, is_sum, nicest_factor, power_of, write_product, writing_order
 from random_trees import NAMES, call, comparable, plain_constants, rows, trees
 
 x, y, z = (Variable(i) for i in range(3))
@@ -56,3 +56,19 @@ def test_order_of_writing() -> None:
 @pytest.mark.parametrize("name", ["add", "sub"])
 def test_sums(name: str) -> None:
     assert is_sum(call(name, x, y)) and not is_sum(call(name, x, y, protected=True)) and not is_sum(x)
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "powers", "expected"),
+    [
+        (3.0, {x: 2.0, y: -1.0}, "3*x**2/y"),
+        (-1.0, {x: 1.0}, "-x"),
+        (-1.0, {x: -1.0}, "-1/x"),
+        (2.0, {}, "2"),
+        (1.0, {y: 1.0, x: 0.5}, "sqrt(x)*y"),
+    ],
+)
+def test_products_are_written_with_what_divides_below(
+    coefficient: float, powers: dict[Node, float], expected: str
+) -> None:
+    assert str(Expression(write_product(coefficient, powers), ("x", "y", "z"))) == expected

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build
+from gmeql.formula.parsing import parse_tree
 from gmeql.search.config import FrontConfig, SearchConfig
 from gmeql.search.leaderboard import Leaderboard, briefest
-from gmeql.search.polish.scoring import Scored, description_length
+from gmeql.search.polish.scoring import Scored, description_length, refit
 from gmeql.search.rows import SearchRows
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, (100, 2))
@@ -155,3 +156,25 @@ def test_ranking_anew_forgets_what_is_not_offered() -> None:
     assert board.rank_anew([scored(power_sum(3), 1e-4, seen), scored(power_sum(1), 1e-2, seen)], seen)
     assert [m.loss for m in board.members.values()][1:] == pytest.approx([1e-2, 1e-4])
     assert board.front(seen.names) != front
+
+
+def test_members_are_written_as_people_write_them() -> None:
+    config = SearchConfig()
+    noise = np.random.default_rng(1).standard_normal(100)
+    seen = SearchRows.of(X, 4 * X[:, 0] / (X[:, 0] + 1.3) + 0.05 * noise, names=("S", "t"), config=config)
+    board = Leaderboard.start(config, seen)
+    board.offer(refit([parse_tree("3.27/(1/S + 0.78)", seen.names)], seen.polished, keep_recognised=False), seen)
+    assert "*S/(S + " in str(board.front(seen.names)[-1].expression)
+
+
+def test_a_step_that_no_row_knows_the_width_of_stays_out() -> None:
+    config = SearchConfig()
+    day = np.repeat(np.arange(12.0), 5)[:, None]
+    y = np.where(day[:, 0] == 0, 5.0, 2.0) + 0.1 * np.random.default_rng(1).standard_normal(60)
+    seen = SearchRows.of(day, y, names=("day",), config=config)
+    for formula in ("3*exp(-1.9233e+114*day) + 2", "5 - 3*tanh(6.2551e+14*day)"):
+        board = Leaderboard.start(config, seen)
+        board.offer(refit([parse_tree(formula, seen.names)], seen.polished), seen)
+        assert list(board.members) == [1]
+    board.offer(refit([parse_tree("3*exp(-1.5*day) + 2", seen.names)], seen.polished, keep_recognised=False), seen)
+    assert len(board.members) == 2

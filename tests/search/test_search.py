@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from searches import SMALL, check_front, parabola, run, stored, texts, waves
 
+from gmeql.formula.nodes import Call, Constant, calls
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Progress
 from gmeql.search.search import Search
@@ -236,3 +237,31 @@ def test_all_islands_of_a_generation_advance_together_on_a_device(monkeypatch: p
     for progress in events:
         pass
     assert progress.reason == "exact" and str(progress.best.expression) == "2.5*x1**2 + x2"
+
+
+def test_a_step_is_not_sold_as_a_law() -> None:
+    """Noise around a jump is fitted best by an infinitely steep function, whose steepness nobody can know."""
+    rng = np.random.default_rng(1)
+    t = rng.uniform(-3.0, 3.0, (150, 1))
+    y = 2 * np.sign(t[:, 0]) + 0.5 * t[:, 0] + 0.1 * rng.standard_normal(150)
+    final = run(Search(t, y, names=("t",), config=SearchConfig(max_candidates=6000, **SMALL)))
+    assert len(final.front) > 2
+    constants = [abs(c) for member in final.front for c in member.expression.constants]
+    assert max(constants) < 1e5
+
+
+def test_waves_have_phases_within_half_a_turn() -> None:
+    rng = np.random.default_rng(1)
+    t = rng.uniform(0.0, 10.0, (150, 1))
+    y = 2 * np.sin(1.7 * t[:, 0] + 2.9) + 0.1 * rng.standard_normal(150)
+    final = run(Search(t, y, names=("t",), config=SearchConfig(max_candidates=8000, **SMALL)))
+    waves_met = [
+        call
+        for member in final.front
+        for call in calls(member.expression.root)
+        if call.operator in ("sin", "cos") and isinstance(call.args[0], Call) and call.args[0].operator == "add"
+    ]
+    assert waves_met
+    for wave in waves_met:
+        phases = [arg.value for arg in wave.args[0].args if isinstance(arg, Constant)]
+        assert all(abs(phase) <= math.pi for phase in phases)

@@ -27,6 +27,8 @@ MOST_ADDED = 1
 LARGEST_FACTOR = 1e12
 """A larger factor, or one smaller than its inverse, is taken into an exponential or a power beside it. Those that have
 a meaning of their own, as the frequency factor of a reaction or Stefan and Boltzmann's constant, mostly lie within."""
+LARGEST_SCALE = 1e6
+"""A scale of a column that would be larger, or smaller than the inverse, is no better than the factor."""
 
 _PRODUCTS = frozenset({"mul", "div", "inv", "neg"})
 _WAVES = frozenset({"sin", "cos"})
@@ -153,7 +155,7 @@ def _scaled_power(coefficient: float, powers: Factors) -> Term | None:
     for base, exponent in powers.items():
         if isinstance(base, Variable) and abs(exponent) > 1.0:
             scale = power_of(abs(coefficient), -1.0 / exponent)
-            if _is_sane(scale):
+            if 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
                 scaled = build("div", base, Constant(scale)) if exponent > 0 else build("div", Constant(scale), base)
                 rest = {other: power for other, power in powers.items() if other != base}
                 return math.copysign(1.0, coefficient), rest | {scaled: abs(exponent)}
@@ -186,7 +188,9 @@ def _split(node: Node) -> tuple[float, list[Term]]:
 def _write_sum(constant: float, terms: list[Term]) -> Node:
     """The tree of a sum: what is added before what is subtracted, a constant after the terms of its sign."""
     constants = [(constant, {})] if constant else []
-    ordered: list[Term] = sorted((t for t in terms if t[1]), key=lambda term: writing_order(write_product(1.0, term[1])))
+    ordered: list[Term] = sorted(
+        (t for t in terms if t[1]), key=lambda term: writing_order(write_product(1.0, term[1]))
+    )
     ordered += [t for t in terms if not t[1]] + constants
     ordered.sort(key=lambda term: term[0] < 0)
     return build("add", *(write_product(factor, powers) for factor, powers in ordered))

@@ -20,7 +20,16 @@ from functools import lru_cache
 
 from gmeql.formula.limits import SIMPLIFIED_EXPONENT_LIMIT, SIMPLIFIED_EXPONENTIAL_LIMIT
 from gmeql.formula.nodes import Call, Constant, Node, build, exponent_of, fold, tree_complexity
-from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, nicest_factor, power_of, write_product, writing_order
+from gmeql.formula.products import (
+    ROUNDING,
+    Factors,
+    as_product,
+    is_sum,
+    nicest_factor,
+    power_of,
+    write_product,
+    writing_order,
+)
 from gmeql.formula.sums import add, merge_powers, scale, shared_powers
 
 Terms = dict[Node, float]

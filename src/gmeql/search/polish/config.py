@@ -34,7 +34,9 @@ class PolishConfig:
     frozen: float = 1e-14
     """A function whose values differ by no more than this, relative to their size, is a constant on the rows."""
     least_felt: float = 0.01
-    """Nats that doubling the argument of a steep function, or halving a constant of a silly size, must cost."""
+    """Nats that doubling or halving the argument of a steep function, or a constant of a silly size, must cost ..."""
+    few_rows: int = 2
+    """... apart from this many rows that feel it most."""
     silly_constant: float = 1e6
     """Constants larger than this, or smaller than its inverse, have to matter."""
     cancelling: float = 1e10

@@ -19,7 +19,8 @@ from gmeql.search.polish.scoring import JudgedRows
 
 
 def is_knowable(root: Node, loss: float, rows: JudgedRows) -> bool:
-    """Whether every steep function and every huge or tiny constant matters, and no sum lives on cancelling digits.
+    """Whether every steep function and every huge or tiny constant matters to more than a few rows, and no sum lives
+    on cancelling digits.
 
     What could be doubled or halved while the log-likelihood hardly moves was not learnt from the rows. A formula that
     is exact to rounding is taken as it is.
@@ -30,17 +31,19 @@ def is_knowable(root: Node, loss: float, rows: JudgedRows) -> bool:
     for other in _otherwise(root, rows):
         with np.errstate(all="ignore"):
             change = Expression(other, rows.names)(rows.X) - value
-            felt = 0.5 * float(np.sum(rows.weights * change**2)) / loss
-        if felt < POLISH.least_felt:
+            felt = np.sort(rows.weights * change**2) / (2 * loss)
+        # a step through one or two rows is fitted to them, and to nothing else
+        if float(felt[: -POLISH.few_rows].sum()) < POLISH.least_felt:
             return False
     return not any(_cancels(node, rows) for node in calls(root) if node.operator in ("add", "sub"))
 
 
 def _otherwise(root: Node, rows: JudgedRows) -> Iterator[Node]:
-    """The formula with the argument of one steep function doubled, or one constant of a silly size halved."""
+    """The formula with the argument of a steep function doubled or halved, or a constant of a silly size halved."""
     for steep in {node for node in calls(root) if node.operator in SATURATING and used_columns(node)}:
-        twice = Call(steep.operator, (build("mul", Constant(2.0), steep.args[0]),), steep.protected)
-        yield _with_part(root, steep, twice)
+        for factor in (2.0, 0.5):
+            other = Call(steep.operator, (build("mul", Constant(factor), steep.args[0]),), steep.protected)
+            yield _with_part(root, steep, other)
     expression = Expression(root, rows.names)
     constants = expression.constants
     for i, constant in enumerate(constants):
