@@ -187,7 +187,7 @@ def _split(node: Node) -> tuple[float, list[Term]]:
 
 def _write_sum(constant: float, terms: list[Term]) -> Node:
     """The tree of a sum: what is added before what is subtracted, a constant after the terms of its sign."""
-    constants = [(constant, {})] if constant else []
+    constants: list[Term] = [(constant, {})] if constant else []
     ordered: list[Term] = sorted(
         (t for t in terms if t[1]), key=lambda term: writing_order(write_product(1.0, term[1]))
     )
