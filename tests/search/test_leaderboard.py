@@ -17,6 +17,7 @@ from gmeql.search.config import FrontConfig, SearchConfig
 from gmeql.search.leaderboard import Leaderboard, briefest
 from gmeql.search.polish.scoring import Scored, description_length, refit
 from gmeql.search.rows import SearchRows
+from gmeql.search.soundness import unseen_loss
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, (100, 2))
 Y = 2 * X[:, 0] + X[:, 1] ** 2
@@ -158,7 +159,8 @@ def test_ranking_anew_forgets_what_is_not_offered() -> None:
     assert board.front(seen.names) != front
 
 
-def test_members_are_written_as_people_write_them() -> None:
+def test_members_are_written_as_people_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gmeql.search.leaderboard.unseen_loss", unseen_loss)
     config = SearchConfig()
     noise = np.random.default_rng(1).standard_normal(100)
     seen = SearchRows.of(X, 4 * X[:, 0] / (X[:, 0] + 1.3) + 0.05 * noise, names=("S", "t"), config=config)
@@ -167,7 +169,8 @@ def test_members_are_written_as_people_write_them() -> None:
     assert "*S/(S + " in str(board.front(seen.names)[-1].expression)
 
 
-def test_a_step_that_no_row_knows_the_width_of_stays_out() -> None:
+def test_a_step_that_no_row_knows_the_width_of_stays_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gmeql.search.leaderboard.unseen_loss", unseen_loss)
     config = SearchConfig()
     day = np.repeat(np.arange(12.0), 5)[:, None]
     y = np.where(day[:, 0] == 0, 5.0, 2.0) + 0.1 * np.random.default_rng(1).standard_normal(60)
@@ -176,5 +179,7 @@ def test_a_step_that_no_row_knows_the_width_of_stays_out() -> None:
         board = Leaderboard.start(config, seen)
         board.offer(refit([parse_tree(formula, seen.names)], seen.polished), seen)
         assert list(board.members) == [1]
-    board.offer(refit([parse_tree("3*exp(-1.5*day) + 2", seen.names)], seen.polished, keep_recognised=False), seen)
-    assert len(board.members) == 2
+    seen = SearchRows.of(day, 3 * np.exp(-0.5 * day[:, 0]) + y, names=("day",), config=config)
+    board = Leaderboard.start(config, seen)
+    board.offer(refit([parse_tree("4*exp(-0.6*day) + 2", seen.names)], seen.polished, keep_recognised=False), seen)
+    assert len(board.members) == 2  # a decay that many rows show
