@@ -7,7 +7,7 @@ import numpy as np
 from gmeql.fitters.compiled import compiled
 from gmeql.fitters.kernel.memory import BLOCK, KEPT, SLOTS, load_block, make_work, rows_of
 from gmeql.fitters.kernel.node import is_binary
-from gmeql.fitters.kernel.normal_equations import Rows, evaluate
+from gmeql.fitters.kernel.normal_equations import evaluate
 from gmeql.fitters.kernel.options import FAST, FAST_INLINE
 from gmeql.fitters.kernel.tape import plan
 from gmeql.fitters.method import (
@@ -59,9 +59,8 @@ def _solve_damped(hessian, gradient, damping, n, factor, step):
 
 
 @compiled(**FAST_INLINE)
-def _load_all(first, last, programs, lengths, rows, table):
+def _load_all(first, last, programs, lengths, inputs, target, roots, table):
     """Copy what candidates first..last-1 read into the table, where its blocks stay there."""
-    inputs, target, roots, _ = rows
     n_slots, n_rows = inputs.shape
     is_read = np.zeros(n_slots, np.bool_)
     for b in range(first, last):
@@ -82,15 +81,15 @@ def _load_all(first, last, programs, lengths, rows, table):
 
 
 @compiled(**FAST_INLINE)
-def _fit_one(program, length, constants, n_free, rows, n_rows, mass, hopeless, limits, work):
+def _fit_one(
+    program, length, constants, n_free, inputs, target, roots, unit, n_rows, mass, max_steps, tolerance, hopeless, forced,
+    work,
+):  # fmt: skip
     """Levenberg-Marquardt on one program; `constants` is overwritten by the fit. Returns (loss, code, steps).
 
-    Only the first `n_rows` rows count, whose weights sum up to `mass`; `hopeless` replaces that of `limits`.
+    Only the first `n_rows` rows count, whose weights sum up to `mass`; the rest is as in `evaluate` and `FitLimits`.
     """
-    max_steps, tolerance, forced = limits.max_steps, limits.tolerance, limits.forced
-    hessian, trial_hessian = work.hessian, work.trial_hessian
-    gradient, trial_gradient = work.gradient, work.trial_gradient
-    step, trial = work.step, work.trial
+    hessian, trial_hessian, gradient, trial_gradient, factor, step, trial = work[8:]
     for p in range(len(constants)):
         trial[p] = constants[p]
     loss = np.inf
@@ -109,8 +108,8 @@ def _fit_one(program, length, constants, n_free, rows, n_rows, mass, hopeless, l
             if with_slopes and (ends or not trial_loss < loss):
                 break
             result = evaluate(
-                program, length, trial, n_free, rows, n_rows, mass, loss, again, with_slopes, trial_hessian,
-                trial_gradient, work,
+                program, length, trial, n_free, inputs, target, roots, unit, n_rows, mass, loss, again, with_slopes,
+                trial_hessian, trial_gradient, work,
             )  # fmt: skip
             if with_slopes:
                 slopes_sum = result
@@ -148,7 +147,7 @@ def _fit_one(program, length, constants, n_free, rows, n_rows, mass, hopeless, l
                 break
         if taken > max_steps:
             break
-        solved = _solve_damped(hessian, gradient, damping, n_free, work.factor, step)
+        solved = _solve_damped(hessian, gradient, damping, n_free, factor, step)
         if solved:
             for p in range(n_free):
                 trial[p] = constants[p] - step[p]
@@ -185,35 +184,35 @@ def fit_many(first, last, batch, data, limits):
 
     `batch`, `data` and `limits` are the `FitArrays`, `FitData` and `FitLimits` of `arrays.py`.
     """
+    # The named tuples end here: a field that is read in the loop, or a tuple that is handed on, counts references each
+    # time, and threads that count the same ones wait for each other.
+    programs, lengths, n_free, constants, losses, codes, steps = batch
     inputs, target, weights = data
+    screen_rows, max_steps, tolerance, hopeless, forced = limits
     n_slots, n_rows = inputs.shape
-    screen_rows = limits.screen_rows
-    hopeless = limits.hopeless
     work = make_work(n_slots, n_rows)
     roots = np.sqrt(weights)
     n_unit = 0
     for i in range(n_rows):
         n_unit += weights[i] == 1.0
-    rows = Rows(inputs, target, roots, n_unit == n_rows)
+    unit = n_unit == n_rows
     mass = _sum(weights, n_rows)
     screen_mass = _sum(weights, screen_rows)
     # the same relative error is another loss where the few rows vary more, or less, than all do
     screen_hopeless = hopeless * _variance(target, weights, screen_rows) / _variance(target, weights, n_rows)
-    _load_all(first, last, batch.programs, batch.lengths, rows, work.table)
+    _load_all(first, last, programs, lengths, inputs, target, roots, work.table)
     for b in range(first, last):
-        program, length, n_free = batch.programs[b], batch.lengths[b], batch.n_free[b]
-        plan(program, length, n_free, n_slots, work.nodes)
-        seen = screen_rows
+        plan(programs[b], lengths[b], n_free[b], n_slots, work.nodes)
+        rows = screen_rows
         while True:
-            goal = hopeless if seen == n_rows else screen_hopeless
-            loss, code, steps = _fit_one(
-                program, length, batch.constants[b], n_free, rows, seen, screen_mass if seen < n_rows else mass, goal,
-                limits, work,
+            goal = hopeless if rows == n_rows else screen_hopeless
+            losses[b], codes[b], steps[b] = _fit_one(
+                programs[b], lengths[b], constants[b], n_free[b], inputs, target, roots, unit, rows,
+                screen_mass if rows < n_rows else mass, max_steps, tolerance, goal, forced, work,
             )  # fmt: skip
-            batch.losses[b], batch.codes[b], batch.steps[b] = loss, code, steps
-            if seen == n_rows:
+            if rows == n_rows:
                 break
-            seen = n_rows
-            if not loss < SCREEN_FACTOR * goal:
-                batch.codes[b] = HOPELESS if np.isfinite(loss) else NOT_FINITE
+            rows = n_rows
+            if not losses[b] < SCREEN_FACTOR * goal:
+                codes[b] = HOPELESS if np.isfinite(losses[b]) else NOT_FINITE
                 break

@@ -104,14 +104,16 @@ def compile_structure(choices, wiring, rules, draft, program):
 
     Fills `program` [5, nodes]; `draft.constants` then holds which weight each constant is, and its natural start.
     """
-    # Arrays go to locals once, and to the functions below one by one: each hand-over counts a reference.
-    nodes, connections, n_variables = wiring.nodes, wiring.connections, wiring.n_variables
-    values, terms, constants, size = draft.values, draft.terms, draft.constants, draft.sizes[0]
+    # Unpacked once, and handed on one by one: each array that is read by name, or handed on, counts references.
+    nodes, connections, n_inputs, n_variables, n_weights = wiring
+    values, terms, pending, constants, sizes = draft
+    positive, with_offset, max_nesting = rules
+    size = sizes[0]
     size.length = size.n_constants = size.complexity = size.n_powers = 0
     output = len(nodes) - 2
     count_uses(choices, wiring, values)
-    write_inputs(values, wiring.n_inputs, n_variables)
-    for k in range(wiring.n_inputs, output + 1):
+    write_inputs(values, n_inputs, n_variables)
+    for k in range(n_inputs, output + 1):
         mine = values[k]
         if mine.uses == 0:
             continue
@@ -124,7 +126,7 @@ def compile_structure(choices, wiring, rules, draft, program):
         if op == SUM:
             is_sensible = write_dense_sum(mine, node, values, terms, n_variables, program, constants, size)
         elif op == PROD:
-            is_sensible = write_dense_product(mine, k, node, values, terms, rules.positive, program, constants, size)
+            is_sensible = write_dense_product(mine, k, node, values, terms, positive, program, constants, size)
         else:
             first = values[connections[c].low + choices[c]]
             if op == ID:
@@ -141,15 +143,13 @@ def compile_structure(choices, wiring, rules, draft, program):
             elif op == INV:
                 is_sensible = write_quotient(mine, first, first, True, n_variables, program, size)
             else:
-                is_sensible = write_function(
-                    mine, first, c, op, rules.max_nesting, n_variables, program, constants, size
-                )
+                is_sensible = write_function(mine, first, c, op, max_nesting, n_variables, program, constants, size)
         if not is_sensible:
             return _refused()
     last = values[output]
-    if not write_output(last, wiring.n_weights, rules.with_offset, n_variables, program, constants, size):
+    if not write_output(last, n_weights, with_offset, n_variables, program, constants, size):
         return _refused()
-    n_linear = _count_linear(program, size.length, 2 * n_variables + 1, draft.pending)
+    n_linear = _count_linear(program, size.length, 2 * n_variables + 1, pending)
     key = scramble((last.sum if last.facts & IS_SUM else scramble(last.hash)) + np.uint64(1))
     return Compiled(
         size.length, size.n_constants, key, n_linear < size.n_constants, size.complexity + size.n_constants,

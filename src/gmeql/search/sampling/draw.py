@@ -98,13 +98,16 @@ def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, ba
     structure parameters; the others are the named tuples of `arrays.py`. A candidate is wholly new with probability
     `fresh_share` (or while there are no elites), else an elite's copy with changes.
     """
-    n_candidates = len(batch.lengths)
+    # Unpacked once: each array that is read by name counts references.
+    choices, programs, lengths, n_constants, weight_ids, starts, hashes, complexities = batch
+    known_keys, known_counts, own_keys, own_counts, table_key = tried
+    n_candidates = len(lengths)
     draft = make_draft(len(wiring.nodes))
     drawn = 0
     for _ in range(n_candidates * ATTEMPTS):
         if drawn >= n_candidates:
             break
-        mine = batch.choices[drawn]
+        mine = choices[drawn]
         parent = -1
         if elites.size > 0 and uniform(state) >= numbers.fresh_share:
             parent = pick(elites.cumulative, elites.size, uniform(state))
@@ -113,22 +116,21 @@ def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, ba
         else:
             for c in range(len(mine)):
                 mine[c] = pick(cumulative[c], wiring.connections[c].n_choices, uniform(state))
-        made = compile_structure(mine, wiring, rules, draft, batch.programs[drawn])
+        made = compile_structure(mine, wiring, rules, draft, programs[drawn])
         if made.length == INVALID or made.complexity > numbers.max_complexity:
             continue
-        key = made.key ^ tried.table_key
-        tries = count_one(tried.known_keys, tried.known_counts, key, 0)
-        tries += count_one(tried.own_keys, tried.own_counts, key, 0)
+        key = made.key ^ table_key
+        tries = count_one(known_keys, known_counts, key, 0) + count_one(own_keys, own_counts, key, 0)
         if tries >= (numbers.max_tries if made.nonlinear else 1) * (POWER_TRIES if made.has_powers else 1):
             continue
-        count_one(tried.own_keys, tried.own_counts, key, 1)
+        count_one(own_keys, own_counts, key, 1)
         _choose_start(
-            state, batch.constants[drawn], batch.weight_ids[drawn], made.n_constants, draft.constants, parent, tries,
-            wiring.n_weights, elites, numbers,
+            state, starts[drawn], weight_ids[drawn], made.n_constants, draft.constants, parent, tries, wiring.n_weights,
+            elites, numbers,
         )  # fmt: skip
-        batch.lengths[drawn] = made.length
-        batch.n_constants[drawn] = made.n_constants
-        batch.hashes[drawn] = key
-        batch.complexities[drawn] = made.complexity
+        lengths[drawn] = made.length
+        n_constants[drawn] = made.n_constants
+        hashes[drawn] = key
+        complexities[drawn] = made.complexity
         drawn += 1
     return drawn
