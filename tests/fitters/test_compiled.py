@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from pathlib import Path
 
 import pytest
+from numba.core import caching
 
 from gmeql.fitters import compiled, opcodes
-from gmeql.fitters.compiled import is_on_disk, sources_key
+from gmeql.fitters.compiled import can_be_kept, is_on_disk, sources_key
 
 CALLEE = """
 from gmeql.fitters.compiled import compiled
@@ -57,6 +59,46 @@ def test_a_change_of_what_is_called_in_another_file_is_seen(tmp_path: Path, monk
     write_package(folder, 5)
     changed = load(folder.name)
     assert not is_on_disk(changed) and changed(10) == 20 and not changed.stats.cache_hits
+
+
+def test_a_function_that_cannot_be_written_to_disk_computes_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk: Numba alone would raise at the first call."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = tmp_path / "gmeql_test_full_disk"
+    write_package(folder, 1)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    twice = load(folder.name)
+    assert can_be_kept(twice) and twice(10) == 12 and not is_on_disk(twice)
+
+
+def test_without_a_folder_to_keep_functions_in_they_are_compiled_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = tmp_path / "gmeql_test_no_folder"
+    write_package(folder, 1)
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+    twice = load(folder.name)
+    assert not can_be_kept(twice) and twice(10) == 12 and not is_on_disk(twice)
+
+
+def test_what_was_compiled_for_another_processor_is_not_on_disk_for_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines of a cluster may share a home; Numba passes over files of another processor."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = tmp_path / "gmeql_test_processors"
+    write_package(folder, 1)
+    twice = load(folder.name)
+    assert twice(10) == 12 and is_on_disk(twice)
+    monkeypatch.setattr(type(twice.targetctx.codegen()), "magic_tuple", lambda self: ("another", "processor"))
+    assert not is_on_disk(twice)
 
 
 def test_the_key_is_that_of_all_sources_and_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

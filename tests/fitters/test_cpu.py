@@ -8,9 +8,11 @@ import numpy as np
 from fitting_problems import ROWS, data, problems, scaled, x
 
 from gmeql.fitters import fit, reference
-from gmeql.fitters.cpu import compile_kernel, fit_arrays, fit_batches, is_compiled
+from gmeql.fitters.compiled import is_on_disk
+from gmeql.fitters.cpu import compile_kernel, fit_arrays, fit_batches
 from gmeql.fitters.jobs import FitJob
 from gmeql.fitters.kernel.arrays import FitData
+from gmeql.fitters.kernel.levenberg_marquardt import fit_many
 from gmeql.fitters.kernel.memory import BLOCK, KEPT
 from gmeql.fitters.programs import from_expression, stack
 
@@ -105,4 +107,4 @@ def test_batches_are_fitted_in_place_each_to_its_own_data() -> None:
 
 def test_a_used_kernel_is_on_disk() -> None:
     compile_kernel()
-    assert is_compiled()
+    assert is_on_disk(fit_many)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,16 +38,51 @@ def sources_key(folder: Path) -> str:
 
 
 def compiled(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: the function compiled by Numba, kept on disk under a name that carries `sources_key`."""
+    """Decorator: the function compiled by Numba, kept on disk under a name that carries `sources_key`.
+
+    Where nothing can be kept (no folder to write to, a full disk) the function is compiled all the same.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         folder = Path(function.__code__.co_filename).parent
         function.__qualname__ = f"{function.__qualname__}_{sources_key(folder)}"
-        return njit(*signature, **(OPTIONS | options))(function)
+        try:
+            dispatcher = njit(**(OPTIONS | options))(function)
+        except RuntimeError:  # Numba found no folder for its cache
+            dispatcher = njit(**(OPTIONS | options | dict(cache=False)))(function)
+        _save_if_possible(dispatcher)
+        if signature:
+            dispatcher.compile(*signature)
+            dispatcher.disable_compile()
+        return dispatcher
 
     return decorate
 
 
+def _save_if_possible(dispatcher: Any) -> None:
+    """A compiled function that cannot be written to disk still serves this process; Numba alone would raise."""
+    save = dispatcher._cache.save_overload
+
+    def save_overload(signature: Any, data: Any) -> None:
+        with suppress(OSError):
+            save(signature, data)
+
+    dispatcher._cache.save_overload = save_overload
+
+
+def can_be_kept(function: Any) -> bool:
+    """Whether Numba found a folder to keep a compiled function in."""
+    return function._cache.cache_path is not None
+
+
 def is_on_disk(function: Any) -> bool:
-    """Whether this very version of a compiled function is kept on disk, for any arguments."""
-    return any(Path(function._cache.cache_path).glob(f"*.{function.py_func.__qualname__}-*.nbc"))
+    """Whether this very version of a compiled function is kept on disk for this processor, for any arguments.
+
+    Numba passes over what it compiled for another processor, or what another version of it did.
+    """
+    if not can_be_kept(function):
+        return False
+    processor = function.targetctx.codegen().magic_tuple()
+    kept = function._cache._cache_file._load_index()
+    folder = Path(function._cache.cache_path)
+    return any(target == processor and (folder / name).exists() for (_, target, _), name in kept.items())

@@ -24,14 +24,6 @@ CHUNK = 16
 """Candidates handed to a thread at a time: small enough to balance, large enough to hide the hand-over."""
 
 
-def is_compiled() -> bool:
-    """Whether this version's compiled kernel is kept on disk."""
-    from gmeql.fitters.compiled import is_on_disk
-    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
-
-    return is_on_disk(fit_many)
-
-
 def compile_kernel() -> None:
     """Fit one small program, so that the compiled kernel is in the cache."""
     inputs, _ = input_slots(np.arange(1.0, 5.0)[:, None])

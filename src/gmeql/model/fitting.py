@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.fitters.cpu import is_compiled
 from gmeql.fitters.threads import available_cores
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
@@ -76,8 +75,8 @@ def run_search(
     there is continued. `previous` is an earlier run on the same data to go on from, with the budget on top of its own.
     """
     searcher = METHODS[method].load()
-    if METHODS[method].compiled and config.max_time is not None:
-        load_kernels()
+    if METHODS[method].compiled:
+        keep_kernels() if config.max_time is None else load_kernels()
     keeper = Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)
     search, history = keeper.resume()
     if search is None and previous is not None and previous.state is not None:
@@ -146,23 +145,60 @@ def _measured(beaten: Iterable[Member], data: PreparedData) -> list[Member]:
 
 
 @lru_cache(maxsize=1)
-def load_kernels() -> None:
-    """Load the compiled parts of the search, or compile them where this machine never did (some twenty seconds, once).
+def keep_kernels() -> None:
+    """Compile the search's kernels in processes of their own, where this machine never did (some twenty seconds, once).
 
-    A smallest search calls all of them. Without it, the first fit would spend its `max_time` on the compiler. Numba
-    compiles one function at a time, so the two large ones are compiled in two processes; both write to the cache.
+    A process that compiles a kernel may link other copies of its parts than one that loads it from disk, and those can
+    round otherwise: the same seed would give another formula. So that all give the same, all load. Where nothing can be
+    kept on disk, every process compiles for itself when it first needs a kernel.
     """
-    rows = np.arange(1.0, 9.0)
-    search = Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1, n_jobs=1))
-    if not is_compiled() and available_cores() > 1:
-        with suppress(OSError), subprocess.Popen(
-            [sys.executable, "-c", "from gmeql.fitters.cpu import compile_kernel; compile_kernel()"],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ):  # fmt: skip
+    from gmeql.fitters.compiled import can_be_kept, is_on_disk
+    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
+
+    if not can_be_kept(fit_many):
+        return
+    if is_on_disk(fit_many):
+        from gmeql.search.sampling.draw import draw_candidates
+
+        if is_on_disk(draw_candidates):
+            return
+    with suppress(OSError), _python("from gmeql.model.fitting import compile_kernels; compile_kernels()"):
+        pass
+
+
+def compile_kernels() -> None:
+    """Compile all kernels: the fit in another process, the sampler in this one, since Numba takes one at a time."""
+    search = _smallest_search()
+    if available_cores() > 1:
+        with suppress(OSError), _python("from gmeql.fitters.cpu import compile_kernel; compile_kernel()"):
             search.draw_once()
     for _ in search.run():
         pass
+
+
+@lru_cache(maxsize=1)
+def load_kernels() -> None:
+    """Load the compiled parts of the search, which else the first fit would do at the expense of its `max_time`."""
+    keep_kernels()
+    for _ in _smallest_search().run():
+        pass
+
+
+def _smallest_search() -> Search:
+    """A search that calls all kernels, and ends at once."""
+    rows = np.arange(1.0, 9.0)
+    return Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1, n_jobs=1))
+
+
+def _python(code: str) -> subprocess.Popen[bytes]:
+    """Another process of this Python, which sees the same packages and says nothing."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 @contextmanager
