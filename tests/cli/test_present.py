@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from gmeql.cli.present import MAX_SHOWN, formula_record, front_table, large_formula, model_record, print_front
+from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.front import Front
 from gmeql.search.events import Member
+from gmeql.search.outlook import Outlook
 
 
 def power(k: int) -> Expression:
@@ -41,6 +44,14 @@ def test_the_front_marks_the_choice_and_takes_names_as_text() -> None:
     assert lines[0] == "[red]y1" and "[bold]x" in stream.getvalue()
     (marked,) = (line for line in lines if "▶" in line)
     assert marked.split()[1:3] == ["1", str(power(1).complexity)]
+
+
+def test_the_front_has_the_error_on_unseen_rows_beside_the_loss() -> None:
+    outlook = Outlook(0.51234, 0.0287, False, 3.0, Bounds(0.0, 1.0, True))
+    known = front(3)
+    table = front_table(replace(known, members=(*known[:2], replace(known[2], outlook=outlook))), 1)
+    column = next(c for c in table.columns if c.header == "on unseen rows")
+    assert [str(cell) for cell in column.cells] == ["–", "–", "0.512 ± 0.029"]
 
 
 def test_a_long_front_keeps_its_ends_and_the_choice() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 
 import numpy as np
@@ -38,13 +37,6 @@ def test_rows_are_sampled_evenly_and_always_the_same():
     rows = content.sample_rows(100_000)
     assert len(set(rows.tolist())) == content.MAX_POINTS and (np.diff(rows) > 0).all() and rows[-1] > 90_000
     np.testing.assert_array_equal(rows, content.sample_rows(100_000))
-
-
-@pytest.mark.parametrize(
-    ("r2", "text"), [(0.5, "0.5000"), (0.99991, "0.9999100"), (1 - 1e-12, "1"), (-math.inf, "not finite")]
-)
-def test_r2_has_enough_digits_to_tell_it_from_1(r2, text):
-    assert content.r2_text(r2) == text
 
 
 def test_a_long_history_is_thinned_and_keeps_its_end():

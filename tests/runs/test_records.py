@@ -6,13 +6,24 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 
+from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.front import Front
 from gmeql.runs import records
-from gmeql.runs.records import ProgressLog, front_csv, log_entries, member_record, progress_record, reason_text
+from gmeql.runs.records import (
+    UNSEEN_COLUMNS,
+    ProgressLog,
+    front_csv,
+    log_entries,
+    member_record,
+    progress_record,
+    reason_text,
+)
 from gmeql.search.events import REASONS, Member, Progress
+from gmeql.search.outlook import Outlook
 
 MEAN = Member(Expression(Constant(2.0), ("a",)), 0.5, 1)
 LINE = Member(Expression(Call("mul", (Constant(1.5), Variable(0))), ("a, b",)), 0.25, 3)
@@ -62,3 +73,16 @@ def test_a_front_as_csv_reads_back() -> None:
     rows = list(csv.DictReader(io.StringIO(front_csv(front))))
     assert [row["formula"] for row in rows] == [str(member) for member in front]
     assert [float(row["loss"]) for row in rows] == [0.5, 0.25] and rows[1]["index"] == "1"
+    assert {row[name] for row in rows for name in UNSEEN_COLUMNS} == {""}
+
+
+def test_what_a_formula_promises_on_unseen_rows_is_in_record_and_csv() -> None:
+    line = replace(LINE, outlook=Outlook(0.3, 0.02, False, 4.0, Bounds(-1.5, 2.5, True)))
+    pole = replace(MEAN, outlook=Outlook(math.inf, math.inf, True, 4.0, Bounds(-math.inf, 2.5, False)))
+    assert member_record(line)["outlook"]["standard_error"] == 0.02 and member_record(MEAN)["outlook"] is None
+    assert json.loads(json.dumps(member_record(pole), allow_nan=False))["outlook"]["error"] is None
+    front = Front.from_members([pole, line], rows=5, target_spread=1.0, target_largest=2.0)
+    rows = list(csv.DictReader(io.StringIO(front_csv(front))))
+    assert [rows[0][name] for name in UNSEEN_COLUMNS] == ["", "", "yes", "", ""]
+    assert [rows[1][name] for name in UNSEEN_COLUMNS] == ["0.3", "0.02", "no", "-1.5", "2.5"]
+    assert list(rows[0])[:5] == ["index", "complexity", "loss", "score", "formula"]

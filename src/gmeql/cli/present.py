@@ -10,6 +10,7 @@ import numpy as np
 
 from gmeql.model.targets import as_list
 from gmeql.report.judgement import figures, judge
+from gmeql.report.unseen import unseen_text
 from gmeql.runs.records import member_record
 
 if TYPE_CHECKING:
@@ -125,9 +126,12 @@ def front_table(front: Front, selected: int) -> RenderableType:
         ("index", "right"),
         ("complexity", "right"),
         ("loss", "right"),
+        ("on unseen rows", "right"),
         ("formula", "left"),
     ):
-        table.add_column(name, justify=justify, overflow="fold" if name == "formula" else "ellipsis")  # type: ignore[arg-type]
+        is_formula = name == "formula"
+        overflow = "fold" if is_formula else "ellipsis"
+        table.add_column(name, justify=justify, overflow=overflow, no_wrap=not is_formula)  # type: ignore[arg-type]
     members = list(front)
     shown = members if len(members) <= MAX_SHOWN else [*members[: MAX_SHOWN - 1], members[-1]]
     if selected < len(members) and members[selected] not in shown:
@@ -140,6 +144,7 @@ def front_table(front: Front, selected: int) -> RenderableType:
             Text(str(member.index), style=style),
             Text(str(member.complexity), style=style),
             Text(f"{member.loss:.4g}", style=style),
+            Text(unseen_text(member.outlook), style=style),
             Text(str(member), style=style),
         )
     return table

@@ -15,6 +15,8 @@ from gmeql.model.ranges import column_ranges
 from gmeql.report.constants import constant_rows
 from gmeql.report.judgement import figures, judge
 from gmeql.report.network import draw as draw_network
+from gmeql.report.numbers import four_digits, r2_text
+from gmeql.report.unseen import promise, unseen_text
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -92,10 +94,12 @@ def assemble(
                 "text": str(member.expression),
                 "mathml": Markup(equation(training.target, member.expression, constants)),
                 "judgement": judge(front, k, training),
-                "rmse": number_text(found.rmse),
+                "rmse": four_digits(found.rmse),
                 "r2": r2_text(found.r2),
-                "largest": number_text(found.largest_error),
+                "largest": four_digits(found.largest_error),
                 "complexity": member.complexity,
+                "unseen": unseen_text(member.outlook),
+                "promise": promise(member.outlook),
                 "constants": constants,
                 "no_constants": reason,
                 "drawing": Markup(draw(member.expression)),
@@ -107,6 +111,7 @@ def assemble(
                 "text": str(member.expression),
                 "complexity": member.complexity,
                 "loss": plain(member.loss),
+                "outlook": None if member.outlook is None else member.outlook.to_dict(),
                 "predicted": plain_list(predicted),
                 "responses": responses(member.expression, training, X, y - predicted, place),
                 "exports": exports(member.expression, training.table_names),
@@ -185,27 +190,6 @@ def plain(value: float) -> float | None:
 
 def plain_list(values: np.ndarray) -> list[float | None]:
     return [plain(value) for value in values]
-
-
-def number_text(value: float) -> str:
-    """A number for people: four digits, without a power of ten where it can be read without.
-
-    >>> number_text(14513.2), number_text(0.50487), number_text(1.2e-7)
-    ('14510', '0.5049', '1.2e-07')
-    """
-    if not math.isfinite(value):
-        return "not finite"
-    return f"{float(f'{value:.4g}'):.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
-
-
-def r2_text(r2: float) -> str:
-    """R² with enough digits to tell it from 1."""
-    if not math.isfinite(r2):
-        return "not finite"
-    if 1 - r2 < 1e-9:
-        return "1"
-    digits = 4 if r2 < 0.999 else min(10, 2 + math.ceil(-math.log10(1 - r2)))
-    return f"{r2:.{digits}f}"
 
 
 def exports(expression: Expression, table_columns: Sequence[str] | None = None) -> dict[str, str]:

@@ -15,9 +15,10 @@ import numpy as np
 from gmeql.search.events import REASONS
 
 if TYPE_CHECKING:
-    from gmeql.model.front import Front
+    from gmeql.model.front import Front, FrontMember
     from gmeql.search.events import Progress
 
+UNSEEN_COLUMNS = ("unseen_error", "unseen_standard_error", "pole", "stays_above", "stays_below")
 LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front changed
 
 
@@ -41,23 +42,36 @@ def progress_record(progress: Progress) -> dict[str, Any]:
 
 
 def member_record(member: Any) -> dict[str, Any]:
-    """Formula, loss and complexity of a member of a front as plain data; a loss that is not finite becomes None."""
+    """A member of a front as plain data: formula, loss, complexity, and what it promises on unseen rows where that is
+    known; a loss that is not finite becomes None."""
     loss = float(member.loss)
     return {
         "formula": str(member.expression),
         "loss": loss if np.isfinite(loss) else None,
         "complexity": int(member.complexity),
+        "outlook": None if member.outlook is None else member.outlook.to_dict(),
     }
 
 
 def front_csv(front: Front) -> str:
-    """The front as CSV: index, complexity, loss, score, formula."""
+    """The front as CSV: index, complexity, loss, score, formula, and what each promises on unseen rows: the error with
+    its standard error, whether it has a pole, between which values it stays. What is not known or not finite is empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["index", "complexity", "loss", "score", "formula"])
+    writer.writerow(["index", "complexity", "loss", "score", "formula", *UNSEEN_COLUMNS])
     for member in front:
-        writer.writerow([member.index, member.complexity, repr(member.loss), f"{member.score:.6g}", str(member)])
+        figures = [member.index, member.complexity, repr(member.loss), f"{member.score:.6g}", str(member)]
+        writer.writerow([*figures, *_unseen_cells(member)])
     return buffer.getvalue()
+
+
+def _unseen_cells(member: FrontMember) -> list[str]:
+    if member.outlook is None:
+        return [""] * len(UNSEEN_COLUMNS)
+    known = member.outlook.to_dict()
+    bounds = (known["low"], known["high"]) if member.outlook.bounds.finite else (None, None)
+    numbers = ["" if value is None else repr(value) for value in (known["error"], known["standard_error"], *bounds)]
+    return [*numbers[:2], "yes" if known["pole"] else "no", *numbers[2:]]
 
 
 class ProgressLog:

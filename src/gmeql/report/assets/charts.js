@@ -116,10 +116,12 @@ const Charts = (() => {
   /* A value with its standard error; what lies beyond the plot is an arrow at its edge. */
   const whiskers = (svg, s, ok, sx, sy) => s.x.forEach((v, i) => {
     if (!ok[i]) return;
-    const px = sx(v), py = sy(s.y[i]);
+    const px = sx(v) + BESIDE, py = sy(s.y[i]);
     if (s.beyond[i]) { svg.append(make("path", { class: "unseen", d: `M${px - 5} ${py + 5}L${px} ${py - 4}L${px + 5} ${py + 5}Z` })); return; }
     svg.append(make("path", { class: "whisker", d: `M${px} ${sy(s.low[i])}V${sy(s.high[i])}` }), make("rect", { class: "unseen", x: px - 3.5, y: py - 3.5, width: 7, height: 7, transform: `rotate(45 ${px} ${py})` }));
   });
+
+  const BESIDE = 16; /* to the right of the loss of the same formula, which is often almost the same */
 
   const pickable = (svg, s, i, px, py, title, place, tip) => {
     const on = s.picked === i, words = title.replace(/\n/g, ", ") + (s.chosen === i ? ", the one chosen" : "");
@@ -193,10 +195,18 @@ const Charts = (() => {
   }
 
   const BEYOND = 3; /* errors on unseen rows above this many times the largest loss leave the plot */
-  const unseenText = (m) => (!m.unseen ? "–" : m.unseen.standard_error === null ? show(m.unseen.error) : `${show(m.unseen.error)} ± ${Number(m.unseen.standard_error.toPrecision(2))}`);
+  /* Error and standard error with the digits that the standard error justifies, two of its own. */
+  const unseenText = ({ outlook }) => {
+    if (!outlook) return "–";
+    const { error, standard_error: spread } = outlook;
+    if (error === null) return "no bound";
+    if (!spread || spread < 1e-3 || error >= 1e5) return show(error) + (spread ? " ± " + show(Number(spread.toPrecision(2))) : "");
+    const decimals = Math.max(0, 1 - Number(spread.toExponential().split("e")[1]));
+    return `${error.toFixed(decimals)} ± ${spread.toFixed(decimals)}`;
+  };
   const unseenSeries = (members) => {
-    const top = BEYOND * Math.max(...members.map((m) => m.loss).filter((v) => v !== null)), known = members.filter((m) => m.unseen);
-    const error = known.map((m) => m.unseen.error ?? Infinity), spread = known.map((m) => m.unseen.standard_error ?? 0);
+    const top = BEYOND * Math.max(...members.map((m) => m.loss).filter((v) => v !== null)), known = members.filter((m) => m.outlook);
+    const error = known.map((m) => m.outlook.error ?? Infinity), spread = known.map((m) => m.outlook.standard_error ?? 0);
     const y = error.map((v) => Math.min(v, top)), low = y.map((v, i) => Math.max(v - spread[i], v / BEYOND)), high = y.map((v, i) => Math.min(v + spread[i], top));
     return { kind: "whiskers", x: known.map((m) => m.complexity), y, low, high, beyond: error.map((v) => v > top) };
   };
@@ -211,7 +221,7 @@ const Charts = (() => {
       series: [
         { kind: "step", className: "frontline", x, y },
         ...(some ? [unseen] : []),
-        { kind: "points", x, y, picked, chosen, onPick, titles: (i) => `${members[i].text}\ncomplexity ${members[i].complexity}, loss ${show(members[i].loss)}` + (members[i].unseen ? `, on unseen rows ${unseenText(members[i])}` : "") },
+        { kind: "points", x, y, picked, chosen, onPick, titles: (i) => `${members[i].text}\ncomplexity ${members[i].complexity}, loss ${show(members[i].loss)}` + (members[i].outlook ? `, on unseen rows ${unseenText(members[i])}` : "") },
       ],
     });
   }

@@ -21,11 +21,12 @@
   function draw() {
     if (!members.length) return;
     if (picked !== null && members[shown()].text !== picked) { picked = null; at("best-title").textContent = "Best so far"; }
-    const index = shown(), list = at("formulas"), focused = [...list.children].indexOf(document.activeElement);
+    const index = shown(), list = at("formulas"), focused = [...list.children].indexOf(document.activeElement), known = members.some((member) => member.outlook);
+    at("unseen-title").hidden = !known; /* it is computed when a search ends */
     Charts.front(at("front-plot"), members, { picked: index, chosen: best, onPick: pick, exact: EXACT * Math.max(...members.map((member) => member.loss)) });
     list.replaceChildren(...members.map((member, i) => {
-      const row = document.createElement("tr"); row.className = "pick"; row.tabIndex = 0; row.setAttribute("aria-selected", String(i === index));
-      for (const [text, kind] of [[member.complexity, "number"], [Charts.show(member.loss), "number"], [member.text, "code"]]) { const cell = document.createElement("td"); cell.textContent = text; cell.className = kind; row.append(cell); }
+      const row = document.createElement("tr"); row.className = "pick"; row.tabIndex = 0; row.setAttribute("role", "row"); row.setAttribute("aria-selected", String(i === index));
+      for (const [text, kind] of [[member.complexity, "number"], [Charts.show(member.loss), "number"], ...(known ? [[Charts.unseenText(member), "number"]] : []), [member.text, "code"]]) { const cell = document.createElement("td"); cell.textContent = text; cell.className = kind; cell.setAttribute("role", "cell"); row.append(cell); }
       row.addEventListener("click", () => pick(i)); row.addEventListener("keydown", (event) => { if (event.key === "Enter") pick(i); });
       return row;
     }));
@@ -45,7 +46,7 @@
       const left = run.max_time ? Math.max(0, run.max_time - progress.elapsed) : null;
       at("bar").value = run.max_time ? Math.min(1, progress.elapsed / run.max_time) : 0;
       at("figures").textContent = `${progress.elapsed.toFixed(1)} s, ${progress.candidates.toLocaleString("en")} candidates, ${Math.round(progress.rate).toLocaleString("en")} a second, ${progress.islands} islands` + (left !== null && !over ? `, ${left.toFixed(0)} s left` : "");
-      if (progress.front) members = progress.front.map((member) => ({ text: member.formula, complexity: member.complexity, loss: member.loss, mathml: member.mathml }));
+      if (progress.front) members = progress.front.map((member) => ({ text: member.formula, complexity: member.complexity, loss: member.loss, outlook: member.outlook, mathml: member.mathml }));
       const chosen = run.chosen || progress.best;
       if (chosen) {
         best = members.findIndex((member) => member.text === chosen.formula);

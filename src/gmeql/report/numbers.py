@@ -1,0 +1,81 @@
+"""Numbers as the report writes them: as many digits as they deserve, no power of ten where one can read without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+MOST_DIGITS = 7  # of a number that is certain to rounding
+PLAIN = (1e-4, 1e6)  # sizes written without a power of ten
+
+
+def four_digits(value: float) -> str:
+    """
+    >>> four_digits(14513.2), four_digits(0.50487), four_digits(1.2e-7)
+    ('14510', '0.5049', '1.2e-07')
+    """
+    return _unfold(f"{value:.4g}") if math.isfinite(value) else "not finite"
+
+
+def outward(value: float, *, up: bool) -> str:
+    """A bound in four digits that is still a bound.
+
+    >>> outward(12.3451, up=True), outward(12.3451, up=False), outward(-18103.0, up=False)
+    ('12.35', '12.34', '-18110')
+    """
+    text = f"{value:.4g}"
+    if (float(text) < value) if up else (float(text) > value):
+        last = 10.0 ** (_power(value) - 3)
+        text = f"{float(text) + (last if up else -last):.4g}"
+    return _unfold(text)
+
+
+def _unfold(text: str) -> str:
+    """1.451e+04 as 14510."""
+    return f"{float(text):.0f}" if 1e4 <= abs(float(text)) < PLAIN[1] else text
+
+
+def r2_text(r2: float) -> str:
+    """R² with enough digits to tell it from 1."""
+    if not math.isfinite(r2):
+        return "not finite"
+    if 1 - r2 < 1e-9:
+        return "1"
+    digits = 4 if r2 < 0.999 else min(10, 2 + math.ceil(-math.log10(1 - r2)))
+    return f"{r2:.{digits}f}"
+
+
+def with_same_decimals(values: Sequence[float], uncertainty: float) -> list[str]:
+    """Numbers with the digits that their uncertainty justifies, two of its own, and all with equally many decimals.
+
+    >>> with_same_decimals((19988.3, 19852.8, 20123.2), 135.2)
+    ['19990', '19850', '20120']
+    >>> with_same_decimals((0.3, 0.296634, 0.303366), 0.003366)
+    ['0.3000', '0.2966', '0.3034']
+    >>> with_same_decimals((8.785e-11, 8.1e-11, 9.4e-11), 0.65e-11)
+    ['8.79e-11', '8.10e-11', '9.40e-11']
+    """
+    largest = max(map(abs, values))
+    power = _power(largest)
+    last = power - MOST_DIGITS + 1 if uncertainty <= 0 else max(_power(uncertainty) - 1, power - MOST_DIGITS + 1)
+    last = min(last, power)
+    if largest == 0 or PLAIN[0] <= largest < PLAIN[1]:
+        return [f"{round(value, -last) + 0.0:.{max(0, -last)}f}" for value in values]
+    return [f"{value / 10.0**power + 0.0:.{power - last}f}e{power:+03d}" for value in values]
+
+
+def _power(value: float) -> int:
+    """The power of ten of a number's first digit."""
+    return int(f"{value:e}".partition("e")[2])
+
+
+def percent_text(percent: float) -> str:
+    """
+    >>> percent_text(0.678), percent_text(123.4), percent_text(1e-12), percent_text(1e9)
+    ('0.68 %', '123 %', 'under 0.0001 %', '')
+    """
+    if percent > 1e4:
+        return ""
+    if percent < 1e-4:
+        return "under 0.0001 %"
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"

@@ -1,0 +1,34 @@
+"""What a formula promises on rows it has not seen, in words: the error to expect, and between which values it stays."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from gmeql.report.numbers import outward, with_same_decimals
+
+if TYPE_CHECKING:
+    from gmeql.search.outlook import Outlook
+
+UNKNOWN = "–"
+
+
+def unseen_text(outlook: Outlook | None) -> str:
+    """The error on unseen rows with its standard error; a dash where nobody looked."""
+    if outlook is None:
+        return UNKNOWN
+    if not math.isfinite(outlook.error):
+        return "no bound"
+    if not (math.isfinite(outlook.standard_error) and outlook.standard_error > 0):
+        return f"{outlook.error:.3g}"
+    return " ± ".join(with_same_decimals((outlook.error, outlook.standard_error), outlook.standard_error))
+
+
+def promise(outlook: Outlook | None) -> str:
+    """What is certain about its values, in a sentence; empty where nothing is."""
+    if outlook is None:
+        return ""
+    if outlook.bounds.finite:
+        low, high = outward(outlook.bounds.low, up=False), outward(outlook.bounds.high, up=True)
+        return f"It stays between {low} and {high} while every column stays within its range (guaranteed)."
+    return "It has a pole among the rows." if outlook.pole else ""
