@@ -96,6 +96,19 @@ class TestFormula:
         for interval in fitted.intervals(X, y):
             assert interval.low < interval.value < interval.high
 
+    def test_prediction_intervals_hold_the_rows_and_need_a_fit(self, noisy, tmp_path) -> None:
+        X, y = noisy
+        fitted = quick().fit(X, np.column_stack([y, 2 * y]))
+        low, high = fitted.prediction_interval(X, level=0.95)
+        assert low.shape == high.shape == fitted.predict(X).shape
+        np.testing.assert_allclose((low + high) / 2, fitted.predict(X))
+        assert 0.85 < np.mean((low[:, 0] <= y) & (y <= high[:, 0])) <= 1
+        fitted.save(tmp_path / "model.json")
+        with pytest.raises(ValueError, match="a loaded model holds nothing of the rows"):
+            GMEQLRegressor.load(tmp_path / "model.json").prediction_interval(X)
+        with pytest.raises(ValueError, match="more rows"):
+            quick(model_selection="accurate").fit(X[:2], y[:2]).prediction_interval(X)
+
     def test_what_is_not_fitted_says_so(self) -> None:
         blank = GMEQLRegressor()
         for call in (

@@ -24,7 +24,7 @@ from gmeql.formula.printing.spreadsheet import to_spreadsheet
 from gmeql.model.checkpoint import data_hash
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names
-from gmeql.model.intervals import ConstantInterval, constant_intervals
+from gmeql.model.intervals import ConstantInterval, PredictionBasis, constant_intervals
 from gmeql.model.model_file import StoredModel, load_model, save_model
 from gmeql.model.parameters import check_parameters, from_plain, to_plain
 from gmeql.model.pictures import Pictures
@@ -166,6 +166,7 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows, target_columns = check_training(self, X, y, sample_weight)
         searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
         self._keep_results(self._search(searched), held_out, target_columns)
+        self._prediction_bases = self._bases(searched)
         self.feature_ranges_ = column_ranges(rows.X)
         return self
 
@@ -252,6 +253,40 @@ class GMEQLRegressor(Pictures, MultiOutputMixin, RegressorMixin, BaseEstimator):
             warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=2)
         values = [expression(X) for expression in expressions]
         return values[0] if self._target_columns is None else np.column_stack(values)
+
+    def prediction_interval(self, X: Any, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Between which values the targets of the rows of `X` lie with probability `level`: low and high, each shaped
+        as `predict` gives them.
+
+        For the chosen formula, with errors that are normal and of one size everywhere; see
+        `gmeql.model.intervals.PredictionBasis`. After `fit` only: a loaded model holds nothing of the rows it was fitted
+        to.
+        """
+        check_is_fitted(self)
+        bases = getattr(self, "_prediction_bases", None)
+        if bases is None:
+            raise ValueError(
+                "a loaded model holds nothing of the rows it was fitted to, so it has no prediction intervals; fit it, or "
+                "use gmeql.model.intervals.prediction_interval(model.expression_, X, y, X_new) with those rows"
+            )
+        reasons = [basis for basis in bases if isinstance(basis, str)]
+        if reasons:
+            raise ValueError(f"no prediction intervals: {reasons[0]}")
+        X = check_rows(self, X, {column for e in self._expressions() for column in e.variables})
+        lows, highs = zip(*(basis.interval(X, level=level) for basis in bases), strict=True)
+        if self._target_columns is None:
+            return lows[0], highs[0]
+        return np.column_stack(lows), np.column_stack(highs)
+
+    def _bases(self, rows: TrainingRows) -> list[PredictionBasis | str]:
+        """What prediction intervals of each target's formula need, or the reason why it has none."""
+        found: list[PredictionBasis | str] = []
+        for j, expression in enumerate(self._expressions()):
+            try:
+                found.append(PredictionBasis.of(expression, rows.X, rows.targets[:, j], sample_weight=rows.weight))
+            except ValueError as error:
+                found.append(str(error))
+        return found
 
     def _fronts(self) -> list[Front]:
         check_is_fitted(self)

@@ -9,12 +9,14 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.intervals import constant_intervals
+from gmeql.model.intervals import constant_intervals, prediction_interval
 
 X1 = Variable(0)
 
 
-class TestIntervals:
+class Lines:
+    """Rows around a line, and the line fitted to them."""
+
     def line(self, rng: np.random.Generator, rows: int = 40) -> tuple[np.ndarray, np.ndarray]:
         x = rng.uniform(0, 3, rows)
         return x[:, None], 1.5 + 2.5 * x + 0.3 * rng.standard_normal(rows)
@@ -24,6 +26,8 @@ class TestIntervals:
         root = Call("add", (Constant(coefficients[0]), Call("mul", (Constant(coefficients[1]), X1))))
         return Expression(root, ("x1",))
 
+
+class TestIntervals(Lines):
     def test_a_line_has_the_textbook_intervals(self) -> None:
         from scipy import stats
 
@@ -83,3 +87,39 @@ class TestIntervals:
         with pytest.raises(ValueError, match="more rows"):
             constant_intervals(line, X[:2], y[:2])
         assert constant_intervals(Expression(X1, ("x1",)), X, y) == ()
+
+
+class TestPredictionIntervals(Lines):
+    def test_a_line_has_the_textbook_interval(self) -> None:
+        from scipy import stats
+
+        X, y = self.line(np.random.default_rng(0))
+        line, new = self.fitted_line(X, y), np.array([[0.3], [10.0]])
+        low, high = prediction_interval(line, X, y, new, level=0.9)
+        design, row = np.column_stack([np.ones(len(y)), X[:, 0]]), np.column_stack([np.ones(2), new[:, 0]])
+        spread = math.sqrt(np.sum((y - line(X)) ** 2) / (len(y) - 2))
+        leverage = np.einsum("ik,kl,il->i", row, np.linalg.inv(design.T @ design), row)
+        half = stats.t.ppf(0.95, len(y) - 2) * spread * np.sqrt(1 + leverage)
+        np.testing.assert_allclose(low, line(new) - half, rtol=1e-9)
+        np.testing.assert_allclose(high, line(new) + half, rtol=1e-9)
+
+    def test_they_cover_the_next_measurement_as_often_as_they_say(self) -> None:
+        rng = np.random.default_rng(5)
+        covered = []
+        for _ in range(300):
+            X, y = self.line(rng, rows=12)
+            new, measured = self.line(rng, rows=20)
+            low, high = prediction_interval(self.fitted_line(X, y), X, y, new)
+            covered.append(np.mean((low <= measured) & (measured <= high)))
+        assert np.mean(covered) == pytest.approx(0.95, abs=3 * np.std(covered) / math.sqrt(300))
+
+    def test_units_and_formulas_without_constants(self) -> None:
+        X, y = self.line(np.random.default_rng(0))
+        line = self.fitted_line(X, y)
+        huge = line.with_constants([c * 1e100 for c in line.constants])
+        low, _ = prediction_interval(line, X, y, X)
+        np.testing.assert_allclose(prediction_interval(huge, X, y * 1e100, X)[0], low * 1e100, rtol=1e-6)
+        low, high = prediction_interval(Expression(X1, ("x1",)), X, X[:, 0] + 1.0, X)
+        np.testing.assert_allclose((high - low) / 2, 2.0210754, rtol=1e-6)  # Student's t with 40 degrees of freedom
+        with pytest.raises(ValueError, match="level"):
+            prediction_interval(line, X, y, X, level=95)

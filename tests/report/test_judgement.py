@@ -1,22 +1,81 @@
-"""What is said of a formula: figures, preference, cautions."""
+"""What is said of a formula: figures, preference, exactness."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from gmeql.report.judgement import figures, has_pattern, judge, percent
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant
+from gmeql.model.evidence import Rival
+from gmeql.model.front import Front, FrontMember
+from gmeql.report import judgement
+from gmeql.report.judgement import figures, judge, percent
+from gmeql.search.outlook import outlooks
 from gmeql.tables import read as tables
 from report_pages import front_for, training
 
 
+def judged_front(data: tables.Training) -> Front:
+    """The front of the report's tests, with what its members promise on unseen rows."""
+    front = front_for(data)
+    found = outlooks([m.expression.root for m in front], data.X, data.y)
+    members = [replace(member, outlook=outlook) for member, outlook in zip(front, found, strict=True)]
+    return Front.from_members(
+        members, rows=front.rows, target_spread=front.target_spread, target_largest=front.target_largest
+    )
+
+
 def test_judgement_follows_the_fit():
     data = training()
-    front = front_for(data)
+    front = judged_front(data)
     best = " ".join(judge(front, len(front) - 1, data))
-    assert "99." in best and "million to one" in best
-    assert "prefer formula" in " ".join(judge(front, 0, data))
-    exact = tables.Training(data.X, front[-1].expression(data.X), data.names, "y", None, data.rows, (), "x")
-    assert "to rounding" in judge(front_for(exact), len(front_for(exact)) - 1, exact)[0]
+    assert "99." in best and "on unseen rows about 0.0" in best and " ± " in best
+    assert "to predict unseen rows better than the next best formula" in best and "million" not in best
+    worse = " ".join(judge(front, 1, data))
+    assert "Formula 2 of the front" in worse and "likely" in worse and "to predict unseen rows better." in worse
+
+
+def test_exact_formulas_are_called_exact():
+    data = training()
+    exact = tables.Training(data.X, front_for(data)[-1].expression(data.X), data.names, "y", None, data.rows, (), "x")
+    front = judged_front(exact)
+    sentences = judge(front, len(front) - 1, exact)
+    assert "to rounding" in sentences[0] and "next simpler formula" in sentences[1]
+
+
+def test_fronts_of_earlier_versions_get_no_odds():
+    data = training()
+    front = front_for(data)
+    text = " ".join(judge(front, len(front) - 1, data))
+    assert "next simpler formula" in text and "likely" not in text and "unseen" not in text
+
+
+def test_noise_supports_nothing_beyond_the_mean():
+    data = training()
+    noise = np.random.default_rng(0).normal(size=len(data.y))
+    nothing = tables.Training(data.X, noise, data.names, "y", None, data.rows, (), "x")
+    mean = Expression(Constant(float(noise.mean())), data.names)
+    (outlook,) = outlooks([mean.root], data.X, noise)
+    front = Front.from_members(
+        [FrontMember(mean, float(noise.std()), 1, 0.0, 0, outlook)], rows=40, target_spread=1.0, target_largest=3.0
+    )
+    assert "do not support anything beyond the mean" in " ".join(judge(front, 0, nothing))
+
+
+def test_rivals_about_as_good_are_named(monkeypatch: pytest.MonkeyPatch):
+    data = training()
+    front = judged_front(data)
+
+    def close(*_: object, among: tuple[int, ...] | None = None) -> tuple[Rival, ...]:
+        return tuple(Rival(k, 0.5, False, 0.55 + 0.05 * k) for k in among or (0, 1))
+
+    monkeypatch.setattr(judgement, "rivals", close)
+    assert "Not sure: formula 0 of the front" in (best := " ".join(judge(front, 2, data)))
+    assert "is about as good, and formula 1 may be." in best
+    assert "Formula 2 of the front" in (other := " ".join(judge(front, 1, data))) and "is about as good." in other
 
 
 def test_figures_are_weighted():
@@ -24,12 +83,6 @@ def test_figures_are_weighted():
     assert figures(predicted, y, np.array([1.0, 1.0, 0.0])).rmse == 0.0
     assert figures(predicted, y).largest_error == 10.0
     assert figures(np.array([0.0, np.nan, 1.0]), y).rmse == np.inf
-
-
-def test_a_pattern_in_the_errors_is_seen():
-    x = np.linspace(0, 6, 100)
-    noise = np.random.default_rng(0).normal(size=100)
-    assert has_pattern(x, x + np.sin(x)) and not has_pattern(x, x + noise)
 
 
 def test_percent_never_says_100():

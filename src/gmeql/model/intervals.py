@@ -1,6 +1,6 @@
-"""How well the data determine the constants of a formula: confidence intervals, linearised or by bootstrap.
+"""How well the data determine the constants of a formula and the next measurement: intervals of both.
 
-Legend: `N` rows, `K` free constants of one expression.
+Legend: `N` rows, `K` free constants of one expression, `D` directions of the constants that the data determine.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gmeql.formula.calculus import differentiate
+from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.model.front import free_constants
 
 FloatArray = NDArray[np.float64]
@@ -55,27 +54,16 @@ def constant_intervals(
     slower, right also where the formula is far from linear in its constants. Plain exponents (2, 0.5, ...) and factors
     of ±1 count as structure unless `exponents` is True.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level!r} must lie between 0 and 1, for example 0.95")
-    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
-    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    keep = weight > 0
-    X, y, weight = X[keep], y[keep], weight[keep] / weight[keep].mean()
+    _check_level(level)
+    X, y, weight = _rows_with_weight(X, y, sample_weight)
     values = np.asarray(expression.constants, dtype=float)
     free = np.flatnonzero(np.ones(len(values), bool) if exponents else free_constants(expression))
     if len(free) == 0:
         return ()
-    if len(y) <= len(free):
-        raise ValueError(f"intervals of {len(free)} constants need more rows than that; got {len(y)} with weight")
-
-    def model(theta: FloatArray) -> FloatArray:
-        full = values.copy()
-        full[free] = theta
-        return np.asarray(expression.with_constants(tuple(full))(X), dtype=float)
-
+    _check_rows(len(y), len(free))
+    model = _by_constants(expression, free, X)
     if method == "jacobian":
-        slopes = _jacobian(expression, free, X, model)
-        errors, low, high = _linear_intervals(slopes, model(values[free]), values[free], y, weight, level)
+        errors, low, high = _linear_intervals(_linearised(expression, free, X, y, weight), values[free], level)
     elif method == "bootstrap":
         errors, low, high = _bootstrap_intervals(model, values[free], y, weight, level, resamples, seed)
     else:
@@ -86,37 +74,130 @@ def constant_intervals(
     )
 
 
+def prediction_interval(
+    expression: Expression,
+    X: ArrayLike,
+    y: ArrayLike,
+    X_new: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    level: float = 0.95,
+) -> tuple[FloatArray, FloatArray]:
+    """Between which values the target of each row of `X_new` lies with probability `level`: low [N] and high [N].
+
+    `expression` must have been fitted to `X`, `y`; see `PredictionBasis.interval`.
+    """
+    return PredictionBasis.of(expression, X, y, sample_weight=sample_weight).interval(X_new, level=level)
+
+
+@dataclass(frozen=True)
+class PredictionBasis:
+    """What prediction intervals of a fitted formula need of the rows it was fitted to."""
+
+    expression: Expression
+    free: tuple[int, ...]
+    """Indices into `expression.constants` of the constants that were fitted."""
+    spread: float
+    """Standard deviation `s` of the errors: root of their sum of squares over the degrees of freedom."""
+    freedom: int
+    """Degrees of freedom, `N - K`."""
+    root: FloatArray
+    """[D, K], with `(JᵀWJ)⁻¹ = rootᵀ root`; directions that the data do not determine are left out."""
+
+    @classmethod
+    def of(
+        cls, expression: Expression, X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+    ) -> PredictionBasis:
+        """The basis of `expression`, which must have been fitted to `X`, `y`."""
+        X, y, weight = _rows_with_weight(X, y, sample_weight)
+        free = np.flatnonzero(free_constants(expression))
+        _check_rows(len(y), len(free))
+        fitted = _linearised(expression, free, X, y, weight)
+        return cls(expression, tuple(map(int, free)), fitted.spread, fitted.freedom, fitted.root)
+
+    def interval(self, X: ArrayLike, *, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Low [N] and high [N] for the target of each row of `X`.
+
+        `ŷ ± t s sqrt(1 + xᵀ (JᵀWJ)⁻¹ x)` with `x` the slopes of the formula by its constants at the row and `t` of
+        Student's distribution (Seber and Wild, Nonlinear Regression, 2003, section 5.1). That is right for errors that
+        are normal and everywhere of one size, where the formula has the right structure: that it may have another is
+        not part of it.
+        """
+        from scipy.special import stdtrit  # Student's t; scipy.stats takes most of a second to import
+
+        _check_level(level)
+        X = np.asarray(X, dtype=float)
+        free = np.array(self.free, dtype=np.intp)
+        values, slopes = _slopes(self.expression, free, X)
+        with np.errstate(all="ignore"):
+            variance = 1.0 + np.sum((slopes @ self.root.T) ** 2, axis=1)
+            half = stdtrit(self.freedom, 0.5 + level / 2) * self.spread * np.sqrt(variance)
+        return values - half, values + half
+
+
 Model = Callable[[FloatArray], FloatArray]
 Bounds = tuple[FloatArray, FloatArray, FloatArray]
 
 
-def _jacobian(expression: Expression, free: NDArray[np.intp], X: FloatArray, model: Model) -> FloatArray:
-    """Derivative of the formula by its free constants, [N, K].
+@dataclass(frozen=True)
+class _Linearised:
+    """A fit, linear in its constants around them: spread of the errors, degrees of freedom, root of the covariance."""
 
-    The constants become columns of their own, and the formula is differentiated by those. Where that has no value (an
-    operator without a derivative, a protected form outside its domain), central differences stand in.
-    """
+    spread: float
+    freedom: int
+    root: FloatArray
+    undetermined: NDArray[np.bool_]
+    """[K], the constants that the data do not determine."""
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level={level!r} must lie between 0 and 1, for example 0.95")
+
+
+def _check_rows(rows: int, constants: int) -> None:
+    if rows <= constants:
+        raise ValueError(f"intervals of {constants} constants need more rows than that; got {rows} with weight")
+
+
+def _rows_with_weight(
+    X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The rows that count, with weights of mean one."""
+    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    keep = weight > 0
+    return X[keep], y[keep], weight[keep] / weight[keep].mean()
+
+
+def _by_constants(expression: Expression, free: NDArray[np.intp], X: FloatArray) -> Model:
+    """The formula's values on `X` as a function of its free constants [K]."""
     values = np.asarray(expression.constants, dtype=float)
-    width, numbers = X.shape[1], iter(range(len(values)))
-    column = {int(k): width + i for i, k in enumerate(free)}
 
-    def leaf(node: Node) -> Node:
-        if not isinstance(node, Constant):
-            return node
-        number = next(numbers)
-        return Variable(column[number]) if number in column else node
+    def model(theta: FloatArray) -> FloatArray:
+        full = values.copy()
+        full[free] = theta
+        return np.asarray(expression.with_constants(tuple(full))(X), dtype=float)
 
-    root = transform(expression.root, leaf)
-    names = (*expression.names, *(f"constant {k}" for k in free))
-    table = np.hstack([X, np.broadcast_to(values[free], (len(X), len(free)))])
-    columns = []
-    for i in range(len(free)):
-        try:
-            slope = Expression(differentiate(root, width + i), names)(table)
-        except ValueError:
-            slope = np.full(len(X), np.nan)
-        columns.append(slope if np.isfinite(slope).all() else _difference(model, values[free], i))
-    return np.stack(columns, axis=1)
+    return model
+
+
+def _slopes(expression: Expression, free: NDArray[np.intp], X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Values [N] of the formula, and its derivative by its free constants [N, K].
+
+    Where a derivative has no value (an operator without one, a protected form outside its domain), central differences
+    stand in.
+    """
+    model = _by_constants(expression, free, X)
+    theta = np.asarray(expression.constants, dtype=float)[free]
+    values = model(theta)
+    try:
+        slopes = constant_slopes(expression.root, X)[1][:, free]
+    except ValueError:
+        slopes = np.full((len(X), len(free)), np.nan)
+    for i in np.flatnonzero(~np.isfinite(slopes).all(axis=0)):
+        slopes[:, i] = _difference(model, theta, int(i))
+    return values, slopes
 
 
 def _difference(model: Model, theta: FloatArray, k: int) -> FloatArray:
@@ -129,20 +210,21 @@ def _difference(model: Model, theta: FloatArray, k: int) -> FloatArray:
         return np.asarray((model(up) - model(down)) / (up[k] - down[k]))
 
 
-def _linear_intervals(
-    slopes: FloatArray, predicted: FloatArray, theta: FloatArray, y: FloatArray, weight: FloatArray, level: float
-) -> Bounds:
-    from scipy.special import stdtrit  # Student's t; scipy.stats takes most of a second to import
-
-    root = np.sqrt(weight)
-    jacobian = slopes * root[:, None]
-    residual = (predicted - y) * root
+def _linearised(
+    expression: Expression, free: NDArray[np.intp], X: FloatArray, y: FloatArray, weight: FloatArray
+) -> _Linearised:
+    predicted, slopes = _slopes(expression, free, X)
+    row_scale = np.sqrt(weight)
+    jacobian = slopes * row_scale[:, None]
+    residual = (predicted - y) * row_scale
     if not (np.isfinite(jacobian).all() and np.isfinite(residual).all()):
         raise ValueError("the expression is not finite on these rows; give rows of the domain it was fitted on")
-    freedom = len(y) - len(theta)
+    freedom = len(y) - len(free)
     # Columns and residuals are scaled before anything is squared, so that units of 1e±100 neither overflow nor vanish.
     largest = max(float(np.abs(residual).max()), np.finfo(float).tiny)
     spread = largest * math.sqrt(float(np.sum((residual / largest) ** 2)) / freedom)
+    if len(free) == 0:
+        return _Linearised(spread, freedom, np.empty((0, 0)), np.empty(0, bool))
     peaks = np.abs(jacobian).max(axis=0)
     peaks[peaks == 0] = 1.0
     scaled = jacobian / peaks
@@ -150,12 +232,20 @@ def _linear_intervals(
     norms[norms == 0] = 1.0
     _, singular, directions = np.linalg.svd(scaled / norms, full_matrices=False)
     # Slopes by differences carry a relative error of about eps^(2/3); the data determine no direction below it.
-    determined = (singular > _EPS ** (2 / 3) * len(theta) * singular[0]) & (singular > 0)
-    variance = np.sum((directions[determined] / singular[determined, None]) ** 2, axis=0)
-    errors = spread * np.sqrt(variance) / norms / peaks
-    undetermined = np.any(np.abs(directions[~determined]) > 1e-3, axis=0)
-    errors = np.where(undetermined, np.inf, errors)
-    half = stdtrit(freedom, 0.5 + level / 2) * errors
+    determined = (singular > _EPS ** (2 / 3) * len(free) * singular[0]) & (singular > 0)
+    root = directions[determined] / singular[determined, None] / norms / peaks
+    return _Linearised(spread, freedom, root, np.any(np.abs(directions[~determined]) > 1e-3, axis=0))
+
+
+def _linear_intervals(fitted: _Linearised, theta: FloatArray, level: float) -> Bounds:
+    from scipy.special import stdtrit
+
+    # Each column by its largest entry, for units of 1e±100 as above.
+    peaks = np.abs(fitted.root).max(axis=0, initial=0.0)
+    peaks[peaks == 0] = 1.0
+    errors = fitted.spread * peaks * np.sqrt(np.sum((fitted.root / peaks) ** 2, axis=0))
+    errors = np.where(fitted.undetermined, np.inf, errors)
+    half = stdtrit(fitted.freedom, 0.5 + level / 2) * errors
     return errors, theta - half, theta + half
 
 

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gmeql.model.evidence import Rival, alternative_weights, rivals
+from gmeql.report.cautions import cautions
+
 if TYPE_CHECKING:
     from gmeql.model.front import Front, FrontMember
     from gmeql.tables.read import Training
 
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7
-SURE_NATS = math.log(1000.0)  # a thousand to one
-UNSURE_NATS = math.log(10.0)  # less than ten to one is no preference
-SAME = 0.25  # of the typical error: formulas that differ by less say the same
-FEW_ROWS_PER_CONSTANT = 5
-PATTERN_Z = 3.0  # lag-one correlation of the residuals, in its standard errors, that counts as a pattern
+LIKELY = 0.7  # a smaller chance is no preference
+MOST_ODDS = 20  # odds beyond this are said in words
+NOTHING_FOUND = "The data do not support anything beyond the mean."
 
 
 @dataclass(frozen=True)
@@ -74,84 +75,90 @@ def judge(front: Front, index: int, training: Training) -> list[str]:
     exact = found.relative <= EXACT
     if exact:
         sentences = [f"It reproduces all {rows} to rounding: the largest error is {found.largest_error:.1g}."]
+    elif not member.expression.variables:
+        sentences = [f"It is a constant, with a typical error of {found.rmse:.3g} on {rows}{_unseen(member)}."]
     elif found.r2 <= 0:
         sentences = [f"It explains nothing of the variance of the {rows}: typical error {found.rmse:.3g}."]
     else:
         sentences = [
             f"It explains {percent(found.r2)} of the variance of {rows}; "
-            f"typical error {found.rmse:.3g}, largest {found.largest_error:.3g}."
+            f"typical error {found.rmse:.3g}{_unseen(member)}, largest {found.largest_error:.3g}."
         ]
-    sentences += _preference(front, index, training, predicted, exact)
-    sentences += _cautions(front, index, training, predicted, exact)
-    return sentences
+    sentences += _against_simpler(front, index) if exact else _preference(front, index, training)
+    return sentences + cautions(member, training, predicted, exact=exact)
 
 
-def _preference(front: Front, index: int, training: Training, predicted: np.ndarray, exact: bool) -> list[str]:
-    """How the data weigh it against the rest of the front, by description length (see `Front.select`).
+def _unseen(member: FrontMember) -> str:
+    """The typical error to expect on unseen rows, with its spread, where it is known."""
+    outlook = member.outlook
+    if outlook is None or outlook.pole or not math.isfinite(outlook.error) or outlook.error == 0:
+        return ""
+    if not 0 < outlook.standard_error < outlook.error:
+        return f", on unseen rows about {outlook.error:.2g}"
+    # two digits of the error, or as many as its spread justifies with one digit
+    digits = max(1, math.floor(math.log10(outlook.error)) - math.floor(math.log10(outlook.standard_error)) + 1)
+    return f", on unseen rows about {outlook.error:.{max(digits, 2)}g} ± {outlook.standard_error:.1g}"
 
-    Formulas that say the same to within a part of the error, such as x**2.0003 beside x**2, are no rivals.
-    """
+
+def _against_simpler(front: Front, index: int) -> list[str]:
     if len(front) == 1:
         return ["No other formula was found to compare it with."]
-    if exact:
-        simpler = [m for m in front if m.index < index]
-        if not simpler:
-            return []
-        return [f"The next simpler formula, {_short(simpler[-1])}, has a typical error of {simpler[-1].loss:.3g}."]
-    own = front.description_length(front[index])
-    rivals = {
-        m.index: front.description_length(m)
-        for m in front
-        if m.index != index and _differs(m.expression(training.X), predicted, front[index].loss)
-    }
-    if not rivals:
+    if index == 0:
         return []
-    rival = min(rivals, key=lambda k: rivals[k])
-    gain = rivals[rival] - own
-    if not math.isfinite(gain):
-        return []
-    if gain >= SURE_NATS:
-        return [f"The data prefer it {_odds(gain)} to one over the next best formula of the front."]
-    if gain > -UNSURE_NATS:
-        return [f"Not sure: formula {rival} of the front, {_short(front[rival])}, is about as likely."]
-    return [f"The data prefer formula {rival} of the front {_odds(-gain)} to one over it."]
+    simpler = front[index - 1]
+    return [f"The next simpler formula, {_short(simpler)}, has a typical error of {simpler.loss:.3g}."]
 
 
-def _differs(one: np.ndarray, other: np.ndarray, loss: float) -> bool:
-    with np.errstate(all="ignore"):
-        distance = float(np.sqrt(np.mean((one - other) ** 2)))
-    return not distance < SAME * loss
+def _preference(front: Front, index: int, training: Training) -> list[str]:
+    """How likely it predicts unseen rows better than the next best formula, or worse than the best (`model/evidence`)."""
+    best = front.select("best").index
+    if len(front) == 1:
+        alone = _against_simpler(front, index)
+        return alone if front[index].expression.variables else [NOTHING_FOUND, *alone]
+    if not front.has_outlooks:  # of an earlier version or another method: nothing was measured for those
+        return _against_simpler(front, index)
+    constant = [] if index != best or front[index].expression.variables else [NOTHING_FOUND]
+    among = None if index == best else (index,)
+    found = rivals(front, training.X, training.y, training.weights, among=among)
+    if not found:
+        return constant
+    if index == best:
+        return constant + _beside_the_next_best(front, best, found)
+    chance, name = found[0].chance, f"formula {best} of the front, {_short(front[best])},"
+    if chance < LIKELY:
+        return [f"{name[0].upper()}{name[1:]} is about as good."]
+    return [f"{name[0].upper()}{name[1:]} is {_likely(chance)} to predict unseen rows better."]
 
 
-def _cautions(front: Front, index: int, training: Training, predicted: np.ndarray, exact: bool) -> list[str]:
-    from gmeql.model.front import free_constants
+def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...]) -> list[str]:
+    hardest = found[0]
+    if hardest.chance >= LIKELY:
+        rival = f"formula {hardest.index} of the front, {_short(front[hardest.index])}"
+        return [f"It is {_likely(hardest.chance)} to predict unseen rows better than the next best formula, {rival}."]
+    others = [k for k in alternative_weights(front, found) if k != best]
+    text = f"Not sure: formula {hardest.index} of the front, {_short(front[hardest.index])}, is about as good"
+    more = [k for k in others if k != hardest.index]
+    if more:
+        text += f", and {_numbered(more)} may be"
+    return [text + "."]
 
-    sentences = []
-    constants = int(free_constants(front[index].expression).sum())
-    if len(training.y) < FEW_ROWS_PER_CONSTANT * constants:
-        sentences.append(f"Few rows for {constants} constants: try it on data it has not seen.")
-    if not exact and has_pattern(predicted, training.y):
-        sentences.append("Its errors still show a pattern, so there may be more to find: give it more time.")
-    return sentences
+
+def _numbered(indices: list[int]) -> str:
+    if len(indices) == 1:
+        return f"formula {indices[0]}"
+    return f"formulas {', '.join(map(str, indices[:-1]))} and {indices[-1]}"
 
 
-def has_pattern(predicted: np.ndarray, y: np.ndarray) -> bool:
-    """Whether residuals, in the order of the prediction, resemble their neighbours more than chance does.
+def _likely(chance: float) -> str:
+    """A chance above one half in words and odds, never beyond what was measured.
 
-    Lag-one correlation against its standard error 1/sqrt(N).
+    >>> _likely(0.8), _likely(0.999)
+    ('likely (about 4 to 1)', 'very likely (more than 20 to 1)')
     """
-    residuals = (predicted - y)[np.argsort(predicted, kind="stable")]
-    residuals = residuals - residuals.mean()
-    size = float(np.sum(residuals**2))
-    if len(y) < 10 or size == 0:
-        return False
-    correlation = float(np.sum(residuals[1:] * residuals[:-1])) / size
-    return correlation * math.sqrt(len(y)) > PATTERN_Z
-
-
-def _odds(nats: float) -> str:
-    power = nats / math.log(10)
-    return "more than a million" if power > 6 else f"{round(10**power, -int(power)):,.0f}"
+    odds = chance / (1.0 - chance)
+    if odds > MOST_ODDS:
+        return f"very likely (more than {MOST_ODDS} to 1)"
+    return f"likely (about {odds:.0f} to 1)"
 
 
 def _short(member: FrontMember, limit: int = 80) -> str:

@@ -119,7 +119,7 @@ def outlooks(
         square = left_out_squares(root, X, y, weights)
         pole = has_pole(root, inside)
         simpler = [other for other, outlook in zip(squares, found, strict=True) if not outlook.pole]
-        support = min((_paired(other, square, weights) for other in simpler), default=math.inf)
+        support = min((paired_z(other, square, weights) for other in simpler), default=math.inf)
         mean = float(np.average(square, weights=weights)) + excursion(root, points, y)
         found.append(
             Outlook(
@@ -134,11 +134,11 @@ def outlooks(
     return tuple(found)
 
 
-def _paired(simpler: NDArray[np.float64], square: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Mean of the difference of squared errors over its standard error."""
-    if not (np.isfinite(simpler).all() and np.isfinite(square).all()):
-        return math.inf if not np.isfinite(simpler).all() else -math.inf
-    difference = simpler - square
+def paired_z(other: NDArray[np.float64], square: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """How far squared errors [N] lie below another formula's: mean of the difference over its standard error."""
+    if not (np.isfinite(other).all() and np.isfinite(square).all()):
+        return math.inf if not np.isfinite(other).all() else -math.inf
+    difference = other - square
     mean = float(np.average(difference, weights=weights))
     error = math.sqrt(float(np.average(weights * (difference - mean) ** 2, weights=weights)) / len(difference))
     return mean / error if error > 0 else math.copysign(math.inf, mean) if mean else 0.0

@@ -1,0 +1,120 @@
+"""How likely the best formula of a front predicts unseen rows better than its rivals.
+
+Two formulas are compared row by row: `z` is the mean difference of their squared errors with each row left out
+(`search/soundness.py`) over its standard error. Were the two chosen beforehand, the better one would be better on unseen
+rows with probability Φ(z). They were not: the search kept the luckiest of thousands, so that Φ(z) claims too much. What
+z is worth was therefore measured on simulated tables, whose laws are known: `Calibration`.
+
+Legend: `N` rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.model.front import Front
+from gmeql.search.outlook import paired_z
+from gmeql.search.soundness import left_out_squares
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The chance of the best formula against a rival, Φ(offset + slope z); measured by benchmarks/calibration.py."""
+
+    simpler_offset: float = -0.4
+    simpler_slope: float = 0.5
+    """Against a simpler rival: it was not chosen, so the gain over it is partly luck."""
+    longer_offset: float = 0.85
+    longer_slope: float = 0.2
+    """Against a longer rival: what it gains over the best one is mostly luck, whatever z says."""
+    largest_z: float = 8.0
+    """Beyond this z counts as this: hardly any were met there."""
+    tables: int = 218
+    """Tables that the numbers were measured on. No chance is stated nearer to 0 or 1 than they could tell."""
+
+    def chance(self, z: float, *, longer: bool) -> float:
+        """The chance that the best formula predicts unseen rows better than a rival with paired difference `z`.
+
+        >>> Calibration().chance(2.0, longer=False) < 0.98  # what the plain normal distribution says
+        True
+        """
+        z = min(max(z, -self.largest_z), self.largest_z)
+        offset, slope = (self.longer_offset, self.longer_slope) if longer else (self.simpler_offset, self.simpler_slope)
+        chance = 0.5 * math.erfc(-(offset + slope * z) / math.sqrt(2.0))
+        least = 0.5 / self.tables
+        return min(max(chance, least), 1.0 - least)
+
+
+CALIBRATION = Calibration()
+SAME = 0.25
+"""Formulas that differ by less than this share of the typical error, such as x**2.0003 beside x**2, say the same."""
+LEAST_WEIGHT = 0.1
+"""Formulas below this weight are not alternatives."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A formula of the front that says something else than the best one."""
+
+    index: int
+    z: float
+    """Mean difference of squared errors of rows left out, its own less the best one's, over its standard error."""
+    longer: bool
+    """Whether it is more complex than the best one."""
+    chance: float
+    """The chance that the best formula predicts unseen rows better than this one."""
+
+
+def rivals(
+    front: Front,
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+    *,
+    among: tuple[int, ...] | None = None,
+    calibration: Calibration = CALIBRATION,
+) -> tuple[Rival, ...]:
+    """The rivals of the front's best formula on the rows `X`, `y` that it was fitted to, the hardest to beat first.
+
+    Formulas with a pole among the rows, and such as say the same, are no
+    rivals. `among` names the members to look at; None looks at all. A front whose outlook nobody looked at has none.
+    """
+    best = front.select("best")
+    if not front.has_outlooks:
+        return ()
+    weights = np.ones(len(y)) if weights is None else weights / weights.mean()
+    with np.errstate(all="ignore"):
+        values, squares = best.expression(X), left_out_squares(best.expression.root, X, y, weights)
+        if not np.isfinite(squares).all():
+            return ()
+        found = []
+        for member in front if among is None else [front[k] for k in among]:
+            if member.index == best.index or (member.outlook is not None and member.outlook.pole):
+                continue
+            if says_the_same(member.expression(X), values, best.loss):
+                continue
+            z = paired_z(left_out_squares(member.expression.root, X, y, weights), squares, weights)
+            longer = member.complexity > best.complexity
+            found.append(Rival(member.index, z, longer, calibration.chance(z, longer=longer)))
+    return tuple(sorted(found, key=lambda rival: rival.chance))
+
+
+def says_the_same(one: NDArray[np.float64], other: NDArray[np.float64], loss: float) -> bool:
+    """Whether two formulas' values [N] differ by less than a part of the typical error `loss`."""
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.mean((one - other) ** 2))) < SAME * loss
+
+
+def alternative_weights(front: Front, found: tuple[Rival, ...]) -> dict[int, float]:
+    """Index to weight, summing to one: the best formula and those alternatives that may well be better.
+
+    Each rival weighs as much as its odds against the best formula, which weighs one before all are normalised.
+    """
+    odds = {front.select("best").index: 1.0} | {rival.index: (1.0 - rival.chance) / rival.chance for rival in found}
+    total = sum(odds.values())
+    kept = {index: value for index, value in odds.items() if value / total >= LEAST_WEIGHT or value == 1.0}
+    return {index: value / sum(kept.values()) for index, value in sorted(kept.items(), key=lambda item: -item[1])}

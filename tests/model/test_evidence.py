@@ -1,0 +1,94 @@
+"""Chances of the best formula against its rivals: bounded by what was measured, in step with the data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.model.evidence import Calibration, Rival, alternative_weights, rivals
+from gmeql.model.front import Front, FrontMember
+from gmeql.search.outlook import outlooks
+
+x = Variable(0)
+
+
+def front_of(roots: list[Node], X: np.ndarray, y: np.ndarray) -> Front:
+    expressions = [Expression(root, ("x1",)) for root in roots]
+    losses = [float(np.sqrt(np.mean((e(X) - y) ** 2))) for e in expressions]
+    members = [
+        FrontMember(e, loss, e.complexity, 0.0, 0, outlook)
+        for e, loss, outlook in zip(expressions, losses, outlooks(roots, X, y), strict=True)
+    ]
+    return Front.from_members(members, rows=len(y), target_spread=y.std(), target_largest=abs(y).max())
+
+
+@pytest.fixture
+def line(rng: np.random.Generator) -> tuple[Front, np.ndarray, np.ndarray]:
+    X = rng.uniform(0, 1, (200, 1))
+    y = 3 * X[:, 0] + 0.3 * rng.standard_normal(200)
+    slope = float(X[:, 0] @ y / (X[:, 0] @ X[:, 0]))
+    return front_of([Constant(float(y.mean())), build("mul", Constant(slope), x)], X, y), X, y
+
+
+def test_a_clear_gain_is_likely_but_never_beyond_what_was_measured(line: tuple) -> None:
+    front, X, y = line
+    (mean,) = rivals(front, X, y)
+    assert mean.index == 0 and not mean.longer and mean.z > 5
+    assert 0.95 < mean.chance <= 1 - 0.5 / Calibration().tables
+    assert Calibration(tables=10).chance(math.inf, longer=False) == pytest.approx(0.95)
+    assert Calibration(tables=10).chance(-math.inf, longer=False) == pytest.approx(0.05)
+
+
+def test_z_is_the_paired_difference_of_rows_left_out(line: tuple) -> None:
+    front, X, y = line
+    (mean,) = rivals(front, X, y)
+    n, slopes = len(y), X[:, 0]
+    left_out_mean = [y[i] - np.delete(y, i).mean() for i in range(n)]
+    rest = [np.delete(np.arange(n), i) for i in range(n)]
+    left_out_line = [y[i] - slopes[i] * (slopes[k] @ y[k]) / (slopes[k] @ slopes[k]) for i, k in enumerate(rest)]
+    difference = np.square(left_out_mean) - np.square(left_out_line)
+    assert mean.z == pytest.approx(difference.mean() / (difference.std() / math.sqrt(n)), rel=1e-6)
+
+
+def test_chances_rise_with_the_evidence_and_differ_by_length() -> None:
+    calibration = Calibration()
+    for longer in (False, True):
+        chances = [calibration.chance(z, longer=longer) for z in (-3.0, 0.0, 3.0)]
+        assert chances == sorted(chances) and len(set(chances)) == 3
+    assert calibration.chance(0.0, longer=True) > 0.5
+
+
+def test_formulas_that_say_the_same_and_formulas_with_a_pole_are_no_rivals(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 1, (100, 1))
+    y = 3 * X[:, 0] + 0.3 * rng.standard_normal(100)
+    slope = float(X[:, 0] @ y / (X[:, 0] @ X[:, 0]))
+    base = build("mul", Constant(slope), x)
+    same = build("add", base, Constant(1e-3))
+    pole = build(
+        "add", base, build("div", Constant(1e-4), build("sub", x, Constant(float(np.sort(X[:, 0])[50:52].mean()))))
+    )
+    members = list(front_of([base], X, y)) + [
+        FrontMember(m.expression, 0.9**k * front_of([base], X, y)[0].loss, m.complexity, 0.0, 0, m.outlook)
+        for k, m in enumerate([front_of([same], X, y)[0], front_of([pole], X, y)[0]], start=1)
+    ]
+    front = Front.from_members(members, rows=100, target_spread=y.std(), target_largest=abs(y).max())
+    assert len(front) == 3 and front.select("best").index == 0
+    assert rivals(front, X, y) == ()
+
+
+def test_a_front_nobody_looked_ahead_for_has_no_rivals(line: tuple) -> None:
+    front, X, y = line
+    bare = [FrontMember(m.expression, m.loss, m.complexity, 0.0, 0) for m in front]
+    old = Front.from_members(bare, rows=front.rows, target_spread=1.0, target_largest=4.0)
+    assert rivals(old, X, y) == ()
+
+
+def test_weights_are_normalised_odds_without_the_hopeless(line: tuple) -> None:
+    front, _, _ = line
+    found = (Rival(0, 0.0, False, 0.5), Rival(7, 5.0, True, 0.99))
+    assert alternative_weights(front, found) == {1: 0.5, 0: 0.5}
+    assert alternative_weights(front, ()) == {1: 1.0}

@@ -1,0 +1,66 @@
+"""What to be careful about: each sentence where it belongs, and none on a plain fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gmeql.formula.bounds import Bounds
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.model.front import FrontMember
+from gmeql.report.cautions import cautions, errors_grow, has_pattern, rows_far_away
+from gmeql.search.outlook import Outlook
+from gmeql.tables import read as tables
+
+x = Variable(0)
+
+
+def said(root: Node, X: np.ndarray, y: np.ndarray, *, pole: bool = False) -> str:
+    expression = Expression(root, ("x1",))
+    member = FrontMember(expression, 1.0, 1, 0.0, 0, Outlook(1.0, 0.1, pole, 1.0, Bounds(0.0, 1.0, True)))
+    data = tables.Training(X, y, ("x1",), "y", None, np.arange(len(y)), (), "x")
+    return " ".join(cautions(member, data, expression(X), exact=False))
+
+
+def test_a_plain_fit_needs_no_caution_and_a_pole_does(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 2, (100, 1))
+    y = 3 * X[:, 0] + 0.1 * rng.standard_normal(100)
+    line = build("mul", Constant(3.0), x)
+    assert said(line, X, y) == ""
+    assert "pole" in said(line, X, y, pole=True)
+
+
+def test_constants_the_data_leave_open_are_named(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 2, (100, 1))
+    y = 3 * X[:, 0] + 0.1 * rng.standard_normal(100)
+    doubtful = build("add", build("mul", Constant(3.0), x), build("mul", Constant(0.0123), build("sin", x)))
+    text = said(doubtful, X, y)
+    assert "1 of its 2 constants is not determined by the data" in text and "0.0123" in text
+    assert "not determined" not in said(Constant(0.001), X, rng.standard_normal(100))
+
+
+def test_outliers_are_counted_where_they_matter(rng: np.random.Generator) -> None:
+    residuals = rng.standard_normal(300)
+    assert rows_far_away(residuals) == 0
+    residuals[:5] = 100.0
+    assert rows_far_away(residuals) == 5
+    residuals[:140] = 100.0
+    assert rows_far_away(residuals) == 0
+    X = rng.uniform(1, 2, (100, 1))
+    y = 3 * X[:, 0] + 0.1 * rng.standard_normal(100)
+    y[3] += 50.0
+    assert "1 row lies far from it: outliers? loss='robust'" in said(build("mul", Constant(3.0), x), X, y)
+
+
+def test_errors_that_grow_with_a_positive_target_are_seen(rng: np.random.Generator) -> None:
+    predicted = np.exp(rng.uniform(0, 5, 300))
+    assert errors_grow(predicted, predicted * np.exp(0.2 * rng.standard_normal(300)))
+    assert not errors_grow(predicted, np.abs(predicted + rng.standard_normal(300)) + 1e-3)
+    assert not errors_grow(predicted, predicted * (1 + 0.2 * rng.standard_normal(300)) - 10.0)
+    assert not errors_grow(np.full(300, 3.0), predicted)
+
+
+def test_a_pattern_in_the_errors_is_seen() -> None:
+    x = np.linspace(0, 6, 100)
+    noise = np.random.default_rng(0).normal(size=100)
+    assert has_pattern(x, x + np.sin(x)) and not has_pattern(x, x + noise)
