@@ -145,7 +145,7 @@ def label(key: Key, names: Sequence[str], output: Key) -> str:
 
 def box(place: tuple[float, float], text: str, users: set[int]) -> str:
     shown = text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
-    width = max(HEIGHT + 4, 7.2 * len(shown) + 16)
+    width = max(HEIGHT + 4, 8.4 * len(shown) + 16)  # lit labels are bold
     x, y = place
     corner = f'x="{x - width / 2:.1f}" y="{y - HEIGHT / 2:.1f}"'
     return (
