@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import typer
 
-from gmeql.cli.exits import DEBUG_VARIABLE, INTERNAL, INTERRUPTED, OK, STORAGE, USAGE, Exit, explain
+from gmeql.cli.exits import DEBUG_VARIABLE, INTERNAL, INTERRUPTED, LEAST_MEMORY, OK, STORAGE, USAGE, Exit, explain
 from gmeql.model.storage import StorageError
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.cells import TableError
@@ -23,6 +26,11 @@ from gmeql.tables.cells import TableError
         (ConfigError("--seed: bad"), USAGE, "gmeql: --seed: bad\n"),
         (TableError("t.csv", "is bad", mend="mend it"), USAGE, "gmeql: t.csv: is bad; mend it\n"),
         (StorageError("m.json: damaged"), STORAGE, "gmeql: m.json: damaged\n"),
+        (
+            MemoryError(),
+            STORAGE,
+            "gmeql: there is not enough memory; end other programs, or give a sample of the rows\n",
+        ),
         (OSError(28, "No space left on device"), STORAGE, "gmeql: [Errno 28] No space left on device\n"),
         (KeyError("x\ny"), INTERNAL, "gmeql: KeyError: 'x\\ny' (a traceback: GMEQL_DEBUG=1)\n"),
     ],
@@ -39,3 +47,18 @@ def test_the_traceback_is_there_for_who_asks(monkeypatch, capsys) -> None:
     monkeypatch.setenv(DEBUG_VARIABLE, "1")
     assert explain(ZeroDivisionError("a bug")) == INTERNAL
     assert "ZeroDivisionError: a bug" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+def test_too_small_a_limit_of_memory_is_named_before_anything_is_loaded() -> None:
+    """Below it polars aborts in the middle of loading, which no Python code can catch."""
+    code = (
+        "import resource\nfrom gmeql.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (600 * 2**20,) * 2)\nmain(['show', 'model.json'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == STORAGE and done.stdout == ""
+    assert done.stderr == (
+        f"gmeql: memory is limited to 600 MB (ulimit -v), and at least {LEAST_MEMORY >> 20} MB are needed; "
+        "raise the limit\n"
+    )

@@ -15,6 +15,7 @@ import pytest
 from gmeql.cli import foreground
 from gmeql.cli.foreground import run_interruptibly
 from gmeql.estimator import GMEQLRegressor
+from gmeql.model.storage import StorageError
 from gmeql.runs.execute import RunOutcome, execute
 from gmeql.runs.folder import Run
 from gmeql.runs.settings import FitSettings
@@ -43,6 +44,20 @@ def test_a_signal_saves_what_was_found(number, code, tmp_path):
     assert "gmeql resume" in err and "Traceback" not in err
     assert Run.open(run).description()["state"] == "stopped"
     assert (run / "model.json").is_file() and (run / "front.csv").is_file()
+
+
+def test_a_full_disk_costs_the_files_and_not_the_formula(tmp_path, monkeypatch):
+    def full(*_):
+        raise StorageError("model.json: cannot be written (No space left on device); free some space")
+
+    monkeypatch.setattr("gmeql.runs.execute.save_results", full)
+    training = read(("a,y\n" + "".join(f"{i},{3 * i}\n" for i in range(1, 20))).encode(), name="line.csv").select("y")
+    settings = FitSettings(target="y", max_time=None, max_candidates=400)
+    run = Run.create(tmp_path / "run", training, settings)
+    shown = []
+    with pytest.raises(StorageError, match="No space left"):
+        run_interruptibly(run, training, settings, quiet=True, show=shown.append)
+    assert [str(outcome.model.expression_) for outcome in shown] == ["3*a"]
 
 
 class TestOrderAfterCtrlC:

@@ -10,7 +10,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from gmeql.cli.exits import USAGE, Exit
+from gmeql.cli.exits import USAGE, Exit, require_memory
 
 CALLABLE_FORMATS = frozenset({"numpy", "jax", "torch"})
 """Formats that are functions in memory, which no terminal can show."""
@@ -60,7 +60,14 @@ def complete(option: str) -> Callable[[str], list[str]]:
 
 
 class ChoosingCommand(TyperCommand):
-    """A command whose options may say `{choices}` in their help; the words are looked up when the help is shown."""
+    """A command whose options may say `{choices}` in their help; the words are looked up when the help is shown.
+
+    All that it needs is loaded when it runs, and that needs memory.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        require_memory()
+        return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:

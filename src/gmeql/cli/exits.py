@@ -1,6 +1,6 @@
 """Every way out of a command: an exit code and at most one line of explanation on stderr.
 
-0 done, 1 internal failure, 2 bad usage or bad input, 3 budget over with no model, 4 storage, 130 and 143 interrupted
+0 done, 1 internal failure, 2 bad usage or bad input, 3 budget over with no model, 4 storage or memory, 130 and 143 interrupted
 (what was found is saved).
 """
 
@@ -17,6 +17,10 @@ DEBUG_VARIABLE = "GMEQL_DEBUG"
 CLICK_ERRORS = tuple(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
+LEAST_MEMORY = 2000 * 2**20
+"""Bytes of address space in which the libraries can be loaded; in less, some of them abort without a word or hang."""
+
+
 class Exit(Exception):
     """Ends the command with a code, and a line on stderr if there is one."""
 
@@ -28,6 +32,21 @@ class Exit(Exception):
 def say(message: str) -> None:
     """A line for people."""
     print(message, file=sys.stderr, flush=True)
+
+
+def require_memory() -> None:
+    """End the command where a limit such as `ulimit -v` leaves less than `LEAST_MEMORY`."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
+        raise Exit(
+            STORAGE,
+            f"gmeql: memory is limited to {limit >> 20} MB (ulimit -v), and at least {LEAST_MEMORY >> 20} MB are needed; "
+            "raise the limit",
+        )
 
 
 def explain(error: Exception) -> int:
@@ -49,6 +68,9 @@ def explain(error: Exception) -> int:
         return error.code
     if isinstance(error, BrokenPipeError):
         return OK
+    if isinstance(error, MemoryError):  # first of those that import: what is left is too little to load anything
+        say("gmeql: there is not enough memory; end other programs, or give a sample of the rows")
+        return STORAGE
     from gmeql.model.storage import StorageError
     from gmeql.runs.settings import ConfigError
     from gmeql.tables.cells import TableError

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gmeql.model.progress import ProgressDisplay
+from gmeql.model.storage import StorageError
 from gmeql.runs.execute import RunOutcome, Stop, execute, save_emergency, write_report
 
 if TYPE_CHECKING:
@@ -86,8 +87,7 @@ def run_interruptibly(
                     print("getting ready (the first fit after an installation compiles its kernels)", file=sys.stderr)
         if interrupts.code:
             return _after_signal(worker, interrupts, quiet=quiet, show=show), interrupts.code
-    if worker.failure is not None:
-        raise worker.failure
+    worker.raise_failure(show)
     return worker.result, 0
 
 
@@ -99,6 +99,7 @@ class _Worker:
         self.thread = threading.Thread(target=self._work, name="gmeql-fit", daemon=True)
         self.display: ProgressDisplay | None = None
         self.latest: Progress | None = None
+        self.found: RunOutcome | None = None
         self.saved: RunOutcome | None = None
         self.result: RunOutcome | None = None
         self.failure: BaseException | None = None
@@ -110,6 +111,7 @@ class _Worker:
                 training=self.training,
                 settings=self.settings,
                 on_progress=self._watch,
+                on_found=self._find,
                 on_saved=self._keep,
                 stop=self.stop,
             )
@@ -121,8 +123,19 @@ class _Worker:
         if self.display is not None and not self.stop.is_set():
             self.display.update(progress)
 
+    def _find(self, outcome: RunOutcome) -> None:
+        self.found = outcome
+
     def _keep(self, outcome: RunOutcome) -> None:
         self.saved = outcome
+
+    def raise_failure(self, show: Callable[[RunOutcome], None]) -> None:
+        """Raise what ended the run, if anything did; a full disk costs the files, not the formula, which is shown."""
+        if self.failure is None:
+            return
+        if isinstance(self.failure, StorageError) and self.found is not None:
+            show(self.found)
+        raise self.failure
 
 
 def _after_signal(
@@ -133,8 +146,8 @@ def _after_signal(
     while worker.saved is None and worker.thread.is_alive() and not claimed:
         worker.thread.join(POLL_SECONDS)
         claimed = time.monotonic() > interrupts.deadline and worker.stop.claim_saving()
-    if worker.failure is not None and not isinstance(worker.failure, KeyboardInterrupt):
-        raise worker.failure
+    if not isinstance(worker.failure, KeyboardInterrupt):
+        worker.raise_failure(show)
     outcome, reporting = worker.saved, worker.thread
     if claimed and worker.latest is not None:
         outcome = save_emergency(worker.run, worker.training, worker.settings, worker.latest)

@@ -59,15 +59,16 @@ def execute(
     training: Training | None = None,
     settings: FitSettings | None = None,
     on_progress: Callable[[Progress], Any] | None = None,
+    on_found: Callable[[RunOutcome], Any] | None = None,
     on_saved: Callable[[RunOutcome], Any] | None = None,
     stop: Stop | None = None,
 ) -> RunOutcome:
     """Fit the run's data, from its newest checkpoint if there is one, and write model, front and report.
 
-    `stop` ends the search after the step it is in; what was found is kept. `on_saved` is called when model and front
-    are on disk, before the report, which may take long. `settings` may change the budget of a
-    resumed run. Raises `StorageError` when the folder cannot be read or written; any other error of the fit is noted in
-    run.json and raised again.
+    `stop` ends the search after the step it is in; what was found is kept. `on_found` is called with the model before
+    anything of it is written, which may fail; `on_saved` when model and front are on disk, before the report, which may
+    take long. `settings` may change the budget of a resumed run. Raises `StorageError` when the folder cannot be read or
+    written; any other error of the fit is noted in run.json and raised again.
     """
     training = training if training is not None else run.training()
     settings = settings if settings is not None else run.settings()
@@ -99,14 +100,16 @@ def execute(
         return RunOutcome(None, "stopped", "stopped")
     if steering.active or known:
         model = _steered_model(run, model, training, settings, steering, known)
+    state = "stopped" if stop.is_set() else "done"
+    reason = "stopped" if stop.is_set() else reason_text(last[0].reason if last else "")
+    saved = RunOutcome(model, state, reason)
+    if on_found is not None:
+        on_found(saved)
     save_results(run, model, training)
     if stop.is_set() and stop.for_later:
         run.update(state="queued", reason="")
         return RunOutcome(model, "queued", "")
-    state = "stopped" if stop.is_set() else "done"
-    reason = "stopped" if stop.is_set() else reason_text(last[0].reason if last else "")
     run.update(state=state, reason=reason, chosen=_chosen(model))
-    saved = RunOutcome(model, state, reason)
     if on_saved is not None:
         on_saved(saved)
     return replace(saved, report=write_report(run, model, training))
