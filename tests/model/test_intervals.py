@@ -70,6 +70,14 @@ class TestIntervals(Lines):
         for a, b in zip(plain, scaled, strict=True):
             assert b.standard_error == pytest.approx(a.standard_error * unit, rel=1e-6)
 
+    def test_a_rounded_constant_keeps_the_interval_of_the_estimate(self) -> None:
+        X, y = self.line(np.random.default_rng(0))
+        line = self.fitted_line(X, y)
+        rounded = line.with_constants([line.constants[0] + 0.1, 2.5])
+        for item, plain in zip(constant_intervals(rounded, X, y), constant_intervals(line, X, y), strict=True):
+            assert (item.low + item.high) / 2 == pytest.approx((plain.low + plain.high) / 2)
+        assert constant_intervals(rounded, X, y)[1].value == 2.5
+
     def test_a_constant_the_data_do_not_determine_is_infinite(self) -> None:
         root = Call("add", (Constant(1.7), Constant(2.2), Call("mul", (Constant(3.1), X1))))
         X, y = self.line(np.random.default_rng(0))

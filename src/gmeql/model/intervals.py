@@ -50,9 +50,12 @@ def constant_intervals(
 
     `method="jacobian"` linearises the formula at its constants: covariance `s² (JᵀWJ)⁻¹` with `s²` the residual sum of
     squares over `N - K` and Student's t with `N - K` degrees of freedom (Seber and Wild, Nonlinear Regression, 2003,
-    section 5.1). `method="bootstrap"` refits the constants on `resamples` draws of the rows and takes percentiles:
-    slower, right also where the formula is far from linear in its constants. Plain exponents (2, 0.5, ...) and factors
-    of ±1 count as structure unless `exponents` is True.
+    section 5.1). The intervals lie around the least squares estimate: a constant that was rounded to a number that
+    people write is not in the middle of its interval, and one step of Gauss and Newton leads there.
+
+    `method="bootstrap"` refits the constants on `resamples` draws of the rows and takes percentiles: slower, right also
+    where the formula is far from linear in its constants. Plain exponents (2, 0.5, ...) and factors of ±1 count as
+    structure unless `exponents` is True.
     """
     _check_level(level)
     X, y, weight = _rows_with_weight(X, y, sample_weight)
@@ -63,7 +66,12 @@ def constant_intervals(
     _check_rows(len(y), len(free))
     model = _by_constants(expression, free, X)
     if method == "jacobian":
-        errors, low, high = _linear_intervals(_linearised(expression, free, X, y, weight), values[free], level)
+        fitted = _linearised(expression, free, X, y, weight)
+        with np.errstate(all="ignore"):
+            before, after = (_sum_of_squares(model(values[free] + s) - y, weight) for s in (0.0, fitted.step))
+        # where the formula is so far from linear that the step leads astray, the constants stay the middle
+        centre = values[free] + fitted.step if after <= before else values[free]
+        errors, low, high = _linear_intervals(fitted, centre, level)
     elif method == "bootstrap":
         errors, low, high = _bootstrap_intervals(model, values[free], y, weight, level, resamples, seed)
     else:
@@ -148,6 +156,8 @@ class _Linearised:
     root: FloatArray
     undetermined: NDArray[np.bool_]
     """[K], the constants that the data do not determine."""
+    step: FloatArray
+    """[K], from the constants to the least squares estimate."""
 
 
 def _check_level(level: float) -> None:
@@ -224,17 +234,24 @@ def _linearised(
     largest = max(float(np.abs(residual).max()), np.finfo(float).tiny)
     spread = largest * math.sqrt(float(np.sum((residual / largest) ** 2)) / freedom)
     if len(free) == 0:
-        return _Linearised(spread, freedom, np.empty((0, 0)), np.empty(0, bool))
+        return _Linearised(spread, freedom, np.empty((0, 0)), np.empty(0, bool), np.empty(0))
     peaks = np.abs(jacobian).max(axis=0)
     peaks[peaks == 0] = 1.0
     scaled = jacobian / peaks
     norms = np.sqrt(np.sum(scaled**2, axis=0))
     norms[norms == 0] = 1.0
-    _, singular, directions = np.linalg.svd(scaled / norms, full_matrices=False)
+    left, singular, directions = np.linalg.svd(scaled / norms, full_matrices=False)
     # Slopes by differences carry a relative error of about eps^(2/3); the data determine no direction below it.
     determined = (singular > _EPS ** (2 / 3) * len(free) * singular[0]) & (singular > 0)
     root = directions[determined] / singular[determined, None] / norms / peaks
-    return _Linearised(spread, freedom, root, np.any(np.abs(directions[~determined]) > 1e-3, axis=0))
+    undetermined = np.any(np.abs(directions[~determined]) > 1e-3, axis=0)
+    return _Linearised(spread, freedom, root, undetermined, -(left[:, determined].T @ residual) @ root)
+
+
+def _sum_of_squares(residual: FloatArray, weight: FloatArray) -> float:
+    """Weighted, infinite where the formula has no value."""
+    found = float(np.sum(weight * residual**2))
+    return found if math.isfinite(found) else math.inf
 
 
 def _linear_intervals(fitted: _Linearised, theta: FloatArray, level: float) -> Bounds:

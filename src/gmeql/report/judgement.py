@@ -10,6 +10,7 @@ import numpy as np
 
 from gmeql.model.evidence import Rival, alternative_weights, rivals
 from gmeql.report.cautions import cautions
+from gmeql.report.unseen import unseen_text
 
 if TYPE_CHECKING:
     from gmeql.model.front import Front, FrontMember
@@ -93,11 +94,7 @@ def _unseen(member: FrontMember) -> str:
     outlook = member.outlook
     if outlook is None or outlook.pole or not math.isfinite(outlook.error) or outlook.error == 0:
         return ""
-    if not 0 < outlook.standard_error < outlook.error:
-        return f", on unseen rows about {outlook.error:.2g}"
-    # two digits of the error, or as many as its spread justifies with one digit
-    digits = max(1, math.floor(math.log10(outlook.error)) - math.floor(math.log10(outlook.standard_error)) + 1)
-    return f", on unseen rows about {outlook.error:.{max(digits, 2)}g} ± {outlook.standard_error:.1g}"
+    return f", on unseen rows about {unseen_text(outlook)}"
 
 
 def _against_simpler(front: Front, index: int) -> list[str]:

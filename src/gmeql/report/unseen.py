@@ -26,9 +26,7 @@ def unseen_text(outlook: Outlook | None) -> str:
 
 def promise(outlook: Outlook | None) -> str:
     """What is certain about its values, in a sentence; empty where nothing is."""
-    if outlook is None:
+    if outlook is None or not outlook.bounds.finite:
         return ""
-    if outlook.bounds.finite:
-        low, high = outward(outlook.bounds.low, up=False), outward(outlook.bounds.high, up=True)
-        return f"It stays between {low} and {high} while every column stays within its range (guaranteed)."
-    return "It has a pole among the rows." if outlook.pole else ""
+    low, high = outward(outlook.bounds.low, up=False), outward(outlook.bounds.high, up=True)
+    return f"It stays between {low} and {high} while every column stays within its range (guaranteed)."
