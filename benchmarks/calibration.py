@@ -284,7 +284,7 @@ def draw(curves: dict[str, list[tuple[float, float, int]]], path: Path) -> None:
         # with one success and one failure added, so that a bin where all agree has an error too
         share = (observed * n + 1) / (n + 2)
         axes.errorbar(stated, observed, np.sqrt(share * (1 - share) / n), marker=marker, capsize=2, label=title)
-    axes.set(xlabel="stated chance", ylabel="observed share", xlim=(0.2, 1.02), ylim=(0.0, 1.05))
+    axes.set(xlabel="stated chance", ylabel="observed share", xlim=(0.1, 1.02), ylim=(0.0, 1.05))
     axes.legend(frameon=False, fontsize=8)
     figure.savefig(path, metadata={"Date": None})
 

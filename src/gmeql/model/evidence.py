@@ -3,7 +3,7 @@
 Two formulas are compared row by row: `z` is the mean difference of their squared errors with each row left out
 (`search/soundness.py`) over its standard error. Were the two chosen beforehand, the better one would be better on unseen
 rows with probability Φ(z). They were not: the search kept the luckiest of thousands, so that Φ(z) claims too much. What
-z is worth was therefore measured on simulated tables, whose laws are known: `Calibration`.
+z is worth was therefore measured (`Calibration`) and checked on simulated tables, whose laws are known (docs/trust.md).
 
 Legend: `N` rows.
 """
@@ -23,12 +23,15 @@ from gmeql.search.soundness import left_out_squares
 
 @dataclass(frozen=True)
 class Calibration:
-    """The chance of the best formula against a rival, Φ(offset + slope z); measured by benchmarks/calibration.py."""
+    """The chance of the best formula against a rival, Φ(offset + slope z); checked by benchmarks/calibration.py.
+
+    Measured on fits of messy tables, none of which follows a law within reach. Where the law is within reach the best
+    formula does better than this.
+    """
 
     simpler_offset: float = -0.4
     simpler_slope: float = 0.5
-    """Against a simpler rival: the gain over it is partly luck. Measured on 218 fits of messy tables, none of which
-    follows a law within reach; where the law is within reach, the best formula does better than this (docs/trust.md)."""
+    """Against a simpler rival: the gain over it is partly luck."""
     longer_offset: float = 0.85
     longer_slope: float = 0.2
     """Against a longer rival: what it gains over the best one is mostly luck, whatever z says."""
