@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
+import pytest
 from fitting_problems import problems
 
 from gmeql.fitters.cpu import fit_arrays
@@ -55,3 +61,34 @@ def test_a_start_that_is_not_finite_is_told_at_once() -> None:
         tolerance=1e-9,
     )
     assert result.losses[0] == np.inf and result.steps[0] == 1
+
+
+FITS = """
+import numpy as np
+from fitting_problems import data, scaled, x, y
+from random_trees import call
+from gmeql.fitters import fit
+from gmeql.fitters.programs import from_expression
+from gmeql.formula.operators import OPERATORS
+
+names = [n for n, o in OPERATORS.items() if o.arity == 1] + ["mul", "div", "pow"]
+waves = [call("cos", scaled(0.3, v)) for v in (x, y)]
+roots = [call("add", scaled(0.4, call(n, *waves[: OPERATORS[n].arity])), 0.1) for n in names]
+X, slots = data()
+result = fit([from_expression(root, 3) for root in roots], None, slots, X[:, 2], X[:, 1], max_steps=4)
+print([loss.hex() for loss in result.losses], [c.hex() for c in result.constants.ravel() if c])
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_compiles_fits_what_one_that_loads_fits(tmp_path: Path) -> None:
+    """To the last digit: the compiler may order sums and products differently in the two."""
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
+    }
+    outputs = [
+        subprocess.run([sys.executable, "-c", FITS], env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert outputs[0] == outputs[1] and outputs[0].count("0x") > 50

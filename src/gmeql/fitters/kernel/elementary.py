@@ -122,6 +122,14 @@ def logarithm(x):
     return e * _LN2_HIGH + (p + e * _LN2_LOW) + (0.0 if x > 0.0 and x < np.inf else np.nan)
 
 
+@compiled(**IN_ORDER)
+def fifth_power(x):
+    """x**5. In order: left free, the compiler multiplies one way where it pastes the caller and another where not, so
+    that a process that has just compiled the kernel would fit other last digits than one that loads it."""
+    square = x * x
+    return square * square * x
+
+
 @compiled(**FAST)
 def whole_power(table, source, exponent, out, spare, n):
     """A row to a whole power, by squaring; row `spare` is overwritten."""

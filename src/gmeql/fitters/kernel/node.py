@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gmeql.fitters.compiled import compiled
-from gmeql.fitters.kernel.elementary import exponential, logarithm, sine_cosine, whole_power
+from gmeql.fitters.kernel.elementary import exponential, fifth_power, logarithm, sine_cosine, whole_power
 from gmeql.fitters.kernel.options import FAST, FAST_INLINE
 from gmeql.fitters.opcodes import (
     ABS,
@@ -213,9 +213,7 @@ def slope_row(table, op, side, adjoint, is_one, x, f, y, g, exponent, value, slo
         return out, 5.0
     if op == POW6:
         for i in range(n):
-            u = f * table[x, i]
-            square = u * u
-            table[out, i] = table[adjoint, i] * (square * square * u)
+            table[out, i] = table[adjoint, i] * fifth_power(f * table[x, i])
         return out, 6.0
     if op == EXP:
         if is_one:
