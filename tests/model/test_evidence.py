@@ -12,6 +12,7 @@ from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.model.evidence import Calibration, Rival, alternative_weights, rivals
 from gmeql.model.front import Front, FrontMember
 from gmeql.search.outlook import outlooks
+from gmeql.search.outlook import paired_z
 
 x = Variable(0)
 
@@ -43,15 +44,15 @@ def test_a_clear_gain_is_likely_but_never_beyond_what_was_measured(line: tuple) 
     assert Calibration(tables=10).chance(-math.inf, longer=False) == pytest.approx(0.05)
 
 
-def test_z_is_the_paired_difference_of_rows_left_out(line: tuple) -> None:
+def test_z_is_that_of_rows_left_out(line: tuple) -> None:
     front, X, y = line
     (mean,) = rivals(front, X, y)
     n, slopes = len(y), X[:, 0]
     left_out_mean = [y[i] - np.delete(y, i).mean() for i in range(n)]
     rest = [np.delete(np.arange(n), i) for i in range(n)]
     left_out_line = [y[i] - slopes[i] * (slopes[k] @ y[k]) / (slopes[k] @ slopes[k]) for i, k in enumerate(rest)]
-    difference = np.square(left_out_mean) - np.square(left_out_line)
-    assert mean.z == pytest.approx(difference.mean() / (difference.std() / math.sqrt(n)), rel=1e-6)
+    expected = paired_z(np.square(left_out_mean), np.square(left_out_line), np.ones(n))
+    assert mean.z == pytest.approx(expected, rel=1e-6)
 
 
 def test_chances_rise_with_the_evidence_and_differ_by_length() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.nodes import Constant, Variable, build
-from gmeql.search.outlook import Outlook, outlooks
+from gmeql.search.outlook import Outlook, outlooks, paired_z
 
 x = Variable(0)
 
@@ -70,3 +70,22 @@ def test_a_scaled_target_scales_it() -> None:
     outlook = Outlook(0.5, 0.25, False, 3.0, Bounds(-1.0, math.inf, True)).scaled(3)
     assert (outlook.error, outlook.standard_error, outlook.support) == (4.0, 2.0, 3.0)
     assert (outlook.bounds.low, outlook.bounds.high) == (-8.0, math.inf)
+
+
+def test_few_rows_of_many_magnitudes_support_a_law_that_meets_them_all() -> None:
+    """Periods of the planets: the line's squared error is that of one planet, yet the power law is a thousand times closer."""
+    distance = np.array([0.387, 0.723, 1.0, 1.524, 5.203, 9.537, 19.19, 30.07])
+    period = 365.25 * distance**1.5
+    slope, offset = np.polyfit(distance, period, 1)
+    line, law = (period - slope * distance - offset) ** 2, (1e-4 * period) ** 2
+    difference = line - law
+    plain = difference.mean() / (difference.std() / np.sqrt(8))
+    assert plain < 4 < 8 < paired_z(line, law, np.ones(8))
+    assert paired_z(law, line, np.ones(8)) < 0  # the other way round nothing is gained
+
+
+def test_a_gain_that_one_row_makes_has_little_support(rng: np.random.Generator) -> None:
+    square = rng.standard_normal(200) ** 2
+    other = square.copy()
+    other[3] += 500.0
+    assert 0 < paired_z(other, square, np.ones(200)) < 2.0

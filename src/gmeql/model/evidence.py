@@ -104,7 +104,7 @@ def rivals(
             z = paired_z(left_out_squares(member.expression.root, X, y, weights), squares, weights)
             longer = member.complexity > best.complexity
             found.append(Rival(member.index, z, longer, calibration.chance(z, longer=longer)))
-    return tuple(sorted(found, key=lambda rival: rival.chance))
+    return tuple(sorted(found, key=lambda rival: (rival.chance, front[rival.index].outlook.error)))  # type: ignore[union-attr]
 
 
 def says_the_same(one: NDArray[np.float64], other: NDArray[np.float64], loss: float) -> bool:
