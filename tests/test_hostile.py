@@ -92,6 +92,11 @@ def test_duplicate_and_empty_names_stay_apart() -> None:
     frame.columns = ["same", "same", ""]
     model = GMEQLRegressor(max_candidates=5000, max_time=None, random_state=0).fit(frame, X[:, 0] - 2 * X[:, 1])
     np.testing.assert_allclose(model.predict(frame), X[:, 0] - 2 * X[:, 1], rtol=1e-8, atol=1e-8)
+    apart = GMEQLRegressor(max_candidates=500, max_time=None, random_state=0).fit(
+        frame.set_axis(list("abc"), axis=1), X[:, 0]
+    )
+    with pytest.raises(ValueError, match="feature names should match"):
+        apart.predict(frame)
     assert len(model.sympy().free_symbols) == 2
 
 

@@ -37,7 +37,7 @@ def test_the_run_folder_holds_everything(finished):
     assert description["data"]["fingerprint"] == Run.open(finished).training().fingerprint
     lines = [json.loads(line) for line in (finished / "progress.jsonl").read_text().splitlines()]
     assert lines and lines[-1]["candidates"] >= 0 and lines[-1]["front"]
-    assert (finished / "front.csv").read_text().startswith("index,complexity,loss,score,formula\n0,")
+    assert (finished / "front.csv").read_text().startswith("index,complexity,loss,score,formula,unseen_error,")
     assert not list(finished.rglob("*.tmp"))
 
 

@@ -77,11 +77,11 @@ def check_rows(estimator: Any, X: Any, used: Collection[int] | None = None) -> N
     `used` are the columns that matter, all where None. A data frame may lack the others; 0 stands in their place. (Where
     none is used nothing shows that it is the right table, and scikit-learn's rule holds: the columns of `fit`.)
     """
-    if used:
+    repeated = repeated_names(X)
+    if used and repeated is None:
         partial = _partial_frame(estimator, X, used)
         if partial is not None:
             return partial
-    repeated = repeated_names(X)
     if repeated is not None:
         if not np.array_equal(repeated, getattr(estimator, "feature_names_in_", [])):
             raise ValueError("The feature names should match those that were passed during fit, in the same order.")
