@@ -25,7 +25,7 @@ from gmeql.search.soundness import left_out_squares
 class Calibration:
     """The chance of the best formula against a rival, Φ(offset + slope z); checked by benchmarks/calibration.py.
 
-    Measured on fits of messy tables, none of which follows a law within reach. Where the law is within reach the best
+    Measured on fits of messy tables, most of which follow no law that a formula could state. Where the law is within reach the best
     formula does better than this.
     """
 
