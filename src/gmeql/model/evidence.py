@@ -25,8 +25,8 @@ from gmeql.search.soundness import left_out_squares
 class Calibration:
     """The chance of the best formula against a rival, Φ(offset + slope z); checked by benchmarks/calibration.py.
 
-    Measured on fits of messy tables, most of which follow no law that a formula could state. Where the law is within reach the best
-    formula does better than this.
+    Measured on fits of messy tables, most of which follow no law that a formula could state. Where the law is within
+    reach the best formula does better than this.
     """
 
     simpler_offset: float = -0.4
