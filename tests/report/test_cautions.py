@@ -64,3 +64,9 @@ def test_a_pattern_in_the_errors_is_seen() -> None:
     x = np.linspace(0, 6, 100)
     noise = np.random.default_rng(0).normal(size=100)
     assert has_pattern(x, x + np.sin(x)) and not has_pattern(x, x + noise)
+
+
+def test_outliers_on_one_side_are_seen_behind_the_mean_they_pull(rng: np.random.Generator) -> None:
+    y = 2 * rng.uniform(0, 5, 200) + 1
+    y[:20] += 40
+    assert rows_far_away(y - y.mean()) == 20

@@ -90,9 +90,10 @@ def _undetermined(expression: Expression, training: Training, constants: int) ->
 def rows_far_away(residuals: np.ndarray) -> int:
     """How many residuals [N] are outliers; 0 where they are too many for that or do not matter.
 
-    The scale is that of the middle half, `s = 1.4826 median |r|`, which outliers do not move.
+    Centre and scale are those of the middle half, `s = 1.4826 median |r - median r|`, which outliers do not move: on one
+    side of a fit they pull it towards themselves.
     """
-    sizes = np.abs(residuals)
+    sizes = np.abs(residuals - np.median(residuals))
     scale = NORMAL_MEDIAN * float(np.median(sizes))
     if not scale < CAUTIONS.robust_share * math.sqrt(float(np.mean(sizes**2))):
         return 0
