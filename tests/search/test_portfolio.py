@@ -11,7 +11,7 @@ from searches import waves
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Variable, build
-from gmeql.network.templates import FAMILIES
+from gmeql.network.families import FAMILIES
 from gmeql.search.config import SearchConfig
 from gmeql.search.portfolio import GIVEN_FAMILY, Portfolio, table_key
 from gmeql.search.readings import PLAIN, READINGS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gmeql.network.templates import DEFAULT_FUNCTIONS
+from gmeql.network.families import DEFAULT_FUNCTIONS
 from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gmeql.fitters.programs import to_node
 from gmeql.formula.nodes import Node
 from gmeql.network.architecture import Architecture, as_architecture
-from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
+from gmeql.network.families import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.search.config import SearchConfig
 from gmeql.search.island import Island
 from gmeql.search.readings import PLAIN

@@ -13,7 +13,7 @@ from gmeql.fitters.opcodes import MAX_CONSTANTS
 from gmeql.fitters.programs import expression_from_structure, to_node
 from gmeql.formula.expression import Expression
 from gmeql.network.architecture import Architecture, architecture_preset
-from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
+from gmeql.network.families import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.search.sampling.arrays import OUTPUT_OFFSET, OUTPUT_SCALE
 
 

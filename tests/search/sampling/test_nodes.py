@@ -14,7 +14,7 @@ from gmeql.fitters.programs import to_node
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold
 from gmeql.network.architecture import Architecture
-from gmeql.network.templates import FAMILIES, FunctionSet, draw_architecture
+from gmeql.network.families import FAMILIES, FunctionSet, draw_architecture
 from gmeql.search.sampling.arrays import OUTPUT_SCALE, FormulaRules, wiring_of
 from gmeql.search.sampling.compile import INVALID, compile_once
 

@@ -5,7 +5,7 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
-from gmeql.network.templates import FunctionSet
+from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 from gmeql.search.symmetries import View, find_views

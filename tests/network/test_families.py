@@ -7,7 +7,7 @@ import pytest
 
 from gmeql.formula.operators import get_operator
 from gmeql.network.architecture import PRESETS
-from gmeql.network.templates import DEFAULT_FUNCTIONS, FAMILIES, TEMPLATES, FunctionSet, draw_architecture
+from gmeql.network.families import DEFAULT_FUNCTIONS, FAMILIES, RECIPES, FunctionSet, draw_architecture
 
 SETS = {
     "all": DEFAULT_FUNCTIONS,
@@ -52,10 +52,10 @@ def test_deep_networks_have_thin_layers(family: str, n_nodes: int) -> None:
     functions = FunctionSet([name for name in DEFAULT_FUNCTIONS if name not in ("sum", "prod")])
     drawn = draw_architecture(family, np.random.default_rng(0), 2, functions)
     assert drawn is not None and sum(len(layer) for layer in drawn.layers) == n_nodes
-    assert max(len(layer) for layer in drawn.layers) <= TEMPLATES.nodes_per_layer
+    assert max(len(layer) for layer in drawn.layers) <= RECIPES.nodes_per_layer
 
 
-@pytest.mark.parametrize(("n_variables", "expected"), [(TEMPLATES.max_dense_inputs, True), (30, False)])
+@pytest.mark.parametrize(("n_variables", "expected"), [(RECIPES.max_dense_inputs, True), (30, False)])
 def test_wide_tables_get_no_product_of_all_their_columns(n_variables: int, expected: bool) -> None:
     functions = FunctionSet(DEFAULT_FUNCTIONS)
     drawn = [draw_architecture("large", np.random.default_rng(s), n_variables, functions) for s in range(20)]

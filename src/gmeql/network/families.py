@@ -27,7 +27,7 @@ _DENSE = ("sum", "prod")
 
 
 @dataclass(frozen=True)
-class TemplateConfig:
+class RecipeConfig:
     """Numbers of the recipes; how many of which function stands in the recipes themselves."""
 
     powers_share: float = 0.5
@@ -42,7 +42,7 @@ class TemplateConfig:
     """Deep networks with a Σ on top."""
 
 
-TEMPLATES = TemplateConfig()
+RECIPES = RecipeConfig()
 
 
 class FunctionSet:
@@ -99,7 +99,7 @@ def _sums(rng: np.random.Generator, n_variables: int, functions: FunctionSet) ->
     if "sum" not in functions.dense:
         return None
     terms = ["id"] * min(n_variables, 3)
-    if rng.random() < TEMPLATES.powers_share:
+    if rng.random() < RECIPES.powers_share:
         terms += [name for name in functions.powers if name not in ("sqrt", "inv")]
         terms += _some(rng, functions.powers, 0, 3)
     else:
@@ -146,13 +146,13 @@ def _deep(n_nodes: int) -> Family:
         pool = (functions.binary + [n for n in ("add", "mul") if n in functions.binary]) * n_nodes
         names = pool[:n_binary] + _some(rng, functions.unary, n_unary, n_unary)
         names = [names[int(i)] for i in rng.permutation(len(names))] or ["id"]
-        layers = [names[i : i + TEMPLATES.nodes_per_layer] for i in range(0, len(names), TEMPLATES.nodes_per_layer)]
+        layers = [names[i : i + RECIPES.nodes_per_layer] for i in range(0, len(names), RECIPES.nodes_per_layer)]
         if "prod" in functions.dense:
-            if n_variables <= TEMPLATES.max_dense_inputs:
+            if n_variables <= RECIPES.max_dense_inputs:
                 layers[0] = layers[0] + ["prod"] * int(rng.integers(0, 3))
-            if len(layers) > 2 and rng.random() < TEMPLATES.inner_product_share:
+            if len(layers) > 2 and rng.random() < RECIPES.inner_product_share:
                 layers.insert(int(rng.integers(2, len(layers) + 1)), ["prod"])
-        if "sum" in functions.dense and rng.random() < TEMPLATES.top_sum_share:
+        if "sum" in functions.dense and rng.random() < RECIPES.top_sum_share:
             layers += [_some(rng, ["id", *functions.binary], 3, 4), ["sum"]]
         return Draft(tuple(tuple(layer) for layer in layers), reaches_back=True)
 
