@@ -1,11 +1,7 @@
-"""The estimator as users meet it: frames, weights, several targets, budgets, interrupts, checkpoints, files."""
+"""The regressor as users meet it: frames, weights, several targets, selection."""
 
 from __future__ import annotations
 
-import errno
-import os
-import signal
-import threading
 import warnings
 from pathlib import Path
 
@@ -13,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from quick_models import quick
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -20,36 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gmeql import GMEQLRegressor, fit_formula
-from gmeql.model import storage
-from gmeql.model.checkpoint import CheckpointWarning, checkpoint_files
-from gmeql.model.fitting import InterruptedWarning
-from gmeql.model.storage import StorageError
-
-
-def quick(**changes) -> GMEQLRegressor:
-    return GMEQLRegressor(
-        **{"max_candidates": 500, "max_complexity": 15, "max_time": None, "random_state": 0, **changes}
-    )
-
-
-@pytest.fixture(scope="module")
-def table() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(1)
-    X = rng.uniform(1, 3, (60, 2))
-    return X, 2.5 * X[:, 0] ** 2 + 1.5 * X[:, 1]
-
-
-@pytest.fixture(scope="module")
-def noisy() -> tuple[np.ndarray, np.ndarray]:
-    """A table that no formula meets exactly, so that a search spends its whole budget."""
-    rng = np.random.default_rng(2)
-    X = rng.uniform(1, 3, (60, 3))
-    return X, np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.standard_normal(60)
-
-
-@pytest.fixture(scope="module")
-def model(table) -> GMEQLRegressor:
-    return quick(max_candidates=20_000).fit(*table)
 
 
 class TestFormula:
@@ -121,23 +88,6 @@ class TestFormula:
             with pytest.raises(NotFittedError):
                 call()
         assert not hasattr(blank, "equations_")
-
-
-class TestPrinting:
-    def test_a_fitted_model_prints_its_formula(self, model) -> None:
-        assert str(model) == f"GMEQLRegressor: y = {model.expression_}"
-        assert f"{model}" == str(model)
-
-    def test_several_targets_print_a_line_each(self, table) -> None:
-        X, y = table
-        fitted = quick().fit(X, np.column_stack([y, X[:, 0]]))
-        first, second = fitted.expression_
-        assert str(fitted) == f"GMEQLRegressor:\n  y1 = {first}\n  y2 = {second}"
-
-    def test_repr_is_that_of_scikit_learn(self, model) -> None:
-        blank = quick(max_candidates=20_000)
-        assert repr(model) == repr(blank) == str(blank)
-        assert "GMEQLRegressor(max_candidates=20000" in repr(make_pipeline(model))
 
 
 class TestRepeatability:
@@ -345,226 +295,6 @@ class TestSelection:
         assert fitted.front_.rows == 45
         with pytest.raises(ValueError, match="8 rows"):
             quick(model_selection="validation").fit(X[:5], y[:5])
-
-
-class TestProgress:
-    def test_callbacks_see_every_event_and_stop_the_search(self, noisy) -> None:
-        seen = []
-
-        def stop_at_the_third(progress) -> bool:
-            seen.append(progress)
-            return len(seen) == 3
-
-        others = []
-        fitted = quick(max_candidates=10**9, callbacks=[stop_at_the_third, others.append]).fit(*noisy)
-        assert len(seen) == len(others) == 3
-        assert fitted.stop_reason_ == "stopped by a callback"
-        assert fitted.candidates_ == seen[-1].candidates
-        assert len(fitted.history_["loss"]) == 3
-
-    def test_history_never_rises(self, noisy) -> None:
-        history = quick().fit(*noisy).history_
-        assert (np.diff(history["loss"]) <= 0).all()
-        assert (np.diff(history["candidates"]) >= 0).all()
-
-    @pytest.mark.parametrize("verbose", [1, 2])
-    def test_progress_goes_to_stderr(self, noisy, capsys, verbose: int) -> None:
-        quick(verbose=verbose, max_candidates=300).fit(*noisy)
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert "candidates" in captured.err and "loss" in captured.err
-
-    def test_ctrl_c_keeps_what_was_found(self, noisy) -> None:
-        def press(progress) -> None:  # at once, when the islands hold formulas and the front only the mean
-            os.kill(os.getpid(), signal.SIGINT)
-
-        with pytest.warns(InterruptedWarning, match="keeping"):
-            fitted = quick(max_candidates=10**9, callbacks=press).fit(*noisy)
-        assert fitted.stop_reason_ == "interrupted"
-        assert len(fitted.front_) > 1
-        assert np.isfinite(fitted.predict(noisy[0])).all()
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-    def test_an_interrupt_from_inside_keeps_it_too(self, noisy) -> None:
-        def press(progress) -> None:
-            raise KeyboardInterrupt
-
-        with pytest.warns(InterruptedWarning):
-            fitted = quick(max_candidates=10**9, callbacks=press).fit(*noisy)
-        assert len(fitted.front_) >= 1
-
-    def test_fit_works_in_a_thread(self, noisy) -> None:
-        answers = []
-        thread = threading.Thread(target=lambda: answers.append(quick().fit(*noisy)))
-        thread.start()
-        thread.join()
-        assert str(answers[0].front_) == str(quick().fit(*noisy).front_)
-
-
-class TestWarmStart:
-    def test_it_goes_on_where_it_ended(self, noisy) -> None:
-        fitted = quick(warm_start=True).fit(*noisy)
-        first = fitted.front_[-1].loss
-        spent = fitted.candidates_
-        fitted.fit(*noisy)
-        assert fitted.candidates_ > spent
-        assert fitted.front_[-1].loss <= first
-
-    def test_other_data_start_afresh(self, noisy, table) -> None:
-        fitted = quick(warm_start=True).fit(*noisy)
-        fitted.fit(*table)
-        assert str(fitted.front_) == str(quick().fit(*table).front_)
-
-
-class TestCheckpoints:
-    def test_a_resumed_run_ends_where_an_unbroken_one_does(self, noisy, tmp_path: Path) -> None:
-        whole = quick(max_candidates=1500).fit(*noisy)
-        events = []
-
-        def stop_early(progress) -> bool:
-            events.append(progress)
-            return progress.candidates >= 700
-
-        quick(max_candidates=1500, checkpoint=tmp_path, callbacks=stop_early).fit(*noisy)
-        resumed = quick(max_candidates=1500, checkpoint=tmp_path).fit(*noisy)
-        assert str(resumed.front_) == str(whole.front_)
-        assert resumed.candidates_ == whole.candidates_
-        assert len(resumed.history_["loss"]) >= len(events)
-
-    def test_a_finished_run_is_not_searched_again(self, noisy, tmp_path: Path) -> None:
-        first = quick(checkpoint=tmp_path).fit(*noisy)
-        again = quick(checkpoint=tmp_path).fit(*noisy)
-        assert str(again.front_) == str(first.front_)
-        assert again.candidates_ == first.candidates_
-
-    def test_a_larger_budget_goes_on(self, noisy, tmp_path: Path) -> None:
-        first = quick(checkpoint=tmp_path).fit(*noisy)
-        more = quick(max_candidates=1500, checkpoint=tmp_path).fit(*noisy)
-        assert more.candidates_ >= 1500 > first.candidates_
-        assert more.front_[-1].loss <= first.front_[-1].loss
-
-    def test_several_targets_have_folders_of_their_own(self, noisy, tmp_path: Path) -> None:
-        X, y = noisy
-        quick(checkpoint=tmp_path).fit(X, np.column_stack([y, -y]))
-        assert sorted(os.listdir(tmp_path)) == ["target-0", "target-1"]
-
-    def test_other_data_are_refused(self, noisy, tmp_path: Path) -> None:
-        X, y = noisy
-        quick(checkpoint=tmp_path).fit(X, y)
-        with pytest.raises(StorageError, match="another data set"):
-            quick(checkpoint=tmp_path).fit(X, y + 1)
-
-    def test_other_settings_are_refused(self, noisy, tmp_path: Path) -> None:
-        quick(checkpoint=tmp_path).fit(*noisy)
-        with pytest.raises(StorageError, match="functions"):
-            quick(checkpoint=tmp_path, functions=["+", "*"]).fit(*noisy)
-
-    def test_a_damaged_generation_is_passed_over_aloud(self, noisy, tmp_path: Path) -> None:
-        first = quick(max_candidates=1000, checkpoint=tmp_path, checkpoint_interval=1e-9).fit(*noisy)
-        newest = checkpoint_files(tmp_path)[0]
-        newest.write_bytes(newest.read_bytes()[:-7])
-        with pytest.warns(CheckpointWarning, match="generation before"):
-            again = quick(max_candidates=1000, checkpoint=tmp_path).fit(*noisy)
-        assert str(again.front_) == str(first.front_)
-
-    def test_a_full_disk_costs_the_checkpoint_not_the_result(self, noisy, tmp_path: Path, monkeypatch) -> None:
-        def full(descriptor: int) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(storage.os, "fsync", full)
-        with pytest.warns(CheckpointWarning, match="No space left"):
-            fitted = quick(checkpoint=tmp_path).fit(*noisy)
-        assert str(fitted.front_) == str(quick().fit(*noisy).front_)
-        assert os.listdir(tmp_path) == []
-
-
-class TestFiles:
-    def test_saved_models_predict_the_same(self, model, table, tmp_path: Path) -> None:
-        X, y = table
-        model.save(tmp_path / "model.json")
-        loaded = GMEQLRegressor.load(tmp_path / "model.json")
-        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-        assert str(loaded.expression_) == str(model.expression_)
-        assert str(loaded.front_) == str(model.front_)
-        assert loaded.get_params() == model.get_params()
-        assert loaded.score(X, y) == model.score(X, y)
-
-    def test_names_shapes_and_targets_come_back(self, table, tmp_path: Path) -> None:
-        X, y = table
-        frame = pd.DataFrame(X, columns=["=cmd()", "<b>"])
-        fitted = quick(max_candidates=400).fit(frame, np.column_stack([y, -y]))
-        fitted.save(tmp_path / "m.json")
-        loaded = GMEQLRegressor.load(tmp_path / "m.json")
-        assert list(loaded.feature_names_in_) == ["=cmd()", "<b>"]
-        np.testing.assert_array_equal(loaded.predict(frame), fitted.predict(frame))
-        assert loaded.selected_index_ == fitted.selected_index_
-
-    def test_parameters_that_are_code_stay_out(self, noisy, tmp_path: Path) -> None:
-        fitted = quick(
-            model_selection=lambda front: 0, callbacks=[lambda p: None], random_state=np.random.RandomState(0)
-        ).fit(*noisy)
-        fitted.save(tmp_path / "m.json")
-        loaded = GMEQLRegressor.load(tmp_path / "m.json")
-        assert loaded.callbacks is None and loaded.random_state is None
-        assert loaded.selected_index_ == 0
-
-    def test_an_architecture_comes_back(self, noisy, tmp_path: Path) -> None:
-        from gmeql import architecture_preset
-
-        network = architecture_preset("general", 3)
-        fitted = quick(architecture=network).fit(*noisy)
-        fitted.save(tmp_path / "m.json")
-        assert GMEQLRegressor.load(tmp_path / "m.json").architecture == network
-
-    def test_a_loaded_model_can_be_fitted_again(self, model, table, tmp_path: Path) -> None:
-        model.save(tmp_path / "m.json")
-        again = GMEQLRegressor.load(tmp_path / "m.json").fit(*table)
-        assert str(again.expression_) == str(model.expression_)
-
-
-class TestPlots:
-    def test_every_plot_is_a_figure_with_what_it_shows(self, model, table) -> None:
-        X, y = table
-        figures = {
-            "front": model.plot_front(),
-            "parity": model.plot_parity(X, y),
-            "residuals": model.plot_residuals(X, y),
-            "history": model.plot_history(),
-            "expression": model.plot_expression(),
-        }
-        assert list(figures["front"].data[0].x) == [m.complexity for m in model.front_]
-        assert list(figures["parity"].data[1].x) == list(y)
-        np.testing.assert_array_equal(figures["residuals"].data[0].y, y - model.predict(X))
-        assert {"x1", "x2"} <= set(figures["expression"].data[1].text)
-        for figure in figures.values():
-            assert figure.to_json()
-
-
-class TestPaperMethods:
-    @pytest.mark.parametrize("method", ["released", pytest.param("paper", marks=pytest.mark.slow)])
-    def test_they_fit_and_print_what_they_predict(self, table, method: str) -> None:
-        X, _ = table
-        y = (X[:, 0] - 2) ** 2
-        fitted = quick(method=method, architecture=[["id", "square"]], max_candidates=20_000).fit(X - 2, y)
-        np.testing.assert_array_equal(fitted.predict(X), fitted.expression_(X))
-        assert fitted.front_[-1].loss < np.std(y)
-        assert fitted.candidates_ == 20_000
-
-    @pytest.mark.slow
-    def test_a_resumed_run_ends_where_an_unbroken_one_does(self, table, tmp_path: Path) -> None:
-        small = {"method": "paper", "architecture": [["id", "square"]], "max_candidates": 30_000}
-        whole = quick(**small).fit(*table)
-        quick(**small, checkpoint=tmp_path, callbacks=lambda p: p.candidates >= 10_000).fit(*table)
-        resumed = quick(**small, checkpoint=tmp_path).fit(*table)
-        assert resumed.candidates_ == whole.candidates_
-        assert str(resumed.front_[-1]) == str(whole.front_[-1])
-
-    def test_weights_and_functions_are_refused_plainly(self, table) -> None:
-        X, y = table
-        with pytest.raises(ValueError, match="sample_weight"):
-            quick(method="paper").fit(X, y, sample_weight=X[:, 0])
-        with pytest.raises(ValueError, match="architecture"):
-            quick(method="paper", functions=["+"]).fit(X, y)
 
 
 def test_no_warning_in_an_ordinary_fit(noisy) -> None:

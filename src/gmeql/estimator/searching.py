@@ -1,0 +1,103 @@
+"""From checked rows to fronts: the searches of an estimator, by its parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from gmeql.estimator.formulas import Formulas
+from gmeql.model.checkpoint import data_hash
+from gmeql.model.front import Front, FrontMember
+from gmeql.model.inputs import TrainingRows, column_names
+from gmeql.model.targets import one_or_list
+
+if TYPE_CHECKING:
+    from gmeql.model.fitting import RunResult
+    from gmeql.search.config import SearchConfig
+    from gmeql.search.events import Progress
+
+
+class Searching(Formulas):
+    """An estimator whose fronts come from one search for each target."""
+
+    method: str
+    functions: Sequence[str] | None
+    architecture: Any
+    max_time: float | None
+    max_candidates: int | None
+    max_complexity: int | None
+    loss: str
+    model_selection: str | Callable[[Front], int | FrontMember]
+    n_jobs: int | None
+    device: str
+    random_state: Any
+    verbose: int
+    warm_start: bool
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_interval: float
+    callbacks: Callable[[Progress], Any] | Sequence[Callable[[Progress], Any]] | None
+
+    def _search(self, rows: TrainingRows) -> list[RunResult]:
+        from gmeql.model.fitting import search_targets
+
+        names = column_names(self)
+        data = data_hash(rows.X, rows.targets, rows.weight, names) if self.warm_start else ""
+        earlier: list[RunResult] | None = None
+        if self.warm_start and getattr(self, "_warm_data", None) == data:
+            earlier = self._warm
+        results = search_targets(
+            rows,
+            names,
+            method=self.method,
+            config=self._config(),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            callbacks=self._callbacks(),
+            verbose=self.verbose,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            checkpoint_seconds=self.checkpoint_interval,
+            earlier=earlier,
+        )
+        if self.warm_start:
+            self._warm_data: str = data
+            self._warm: list[RunResult] = results
+        return results
+
+    def _config(self) -> SearchConfig:
+        from gmeql.search.config import SearchConfig
+
+        return SearchConfig(
+            functions=None if self.functions is None else tuple(self.functions),
+            architecture=self.architecture,
+            max_time=self.max_time,
+            max_candidates=self.max_candidates,
+            loss=self.loss,
+            n_jobs=self.n_jobs,
+            device=self.device,
+            max_complexity=SearchConfig.max_complexity if self.max_complexity is None else self.max_complexity,
+        )
+
+    def _callbacks(self) -> list[Callable[[Progress], Any]]:
+        if self.callbacks is None:
+            return []
+        return [self.callbacks] if callable(self.callbacks) else list(self.callbacks)
+
+    def _keep_results(
+        self, results: list[RunResult], held_out: TrainingRows | None, target_columns: int | None
+    ) -> None:
+        selected = []
+        for j, result in enumerate(results):
+            judged: dict[str, Any] = {}
+            if held_out is not None:
+                judged = {"X": held_out.X, "y": held_out.targets[:, j], "sample_weight": held_out.weight}
+            selected.append(result.front.select(self.model_selection, **judged).index)
+        self._target_columns = target_columns
+        self.candidates_ = sum(r.candidates for r in results)
+        self.seconds_ = float(sum(r.seconds for r in results))
+        self.stop_reason_ = one_or_list([r.reason for r in results])
+        self.history_ = one_or_list([r.history.to_arrays() for r in results])
+        self._keep_fronts([r.front for r in results], selected)
