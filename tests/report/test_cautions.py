@@ -7,7 +7,8 @@ import numpy as np
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
-from gmeql.model.front import FrontMember
+from gmeql.model.front import Front, FrontMember
+from gmeql.model.weighing import counted_rows
 from gmeql.report.cautions import cautions, errors_grow, has_pattern, rows_far_away
 from gmeql.search.outlook import Outlook
 from gmeql.tables import read as tables
@@ -15,11 +16,13 @@ from gmeql.tables import read as tables
 x = Variable(0)
 
 
-def said(root: Node, X: np.ndarray, y: np.ndarray, *, pole: bool = False) -> str:
+def said(root: Node, X: np.ndarray, y: np.ndarray, *, pole: bool = False, loss: str = "squared") -> str:
     expression = Expression(root, ("x1",))
     member = FrontMember(expression, 1.0, 1, 0.0, 0, Outlook(1.0, 0.1, pole, 1.0, Bounds(0.0, 1.0, True)))
     data = tables.Training(X, y, ("x1",), "y", None, np.arange(len(y)), (), "x")
-    return " ".join(cautions(member, data, expression(X), exact=False))
+    front = Front.from_members([member], rows=len(y), target_spread=float(y.std()), target_largest=float(abs(y).max()))
+    counted = counted_rows(front, X, y, loss=loss)
+    return " ".join(cautions(member, data, expression(X), counted, exact=False))
 
 
 def test_a_plain_fit_needs_no_caution_and_a_pole_does(rng: np.random.Generator) -> None:
@@ -41,32 +44,38 @@ def test_constants_the_data_leave_open_are_named(rng: np.random.Generator) -> No
 
 def test_outliers_are_counted_where_they_matter(rng: np.random.Generator) -> None:
     residuals = rng.standard_normal(300)
-    assert rows_far_away(residuals) == 0
+    assert rows_far_away(residuals).sum() == 0
     residuals[:5] = 100.0
-    assert rows_far_away(residuals) == 5
+    assert rows_far_away(residuals).sum() == 5
     residuals[:140] = 100.0
-    assert rows_far_away(residuals) == 0
+    assert rows_far_away(residuals).sum() == 0
     X = rng.uniform(1, 2, (100, 1))
     y = 3 * X[:, 0] + 0.1 * rng.standard_normal(100)
     y[3] += 50.0
-    assert "1 row lies far from it: outliers? loss='robust'" in said(build("mul", Constant(3.0), x), X, y)
+    line = build("mul", Constant(3.0), x)
+    assert "1 row lies far from it: outliers? loss='robust'" in said(line, X, y)
+    assert said(line, X, y, loss="robust") == "1 row lies far from it; the loss gives it no weight."
+    assert "far from it; the loss gives it 0." in said(line, X, y, loss="huber")
 
 
 def test_errors_that_grow_with_a_positive_target_are_seen(rng: np.random.Generator) -> None:
     predicted = np.exp(rng.uniform(0, 5, 300))
-    assert errors_grow(predicted, predicted * np.exp(0.2 * rng.standard_normal(300)))
-    assert not errors_grow(predicted, np.abs(predicted + rng.standard_normal(300)) + 1e-3)
-    assert not errors_grow(predicted, predicted * (1 + 0.2 * rng.standard_normal(300)) - 10.0)
-    assert not errors_grow(np.full(300, 3.0), predicted)
+    for y, grows in (
+        (predicted * np.exp(0.2 * rng.standard_normal(300)), True),
+        (np.abs(predicted + rng.standard_normal(300)) + 1e-3, False),
+        (predicted * (1 + 0.2 * rng.standard_normal(300)) - 10.0, False),
+    ):
+        assert errors_grow(predicted, y, predicted - y) == grows
+    assert not errors_grow(np.full(300, 3.0), predicted, predicted - 3.0)
 
 
 def test_a_pattern_in_the_errors_is_seen() -> None:
     x = np.linspace(0, 6, 100)
     noise = np.random.default_rng(0).normal(size=100)
-    assert has_pattern(x, x + np.sin(x)) and not has_pattern(x, x + noise)
+    assert has_pattern(x, np.sin(x)) and not has_pattern(x, noise)
 
 
 def test_outliers_on_one_side_are_seen_behind_the_mean_they_pull(rng: np.random.Generator) -> None:
     y = 2 * rng.uniform(0, 5, 200) + 1
     y[:20] += 40
-    assert rows_far_away(y - y.mean()) == 20
+    assert rows_far_away(y - y.mean()).sum() == 20

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant
+from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.model.evidence import Rival
 from gmeql.model.front import Front, FrontMember
 from gmeql.report import judgement
 from gmeql.report.judgement import figures, judge, percent
 from gmeql.search.outlook import outlooks
+from gmeql.search.robust import robust_weights
 from gmeql.tables import read as tables
 from report_pages import front_for, training
 
@@ -76,6 +77,60 @@ def test_rivals_about_as_good_are_named(monkeypatch: pytest.MonkeyPatch):
     assert "Not sure: formula 0 of the front" in (best := " ".join(judge(front, 2, data)))
     assert "is about as good, and formula 1 may be." in best
     assert "Formula 2 of the front" in (other := " ".join(judge(front, 1, data))) and "is about as good." in other
+
+
+def with_outliers(share: float = 0.1, noise: float = 0.3) -> tuple[Front, tables.Training]:
+    """2 x + 1 with gross errors on one side, and the front that the robust loss makes of it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, (200, 1))
+    y = 2 * X[:, 0] + 1 + noise * rng.standard_normal(200)
+    n = round(share * 200)
+    y[:n] += rng.uniform(200, 900, n)
+    line = Expression(build("add", Constant(1.0), build("mul", Constant(2.0), Variable(0))), ("x1",))
+    weights = robust_weights("robust", line(X) - y, y, explained=True)
+    mean = Expression(Constant(float(np.average(y, weights=weights))), ("x1",))
+    found = outlooks([mean.root, line.root], X, y, weights)
+    members = [
+        FrontMember(e, float(np.sqrt(np.average((e(X) - y) ** 2, weights=weights))), e.complexity, 0.0, 0, outlook)
+        for e, outlook in zip((mean, line), found, strict=True)
+    ]
+    front = Front.from_members(members, rows=200, target_spread=float(y.std()), target_largest=float(abs(y).max()))
+    return front, tables.Training(X, y, ("x1",), "y", None, np.arange(200), (), "x")
+
+
+def test_rows_count_in_the_judgement_as_in_the_loss():
+    front, data = with_outliers()
+    text = " ".join(judge(front, 1, data, loss="robust"))
+    assert "explains 99." in text and "20 rows lie far from it; the loss gives them no weight." in text
+    assert f"typical error {front[1].loss:.3g}" in text and "very likely" in text and "--loss robust" not in text
+    assert "explains nothing" in " ".join(judge(front, 1, data, loss="squared"))
+
+
+def test_an_exact_formula_of_most_rows_is_not_said_to_meet_all():
+    front, data = with_outliers(noise=0.0)
+    text = " ".join(judge(front, 1, data, loss="robust"))
+    assert text.startswith("It reproduces 180 of the 200 rows to rounding") and "20 rows lie far from it" in text
+
+
+def test_a_chosen_constant_is_either_sure_or_not(monkeypatch: pytest.MonkeyPatch):
+    data = training()
+    noise = replace(data, y=np.random.default_rng(0).normal(size=len(data.y)))
+    slope, offset = np.polyfit(noise.X[:, 0], noise.y, 1)
+    line = build("add", Constant(offset), build("mul", Constant(slope), Variable(0)))
+    roots = [Constant(float(noise.y.mean())), line]
+    members = []
+    for root, outlook in zip(roots, outlooks(roots, noise.X, noise.y), strict=True):
+        expression = Expression(root, noise.names)
+        members.append(FrontMember(expression, float(np.std(expression(noise.X) - noise.y)), 1, 0.0, 0, outlook))
+    front = Front.from_members(members, rows=40, target_spread=1.0, target_largest=3.0)
+    assert len(front) == 2 and not front.select("best").expression.variables
+    for chance, said in (
+        (0.55, "Not sure whether the data say more than the mean"),
+        (0.9, "anything beyond the mean: it"),
+    ):
+        monkeypatch.setattr(judgement, "rivals", lambda *_, among=None, c=chance: (Rival(1, 0.5, True, c),))
+        text = " ".join(judge(front, 0, noise))
+        assert said in text and ("do not support" in text) != ("Not sure" in text)
 
 
 def test_figures_are_weighted():

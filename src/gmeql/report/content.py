@@ -12,15 +12,16 @@ import numpy as np
 
 from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
 from gmeql.model.ranges import column_ranges
+from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.constants import constant_rows
-from gmeql.report.judgement import figures, judge
+from gmeql.report.judgement import Figures, figures, judge
 from gmeql.report.network import draw as draw_network
 from gmeql.report.numbers import four_digits, r2_text
 from gmeql.report.unseen import promise, unseen_text
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
-    from gmeql.model.front import Front
+    from gmeql.model.front import Front, FrontMember
     from gmeql.tables.read import Training
 
 MAX_POINTS = 1200  # rows drawn in a plot; more are sampled evenly, which the page says
@@ -80,43 +81,16 @@ def assemble(
     X, y = training.X[rows], training.y[rows]
     used = sorted({column for k in members for column in front[k].expression.variables})
     place = {column: i for i, column in enumerate(used)}
+    loss = str(settings.get("loss") or "squared")
+    counted = counted_rows(front, training.X, training.y, training.weights, loss=loss)
     views, records = [], []
     for number, k in enumerate(members):
-        member = front[k]
         with np.errstate(all="ignore"):
-            predicted_all = member.expression(training.X)
-        found = figures(predicted_all, training.y, training.weights)
-        predicted = predicted_all[rows]
-        constants, reason = constant_rows(member.expression, training)
-        views.append(
-            {
-                "index": number,
-                "text": str(member.expression),
-                "mathml": Markup(equation(training.target, member.expression, constants)),
-                "judgement": judge(front, k, training),
-                "rmse": four_digits(found.rmse),
-                "r2": r2_text(found.r2),
-                "largest": four_digits(found.largest_error),
-                "complexity": member.complexity,
-                "unseen": unseen_text(member.outlook),
-                "promise": promise(member.outlook),
-                "constants": constants,
-                "no_constants": reason,
-                "drawing": Markup(draw(member.expression)),
-                "cells": cells_line(member.expression, training.table_names),
-            }
-        )
-        records.append(
-            {
-                "text": str(member.expression),
-                "complexity": member.complexity,
-                "loss": plain(member.loss),
-                "outlook": None if member.outlook is None else member.outlook.to_dict(),
-                "predicted": plain_list(predicted),
-                "responses": responses(member.expression, training, X, y - predicted, place),
-                "exports": exports(member.expression, training.table_names),
-            }
-        )
+            predicted = front[k].expression(training.X)
+        found = figures(predicted, training.y, counted.weights)
+        shown = member_view(front[k], found, training, counted)
+        views.append(shown | {"index": number, "judgement": judge(front, k, training, loss=loss)})
+        records.append(member_record(front[k], training, X, y, predicted[rows], place))
     chosen = members.index(selected)
     log = history_points(history)
     names = ", ".join(training.names)
@@ -160,6 +134,47 @@ def assemble(
         "exact": plain(front.exact_level),
     }
     return Content(view, payload)
+
+
+def member_view(member: FrontMember, found: Figures, training: Training, counted: CountedRows) -> dict[str, Any]:
+    """What the template says of one formula."""
+    from markupsafe import Markup
+
+    constants, reason = constant_rows(member.expression, training, counted.weights)
+    return {
+        "text": str(member.expression),
+        "mathml": Markup(equation(training.target, member.expression, constants)),
+        "rmse": four_digits(found.rmse),
+        "r2": r2_text(found.r2),
+        "largest": four_digits(found.largest_error),
+        "complexity": member.complexity,
+        "unseen": unseen_text(member.outlook),
+        "promise": promise(member.outlook),
+        "constants": constants,
+        "no_constants": reason,
+        "drawing": Markup(draw(member.expression)),
+        "cells": cells_line(member.expression, training.table_names),
+    }
+
+
+def member_record(
+    member: FrontMember,
+    training: Training,
+    X: np.ndarray,
+    y: np.ndarray,
+    predicted: np.ndarray,
+    place: Mapping[int, int],
+) -> dict[str, Any]:
+    """What the page's script draws of one formula, on the rows X [n, V], y [n] that are drawn."""
+    return {
+        "text": str(member.expression),
+        "complexity": member.complexity,
+        "loss": plain(member.loss),
+        "outlook": None if member.outlook is None else member.outlook.to_dict(),
+        "predicted": plain_list(predicted),
+        "responses": responses(member.expression, training, X, y - predicted, place),
+        "exports": exports(member.expression, training.table_names),
+    }
 
 
 def _listing(names: Sequence[str], most: int = 4) -> str:

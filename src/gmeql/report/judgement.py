@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gmeql.model.evidence import Rival, alternative_weights, rivals
+from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.cautions import cautions
 from gmeql.report.unseen import unseen_text
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7
 LIKELY = 0.7  # a smaller chance is no preference
 MOST_ODDS = 20  # odds beyond this are said in words
-NOTHING_FOUND = "The data do not support anything beyond the mean."
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Figures:
     rmse: float
     r2: float
     largest_error: float
+    """Of the rows that count at all."""
     relative: float
     """RMSE over the standard deviation of the target."""
 
@@ -39,7 +40,7 @@ def figures(predicted: np.ndarray, y: np.ndarray, weights: np.ndarray | None = N
     weights = weights / weights.sum()
     mean = float(np.sum(weights * y))
     spread = math.sqrt(float(np.sum(weights * (y - mean) ** 2)))
-    errors = np.abs(predicted - y)
+    errors = np.where(weights > 0, np.abs(predicted - y), 0.0)
     if not np.isfinite(errors).all():
         return Figures(math.inf, -math.inf, math.inf, math.inf)
     rmse = math.sqrt(float(np.sum(weights * errors**2)))
@@ -64,29 +65,39 @@ def percent(r2: float) -> str:
     return f"{100 * r2:.{digits}f} %"
 
 
-def judge(front: Front, index: int, training: Training) -> list[str]:
-    """Sentences on member `index`: how good it is, how sure, and what to be careful about."""
+def judge(front: Front, index: int, training: Training, *, loss: str = "squared") -> list[str]:
+    """Sentences on member `index`: how good it is, how sure, and what to be careful about.
+
+    `loss` is what the front was fitted by: rows count here as they count in it.
+    """
     member = front[index]
+    counted = counted_rows(front, training.X, training.y, training.weights, loss=loss)
     with np.errstate(all="ignore"):
         predicted = member.expression(training.X)
-    found = figures(predicted, training.y, training.weights)
-    rows = f"{len(training.y)} rows"
+    found = figures(predicted, training.y, counted.weights)
     if not math.isfinite(found.rmse):
-        return [f"It is not defined on some of the {rows}."]
+        return [f"It is not defined on some of the {len(training.y)} rows."]
     exact = found.relative <= EXACT
+    sentences = [_fit(member, found, counted, exact=exact)]
+    sentences += _against_simpler(front, index) if exact else _preference(front, index, training, counted)
+    return sentences + cautions(member, training, predicted, counted, exact=exact)
+
+
+def _fit(member: FrontMember, found: Figures, counted: CountedRows, *, exact: bool) -> str:
+    """How well a formula meets the rows."""
+    rows = f"{len(counted.weights)} rows"
+    weighted = " as the loss weighs them" if counted.by_the_loss else ""
     if exact:
-        sentences = [f"It reproduces all {rows} to rounding: the largest error is {found.largest_error:.1g}."]
-    elif not member.expression.variables:
-        sentences = [f"It is a constant, with a typical error of {found.rmse:.3g} on {rows}{_unseen(member)}."]
-    elif found.r2 <= 0:
-        sentences = [f"It explains nothing of the variance of the {rows}: typical error {found.rmse:.3g}."]
-    else:
-        sentences = [
-            f"It explains {percent(found.r2)} of the variance of {rows}; "
-            f"typical error {found.rmse:.3g}{_unseen(member)}, largest {found.largest_error:.3g}."
-        ]
-    sentences += _against_simpler(front, index) if exact else _preference(front, index, training)
-    return sentences + cautions(member, training, predicted, exact=exact)
+        met = f"{len(counted.weights) - counted.left_out} of the {rows}" if counted.left_out else f"all {rows}"
+        return f"It reproduces {met} to rounding: the largest error is {found.largest_error:.1g}."
+    if not member.expression.variables:
+        return f"It is a constant, with a typical error of {found.rmse:.3g} on {rows}{weighted}{_unseen(member)}."
+    if found.r2 <= 0:
+        return f"It explains nothing of the variance of the {rows}{weighted}: typical error {found.rmse:.3g}."
+    errors = f"typical error {found.rmse:.3g}{_unseen(member)}, largest {found.largest_error:.3g}"
+    if counted.left_out:
+        errors += " of the rows that count"
+    return f"It explains {percent(found.r2)} of the variance of {rows}{weighted}; {errors}."
 
 
 def _unseen(member: FrontMember) -> str:
@@ -106,38 +117,53 @@ def _against_simpler(front: Front, index: int) -> list[str]:
     return [f"The next simpler formula, {_short(simpler)}, has a typical error of {simpler.loss:.3g}."]
 
 
-def _preference(front: Front, index: int, training: Training) -> list[str]:
+def _preference(front: Front, index: int, training: Training, counted: CountedRows) -> list[str]:
     """How likely it predicts unseen rows better than the next best formula, or worse than the best (`model/evidence`)."""
     best = front.select("best").index
     if len(front) == 1:
         alone = _against_simpler(front, index)
-        return alone if front[index].expression.variables else [NOTHING_FOUND, *alone]
+        return alone if front[index].expression.variables else [f"{_nothing_beyond(counted)}.", *alone]
     if not front.has_outlooks:  # of an earlier version or another method: nothing was measured for those
         return _against_simpler(front, index)
-    constant = [] if index != best or front[index].expression.variables else [NOTHING_FOUND]
     among = None if index == best else (index,)
-    found = rivals(front, training.X, training.y, training.weights, among=among)
-    if not found:
-        return constant
+    found = rivals(front, training.X, training.y, counted.weights, among=among)
     if index == best:
-        return constant + _beside_the_next_best(front, best, found)
+        return _beside_the_next_best(front, best, found, counted)
+    if not found:
+        return []
     chance, name = found[0].chance, f"formula {best} of the front, {_short(front[best])},"
     if chance < LIKELY:
         return [f"{name[0].upper()}{name[1:]} is about as good."]
     return [f"{name[0].upper()}{name[1:]} is {_likely(chance)} to predict unseen rows better."]
 
 
-def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...]) -> list[str]:
+def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], counted: CountedRows) -> list[str]:
+    """How sure the best formula is. That nothing was found is said of a constant only where no rival is as good."""
+    constant = not front[best].expression.variables
+    if not found:
+        return [f"{_nothing_beyond(counted)}."] if constant else []
     hardest = found[0]
+    rival = f"formula {hardest.index} of the front, {_short(front[hardest.index])}"
     if hardest.chance >= LIKELY:
-        rival = f"formula {hardest.index} of the front, {_short(front[hardest.index])}"
-        return [f"It is {_likely(hardest.chance)} to predict unseen rows better than the next best formula, {rival}."]
-    others = [k for k in alternative_weights(front, found) if k != best]
-    text = f"Not sure: formula {hardest.index} of the front, {_short(front[hardest.index])}, is about as good"
-    more = [k for k in others if k != hardest.index]
+        start = f"{_nothing_beyond(counted)}: it" if constant else "It"
+        return [
+            f"{start} is {_likely(hardest.chance)} to predict unseen rows better than the next best formula, {rival}."
+        ]
+    start = f"Not sure whether the data say more than {_plainest(counted)}" if constant else "Not sure"
+    text = f"{start}: {rival}, is about as good"
+    more = [k for k in alternative_weights(front, found) if k not in (best, hardest.index)]
     if more:
         text += f", and {_numbered(more)} may be"
     return [text + "."]
+
+
+def _nothing_beyond(counted: CountedRows) -> str:
+    return f"The data do not support anything beyond {_plainest(counted)}"
+
+
+def _plainest(counted: CountedRows) -> str:
+    """What the simplest formula is called: under a loss that weighs rows it is no plain mean."""
+    return "a constant" if counted.by_the_loss else "the mean"
 
 
 def _numbered(indices: list[int]) -> str:

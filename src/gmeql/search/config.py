@@ -131,6 +131,7 @@ class SearchConfig:
     table_bits: int = 21  # remembered fingerprints, as a power of two
     patience: int | None = None  # candidates without a better formula after which the search ends
     least_reweighing: float = 0.02  # mean change of the weights under a robust loss for which the islands begin anew
+    least_reweighing_at_end: float = 1e-4  # ... and for which constants are fitted anew: losses are told to four digits
     reweighings_at_end: int = 20  # times that weights and constants take turns at the end, at most
     skip: bool = True
     readings: bool = True  # of the target besides itself

@@ -46,6 +46,11 @@ class Leaderboard:
         """The member of least description length."""
         return min(self.members.values(), key=lambda member: member.length)
 
+    @property
+    def closest(self) -> Scored:
+        """The member with the least loss to expect on unseen rows: what lies far from it is far off."""
+        return min(self.members.values(), key=lambda member: member.unseen)
+
     def leading(self, n: int) -> list[Scored]:
         """The `n` members of least description length, the best first."""
         return sorted(self.members.values(), key=lambda member: member.length)[:n]

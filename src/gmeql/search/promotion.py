@@ -107,7 +107,7 @@ def finish(state: SearchState, out_of_time: OutOfTime) -> None:
     if state.rows.is_sampled:
         judge_on_all_rows(state)
     for _ in range(config.reweighings_at_end):
-        rows = state.rows.reweighted(state.leaderboard.best.root)
+        rows = state.rows.reweighted(state.leaderboard.closest.root, least=config.least_reweighing_at_end)
         if rows is state.rows or out_of_time():
             break
         reweigh(state, rows)

@@ -47,11 +47,13 @@ WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"huber": huber, "robus
 
 
 def robust_weights(loss: str, residual: FloatArray, y: FloatArray, *, explained: bool) -> FloatArray:
-    """Weights [N] that follow from the residuals of a formula.
+    """Weights [N] that follow from the residuals of a formula; ones under a loss that counts all rows alike.
 
     As long as nothing is `explained`, what lies far off may be what is to be found: then Huber's weights, which forget
     no row, stand in.
     """
+    if loss not in WEIGHTS:
+        return np.ones(len(y))
     scale = scale_of(residual, y)
     if not (np.isfinite(scale) and scale > 0):
         return np.ones(len(y))

@@ -111,17 +111,21 @@ class SearchRows:
             return self
         return replace(self, n_fitted=min(self.config.row_growth * self.n_fitted, most))
 
-    def reweighted(self, best: Node) -> SearchRows:
-        """Weights of a robust loss, from the residuals of the best formula; the same rows where they hardly change."""
+    def reweighted(self, closest: Node, *, least: float | None = None) -> SearchRows:
+        """Weights of a robust loss, from the residuals of a formula; the same rows where they hardly change.
+
+        `least` is the mean change that counts, `config.least_reweighing` where it is None.
+        """
         if self.config.loss not in WEIGHTS:
             return self
         with np.errstate(all="ignore"):
-            residual = Expression(best, self.names)(self.X) - self.y
-        weights = robust_weights(self.config.loss, residual, self.y, explained=not isinstance(best, Constant))
+            residual = Expression(closest, self.names)(self.X) - self.y
+        weights = robust_weights(self.config.loss, residual, self.y, explained=not isinstance(closest, Constant))
         weights = self.given_weights * weights
         weights = weights / weights.mean()
         changed = float(np.mean(np.abs(weights - self.weights)))
-        return self if changed < self.config.least_reweighing else replace(self, weights=weights)
+        least = self.config.least_reweighing if least is None else least
+        return self if changed < least else replace(self, weights=weights)
 
     def _first(self, n: int) -> JudgedRows:
         """The first `n` rows of the order, to judge formulas on."""

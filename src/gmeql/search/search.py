@@ -170,7 +170,7 @@ class Search:
         """Nothing exact so far: weigh outliers anew, look for smaller tables once, see more rows in a new generation."""
         state = self._state
         before = state.rows
-        reweighted = before.reweighted(state.leaderboard.best.root)
+        reweighted = before.reweighted(state.leaderboard.closest.root)
         if reweighted is not before:
             reweigh(state, reweighted)
             state.islands = []  # what they learnt was learnt with other weights
