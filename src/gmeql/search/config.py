@@ -93,6 +93,9 @@ class ClockConfig:
     refit_share: float = 0.3  # kept for refitting the front of a large table, at most
     seconds_per_row: float = 3e-6  # what that refit takes, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
+    direct_share: float = 0.08  # given to direct methods: a table on which they see nothing loses no more
+    candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share
+    direct_seconds: float = 3.0  # where neither time nor candidates are limited
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ class SearchConfig:
     skip: bool = True
     readings: bool = True  # of the target besides itself
     symmetries: bool = True  # look for smaller tables once the first stage found nothing exact
+    direct: tuple[str, ...] | None = None  # methods of `direct/` to ask then; None: all
     raw_share: float = 0.4  # islands that read the columns as they are, where smaller tables were found
     island: IslandConfig = field(default_factory=IslandConfig)
     front: FrontConfig = field(default_factory=FrontConfig)
@@ -168,6 +172,14 @@ class SearchConfig:
         """What islands go by: an accelerator wants many candidates at a time."""
         return replace(self.island, candidates_per_step=self.device_candidates) if self.on_device else self.island
 
+    @property
+    def direct_seconds(self) -> float:
+        """Seconds of one core that direct methods may take."""
+        numbers = self.clock
+        given = [] if self.max_time is None else [self.max_time]
+        given += [] if self.max_candidates is None else [self.max_candidates / numbers.candidates_per_second]
+        return numbers.direct_share * min(given) if given else numbers.direct_seconds
+
     def to_dict(self) -> dict[str, Any]:
         """The config as plain scalars, lists and dictionaries."""
         data = asdict(self)
@@ -182,7 +194,8 @@ class SearchConfig:
         for name, part in (("island", IslandConfig), ("front", FrontConfig), ("clock", ClockConfig)):
             values[name] = part(**values.get(name, {}))
         values["stage_ages"] = tuple(values["stage_ages"])
-        values["functions"] = None if values["functions"] is None else tuple(values["functions"])
+        for name in ("functions", "direct"):
+            values[name] = None if values.get(name) is None else tuple(values[name])
         if isinstance(values["architecture"], dict):
             values["architecture"] = Architecture.from_dict(values["architecture"])
         return cls(**values)

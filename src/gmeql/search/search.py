@@ -9,7 +9,9 @@
 3. learn: islands keep their elites and learn their structure parameters (`island.py`);
 4. compete: at certain ages the worse half of a generation is closed; what the better half was opened with is chosen more
    often from then on (`portfolio.py`);
-5. polish: what islands found is cut to shape (`promotion.py`) and offered to the front of loss against complexity
+5. see: once, after the first stage, the data are asked for symmetries that make smaller tables, and direct methods look
+   at every table for formulas that need no search (`symmetries`, `seeing.py`, `direct`);
+6. polish: what islands found is cut to shape (`promotion.py`) and offered to the front of loss against complexity
    (`leaderboard.py`).
 
 The search ends when a formula is exact, when a budget is spent, or when nothing has been gained for long (`stopping.py`).
@@ -31,9 +33,10 @@ from gmeql.search.island import Island
 from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
 from gmeql.search.readings import PLAIN
 from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.seeing import look_directly
 from gmeql.search.state import SearchState
 from gmeql.search.steps import Step
-from gmeql.search.stopping import why_stop
+from gmeql.search.stopping import has_exact_formula, why_stop
 from gmeql.search.symmetries.views import find_views
 
 
@@ -167,7 +170,7 @@ class Search:
             offer_elites(state, island)
 
     def _prepare_next_stage(self) -> None:
-        """Nothing exact so far: weigh outliers anew, look for smaller tables once, see more rows in a new generation."""
+        """Nothing exact so far: weigh outliers anew, look for smaller tables and directly once, then see more rows."""
         state = self._state
         before = state.rows
         reweighted = before.reweighted(state.leaderboard.closest.root)
@@ -180,6 +183,8 @@ class Search:
             state.rows = state.rows.grown()
         if state.rows is not before:
             state.portfolio.attach_rows(state.rows)
+        if not state.direct_done and not has_exact_formula(state):
+            look_directly(state, self._clock)
 
     def _look_for_symmetries(self) -> None:
         """See whether smaller tables tell as much, and begin anew with them."""

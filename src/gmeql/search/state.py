@@ -42,6 +42,7 @@ class SearchState:
     lowest: float = math.inf
     """Loss of the best island when the last stage ended."""
     symmetries_done: bool = False
+    direct_done: bool = False
     candidates: int = 0
     elapsed: float = 0.0
     last_gain: int = 0
@@ -63,6 +64,7 @@ class SearchState:
             leaderboard=Leaderboard.start(config, rows),
             tried=TriedStructures(config.table_bits),
             symmetries_done=not config.symmetries or portfolio.architecture is not None,
+            direct_done=portfolio.architecture is not None,
         )
 
     def offer(self, found: Sequence[Scored]) -> None:
@@ -115,6 +117,7 @@ class SearchState:
             "weights": self.rows.weights if self.config.loss in WEIGHTS else None,
             "tried": self.tried.to_dict(),
             "symmetries_done": bool(self.symmetries_done),
+            "direct_done": bool(self.direct_done),
             "views": [table.view.to_dict() for table in self.portfolio.tables],
             "strategies": [asdict(strategy) for strategy in self.portfolio.strategies],
             "members": [
@@ -169,6 +172,7 @@ class SearchState:
             stage=int(data["stage"]),
             lowest=math.inf if data["lowest"] is None else float(data["lowest"]),
             symmetries_done=bool(data["symmetries_done"]),
+            direct_done=bool(data.get("direct_done", portfolio.architecture is not None)),  # earlier versions lack it
             candidates=int(data["candidates"]),
             elapsed=float(data["elapsed"]),
             last_gain=int(data["last_gain"]),

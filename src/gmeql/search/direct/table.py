@@ -1,0 +1,82 @@
+"""What a direct method is given: a table, and how much work it may do."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Node, row_values
+from gmeql.network.families import FunctionSet
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DirectTable:
+    """Columns X [N, V], target y [N] and weights [N] of mean 1, in a random order of rows.
+
+    `unexplained` is the error (root mean square, relative to the target's spread) that the best formula so far leaves:
+    noise cannot be larger. Formulas are proposed over the columns as they stand here, `Variable(0)` being the first.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    weights: FloatArray
+    unexplained: float = 1.0
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of X."""
+        return int(self.X.shape[1])
+
+    @cached_property
+    def spread(self) -> float:
+        """Weighted standard deviation of the target, 1 where it is constant."""
+        mean = np.average(self.y, weights=self.weights)
+        return math.sqrt(float(np.average((self.y - mean) ** 2, weights=self.weights))) or 1.0
+
+    def values(self, root: Node) -> FloatArray:
+        """A formula's value on every row [N]."""
+        return row_values(root, tuple(f"x{i}" for i in range(self.n_columns)), self.X)
+
+    def error(self, root: Node) -> float:
+        """Root mean square error of a formula relative to the target's spread; infinite where it has no value."""
+        with np.errstate(all="ignore"):
+            squares = ((self.values(root) - self.y) / self.spread) ** 2
+        error = math.sqrt(float(np.average(squares, weights=self.weights)))
+        return error if math.isfinite(error) else math.inf
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a method may do: `seconds` of one idle core, which it turns into counts of its own.
+
+    Counts make a run with a candidate budget the same everywhere. `out_of_time` is the clock's veto where time is the
+    budget: it is asked between pieces of work, and what was proposed until then counts.
+    """
+
+    seconds: float
+    out_of_time: Callable[[], bool] = lambda: False
+
+    @classmethod
+    def timed(cls, seconds: float, *, until: float) -> Effort:
+        """Work worth so many seconds that ends at the moment `until` of `time.perf_counter`, however slow the machine."""
+        return cls(seconds, lambda: time.perf_counter() > until)
+
+
+class DirectMethod(Protocol):
+    """Proposes formulas for the target over the table's columns, the most promising first; each may be inexact.
+
+    What it proposes is made of the functions that the user allows. Readings of the target may bring their inverse in.
+    """
+
+    def __call__(
+        self, table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator
+    ) -> Iterator[Node]: ...

@@ -1,0 +1,80 @@
+"""One step of a search: direct methods look at every table, and what they see goes to the front.
+
+It is taken once, after the look for symmetries: smaller tables come first, since there a formula is short. Time or work
+is shared evenly over what is still to be asked; what a method leaves over is the next one's.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from gmeql.formula.nodes import Node
+from gmeql.search.clock import Clock
+from gmeql.search.direct.methods import DIRECT_METHODS
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.polish.scoring import clean, refit
+from gmeql.search.promotion import polish_formula
+from gmeql.search.state import SearchState
+from gmeql.search.stopping import has_exact_formula
+from gmeql.search.symmetries.views import View
+
+
+def look_directly(state: SearchState, clock: Clock) -> None:
+    """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
+    from threadpoolctl import threadpool_limits
+
+    state.direct_done = True
+    # the matrices are small, and one thread always rounds alike
+    with threadpool_limits(1, user_api="blas"):
+        for view, root in _proposals(state):
+            _offer(state, view.restore(root), clock)
+            if has_exact_formula(state) or clock.is_closing():
+                return
+
+
+def _proposals(state: SearchState) -> Iterator[tuple[View, Node]]:
+    """What the methods see, over the columns of which view; tables of few columns first."""
+    config = state.config
+    views = sorted((table.view for table in state.portfolio.tables), key=lambda view: len(view.columns))
+    tables = [(view, table) for view in views if (table := _table(view, state)) is not None]
+    names = list(DIRECT_METHODS) if config.direct is None else config.direct
+    looks = [(view, table, name) for view, table in tables for name in names]
+    budget, began = config.direct_seconds, time.perf_counter()
+    for i, (view, table, name) in enumerate(looks):
+        effort = Effort(budget / len(looks))
+        if config.max_time is not None:
+            until = began + budget * (i + 1) / len(looks)
+            effort = Effort.timed(max(until - time.perf_counter(), 0.0), until=until)
+        rng = np.random.default_rng([state.seed, i])
+        for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
+            yield view, root
+
+
+def _table(view: View, state: SearchState) -> DirectTable | None:
+    """The rows that formulas are cut to shape on, as a view shows them; None where that is not finite."""
+    rows = state.rows.polished
+    with np.errstate(all="ignore"):
+        factors = view.factors(rows.X)
+        X, y, weights = view.table(rows.X), rows.target / factors, rows.weights * factors**2
+    if not (np.isfinite(X).all() and np.isfinite(y).all() and np.isfinite(weights).all() and weights.sum() > 0):
+        return None
+    unexplained = math.sqrt(state.leaderboard.best.loss) / rows.spread
+    return DirectTable(X, y, weights / weights.mean(), unexplained)
+
+
+def _offer(state: SearchState, root: Node, clock: Clock) -> None:
+    """Refit a formula on the rows that all are judged on, and offer it: cut to shape all the way where it is exact."""
+    rows, numbers = state.rows.polished, state.config.front
+    cleaned = clean(root, rows)
+    for scored in refit(
+        [] if cleaned is None else [cleaned], rows, keep_recognised=False, max_steps=numbers.exact_steps
+    ):
+        state.offer([scored])
+        if scored.loss < (numbers.exact * rows.spread) ** 2:
+            polish_formula(state, scored.root, clock.is_late, thorough=True)
+        elif state.leaderboard.is_promising(scored.loss, scored.complexity):
+            polish_formula(state, scored.root, clock.is_late, thorough=False)

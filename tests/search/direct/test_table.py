@@ -1,0 +1,40 @@
+"""What a direct method is given: errors relative to the spread, and a clock that has the last word."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.search.direct.table import DirectTable, Effort
+
+
+def table() -> DirectTable:
+    X = np.linspace(1, 3, 50)[:, None]
+    return DirectTable(X, 2 * X[:, 0], np.ones(50))
+
+
+def test_error_is_relative_to_the_spread_of_the_target() -> None:
+    assert table().error(build("mul", Constant(2.0), Variable(0))) == 0.0
+    assert math.isclose(table().error(Constant(4.0)), 1.0)
+
+
+def test_a_formula_without_a_value_on_some_row_has_infinite_error() -> None:
+    assert table().error(build("log", build("sub", Variable(0), Constant(2.0)))) == math.inf
+
+
+def test_a_constant_target_has_a_spread() -> None:
+    assert DirectTable(np.ones((4, 1)), np.full(4, 7.0), np.ones(4)).spread == 1.0
+
+
+def test_weights_count() -> None:
+    one = DirectTable(np.arange(4.0)[:, None], np.array([0.0, 1.0, 2.0, 30.0]), np.array([1.0, 1.0, 1.0, 0.0]))
+    assert one.error(Variable(0)) == 0.0
+
+
+def test_timed_effort_ends_at_its_moment() -> None:
+    assert Effort.timed(1.0, until=time.perf_counter() - 1).out_of_time()
+    assert not Effort.timed(1.0, until=time.perf_counter() + 1000).out_of_time()
+    assert not Effort(0.0).out_of_time()

@@ -1,0 +1,72 @@
+"""Direct methods as a step of the search: once, on every table, within their share, and resumable."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gmeql.search.clock import Clock
+from gmeql.search.config import SearchConfig
+from gmeql.search.search import Search
+from gmeql.search.seeing import look_directly
+from gmeql.search.state import SearchState
+from gmeql.search.stopping import has_exact_formula
+
+
+def pagie(n_rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).uniform(-3, 3, (n_rows, 2))
+    return X, 1 / (1 + X[:, 0] ** -4) + 1 / (1 + X[:, 1] ** -4)
+
+
+def state(X: np.ndarray, y: np.ndarray, **options: Any) -> SearchState:
+    return Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1, **options))._state
+
+
+def test_a_fraction_is_seen_without_a_single_candidate() -> None:
+    seen = state(*pagie())
+    look_directly(seen, Clock.unlimited())
+    assert has_exact_formula(seen) and seen.candidates == 0 and seen.direct_done
+    assert seen.rows.polished.is_exact(seen.leaderboard.best.loss)
+
+
+def test_methods_can_be_left_out() -> None:
+    seen = state(*pagie(), direct=())
+    look_directly(seen, Clock.unlimited())
+    assert len(seen.leaderboard.members) == 1
+
+
+def test_an_architecture_is_the_users_word() -> None:
+    assert state(*pagie(), architecture=[["add", "mul"]]).direct_done
+
+
+def test_the_state_remembers_that_it_was_done() -> None:
+    X, y = pagie()
+    seen = state(X, y)
+    for done in (True, False):
+        seen.direct_done = done
+        plain = seen.to_dict()
+        assert SearchState.from_dict(plain, X, y).direct_done is done
+    del plain["direct_done"]  # as earlier versions wrote it
+    assert SearchState.from_dict(plain, X, y).direct_done is False
+
+
+def test_the_config_goes_through_plain_data() -> None:
+    config = SearchConfig(direct=("rational",))
+    assert SearchConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+@pytest.mark.parametrize(
+    ("budget", "seconds"),
+    [({"max_time": 30}, 2.4), ({"max_candidates": 100_000}, 2.0), ({"max_time": 1, "max_candidates": 10**9}, 0.08)],
+)
+def test_their_share_follows_the_budget(budget: dict[str, Any], seconds: float) -> None:
+    assert SearchConfig(**budget).direct_seconds == pytest.approx(seconds)
+
+
+def test_a_search_ends_with_what_was_seen() -> None:
+    search = Search(*pagie(), names=("x", "y"), config=SearchConfig(max_candidates=40_000, n_jobs=1))
+    *_, last = search.run()
+    assert last.reason == "exact" and last.candidates < 20_000
