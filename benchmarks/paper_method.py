@@ -25,8 +25,8 @@ from gmeql.evaluation.problems import paper_problem
 from gmeql.network import repository
 from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.paper import relaxed, two_stage
-from gmeql.paper.two_stage.run import stack_knobs
-from gmeql.paper.two_stage.step import TrainingProgram, draw_noise, sample, step
+from gmeql.paper.two_stage.state import TrainingProgram, stack_knobs
+from gmeql.paper.two_stage.step import draw_noise, log_selections_of, sample, step
 
 PART_REPEATS = 300
 
@@ -65,7 +65,11 @@ def parts(architecture: Architecture, X: np.ndarray, y: np.ndarray, seeds: int) 
     columns, targets = jnp.asarray(X.T, jnp.float32), jnp.asarray(y[None], jnp.float32)
     loss_of = partial(relaxed.mean_absolute_error, architecture)
     noise = jax.vmap(lambda s: draw_noise(program, s.seed, s.step))(state)
-    logs = jax.vmap(partial(sample, program))(knobs, state, noise)[0]
+
+    def instances(knobs: Any, state: Any, noise: Any) -> Any:
+        return log_selections_of(program, knobs, state.logits, sample(program, knobs, state.elites, noise), noise)
+
+    logs = jax.vmap(instances)(knobs, state, noise)
     marks = architecture.fingerprints(relaxed.choices_of(architecture, logs), jnp)
     losses = jax.random.uniform(jax.random.key(0), logs.shape[:2])
 
@@ -78,7 +82,7 @@ def parts(architecture: Architecture, X: np.ndarray, y: np.ndarray, seeds: int) 
 
     cases = {
         "noise": (lambda s: draw_noise(program, s.seed, s.step), (state,)),
-        "sample": (partial(sample, program), (knobs, state, noise)),
+        "sample": (instances, (knobs, state, noise)),
         "loss and gradient": (gradient, (logs, state.weights)),
         "fingerprints": (lambda l: architecture.fingerprints(relaxed.choices_of(architecture, l), jnp), (logs,)),
         "insert": (lambda e, l, m, i: repository.insert(e, l, m, i, jnp), (state.elites, losses, marks, logs)),

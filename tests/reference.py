@@ -136,8 +136,9 @@ def softmax(scores):
 class Adam:
     """Kingma and Ba's algorithm 1, one array."""
 
-    def __init__(self, shape, rate):
+    def __init__(self, shape, rate, epsilon_hat=False):
         self.rate, self.mean, self.square = rate, np.zeros(shape), np.zeros(shape)
+        self.epsilon_hat = epsilon_hat
 
     def step(self, gradient, age, rows=None):
         """What to subtract; with `rows` only those rows move and remember."""
@@ -146,6 +147,9 @@ class Adam:
         self.square[rows] = 0.999 * self.square[rows] + 0.001 * gradient[rows] ** 2
         mean, square = self.mean / (1 - 0.9 ** (age + 1)), self.square / (1 - 0.999 ** (age + 1))
         update = self.rate * mean / (np.sqrt(square) + 1e-8)
+        if self.epsilon_hat:  # section 2 of Kingma and Ba, the form of TensorFlow
+            rate = self.rate * math.sqrt(1 - 0.999 ** (age + 1)) / (1 - 0.9 ** (age + 1))
+            update = rate * self.mean / (np.sqrt(self.square) + 1e-8)
         update[~rows] = 0.0
         return update
 
@@ -167,14 +171,20 @@ class Elites:
             self.members.append(candidate)
         self.members = sorted(self.members, key=lambda member: member["loss"])[: self.capacity]
 
-    def draw(self, uniform, exponent):
-        weights = [rank**-exponent for rank in range(1, len(self.members) + 1)]
+    def draw(self, uniform, config):
+        """The uniform counts along the members, from the worst up where the released code's law is asked for."""
+        count, power = len(self.members), config.power_law_exponent
+        weights = [rank**-power for rank in range(1, count + 1)]
+        members = self.members
+        if config.draw_law == "released":
+            weights = [(count - rank) ** power for rank in range(count)][::-1]
+            members = members[::-1]
         target, total = uniform * sum(weights), 0.0
-        for member, weight in zip(self.members, weights, strict=True):
+        for member, weight in zip(members, weights, strict=True):
             total += weight
             if target < total:
                 return member
-        return self.members[-1]
+        return members[-1]
 
 
 def density_gradient(architecture, logits, selections, temperature):
@@ -199,72 +209,117 @@ def squared_difference_gradient(architecture, logits, selections, temperature):
     return result
 
 
+def selections_under(architecture, logits, instance, gumbel, temperature):
+    """An instance with its labelled connections sampled by these logits and this noise."""
+    selections = instance["parent"].copy()
+    for c in np.flatnonzero(instance["labels"]):
+        n = architecture.n_choices[c]
+        selections[c] = 0.0
+        selections[c, :n] = softmax((logits[c, :n] + gumbel[c, :n]) / temperature)
+    return selections
+
+
+def sampled(architecture, config, elites, random):
+    """Which connections of each new instance are sampled, and what it inherits for the others."""
+    instances = []
+    for p in range(config.samples_per_step):
+        full = len(elites.members) == config.capacity
+        instance = {"labels": np.ones(architecture.n_connections, bool), "drawn": None}
+        instance["parent"] = np.zeros((architecture.n_connections, architecture.max_choices))
+        if config.use_elites and elites.members and (full or not config.fill_first):
+            instance["drawn"] = elites.draw(random.elite[p], config)
+            instance["parent"] = instance["drawn"]["selections"]
+            if config.resample_law == "bernoulli":
+                instance["labels"] = random.label[p] < config.resample_fraction
+            else:
+                count = max(1, round(config.resample_fraction * architecture.n_connections))
+                instance["labels"] = np.zeros(architecture.n_connections, bool)
+                instance["labels"][np.argsort(random.label[p])[:count]] = True
+        instances.append(instance)
+    return instances
+
+
+def evaluated(architecture, instances, logits, weights, X, y, random, temperature, step):
+    """The instances under these logits and weights, with what is stored of them."""
+    found = []
+    for p, instance in enumerate(instances):
+        selections = selections_under(architecture, logits, instance, random.gumbel[p], temperature)
+        value = float(loss(architecture, selections, weights, X, y).real)
+        found.append({**instance, "selections": selections, "weights": weights.copy(), "step": step, "loss": value,
+                      "expression": expression(architecture, selections)})  # fmt: skip
+    return found
+
+
+def average_gradients(architecture, config, instances, weights, X, y, temperature):
+    """Average gradients of the loss by logits and by weights; by logits for labelled connections alone."""
+    count = len(instances)
+    by_logits, by_weights = 0.0, 0.0
+    for instance in instances:
+        by_selection, by_weight = gradients(architecture, instance["selections"], weights, X, y)
+        by_weights = by_weights + by_weight / count
+        share = np.zeros(by_selection.shape)
+        for c in np.flatnonzero(instance["labels"]):
+            v = instance["selections"][c]
+            share[c] = (np.diag(v) - np.outer(v, v)) / temperature @ by_selection[c] / count
+        by_logits = by_logits + share
+    limit = config.gradient_clip
+    return np.clip(by_logits, -limit, limit), np.clip(by_weights, -limit, limit)
+
+
 def two_stage(architecture, X, y, config, initial, noise):
     """Algorithm 1. `initial(step)` gives fresh (logits, weights), `noise(step)` a step's random numbers."""
-    elites = Elites(config.capacity)
+    elites, kept = Elites(config.capacity), Elites(config.capacity)
     best = {"loss": math.inf}
     means = []
     step = 0
-    segments = config.segments
-    for number, steps in enumerate(segments):
-        stage2 = number == len(segments) - 1
+    for number, steps in enumerate(config.segments):
+        stage2 = number == len(config.segments) - 1
+        if config.merge_rounds:
+            kept.store(elites.members)
+            elites = Elites(config.capacity)
+            if stage2:
+                elites.store(kept.members)
         logits, weights = (np.array(values) for values in initial(step))
-        online_logits = Adam(logits.shape, config.logits_rate)
-        online_weights = Adam(weights.shape, config.weights_rate)
-        offline_logits = Adam(logits.shape, config.offline_rate)
+        online_logits = Adam(logits.shape, config.logits_rate, config.epsilon_hat)
+        online_weights = Adam(weights.shape, config.weights_rate, config.epsilon_hat)
+        offline_logits = Adam(logits.shape, config.offline_rate, config.epsilon_hat)
         for age in range(steps):
             random = noise(step)
-            instances = []
-            drawn = []
-            for p in range(config.samples_per_step):
-                inherits = config.use_elites and elites.members
-                if config.fill_first and len(elites.members) < config.capacity:
-                    inherits = False
-                labels = np.ones(architecture.n_connections, bool)
-                selections = np.zeros(logits.shape)
-                if inherits:
-                    parent = elites.draw(random.elite[p], config.power_law_exponent)
-                    drawn.append(parent)
-                    selections = parent["selections"].copy()
-                    count = max(1, round(config.resample_fraction * architecture.n_connections))
-                    labels = np.zeros(architecture.n_connections, bool)
-                    labels[np.argsort(random.label[p])[:count]] = True
-                for c in np.flatnonzero(labels):
-                    n = architecture.n_choices[c]
-                    selections[c] = 0.0
-                    selections[c, :n] = softmax((logits[c, :n] + random.gumbel[p, c, :n]) / config.temperature)
-                value = float(loss(architecture, selections, weights, X, y).real)
-                instances.append({"selections": selections, "labels": labels, "loss": value, "weights": weights.copy(),
-                                  "expression": expression(architecture, selections), "step": step})  # fmt: skip
-            if config.refresh_elites:
-                for member in drawn:
-                    member["loss"] = float(loss(architecture, member["selections"], weights, X, y).real)
-            elites.store([dict(instance) for instance in instances])
-            best = min([best, *instances], key=lambda instance: instance["loss"])
-            means.append(np.mean([instance["loss"] for instance in instances]))
+            temperature = config.temperature
+            if stage2 and config.final_temperature is not None:
+                temperature *= (config.final_temperature / config.temperature) ** (age / max(steps - 1, 1))
+            instances = sampled(architecture, config, elites, random)
+            before = weights
 
-            logit_gradient, weight_gradient = np.zeros(logits.shape), np.zeros(weights.shape)
-            for instance in instances:
-                selections = instance["selections"]
-                by_selection, by_weight = gradients(architecture, selections, weights, X, y)
-                weight_gradient += by_weight / config.samples_per_step
-                for c in np.flatnonzero(instance["labels"]):
-                    v = selections[c]
-                    jacobian = (np.diag(v) - np.outer(v, v)) / config.temperature
-                    logit_gradient[c] += jacobian @ by_selection[c] / config.samples_per_step
-            limit = config.gradient_clip
-            moved = np.any([instance["labels"] for instance in instances], axis=0)
-            logits = logits - online_logits.step(np.clip(logit_gradient, -limit, limit), age, moved)
+            stored = evaluated(architecture, instances, logits, weights, X, y, random, temperature, step)
+            by_logits, by_weights = average_gradients(architecture, config, stored, weights, X, y, temperature)
             if stage2:
-                weights = weights - online_weights.step(np.clip(weight_gradient, -limit, limit), age)
-                if config.use_offline:
-                    rule = density_gradient if config.offline_rule == "density" else squared_difference_gradient
-                    sign = -1.0 if config.offline_rule == "density" else 1.0
-                    total = np.zeros(logits.shape)
-                    for uniform in random.offline:
-                        member = elites.draw(uniform, config.power_law_exponent)
-                        total += sign * rule(architecture, logits, member["selections"], config.temperature)
-                    total /= config.offline_batch
-                    logits = logits - offline_logits.step(np.clip(total, -limit, limit), age)
+                weights = weights - online_weights.step(by_weights, age)
+            if config.update_order == "in_turn":
+                by_logits, _ = average_gradients(architecture, config, stored, weights, X, y, temperature)
+            moved = np.any([instance["labels"] for instance in instances], axis=0)
+            logits = logits - online_logits.step(by_logits, age, moved)
+            if config.update_order == "in_turn":
+                stored = evaluated(architecture, instances, logits, weights, X, y, random, temperature, step)
+
+            if config.refresh_elites:
+                for member in [instance["drawn"] for instance in instances if instance["drawn"]]:
+                    member["loss"] = float(loss(architecture, member["selections"], before, X, y).real)
+            elites.store([dict(instance) for instance in stored])
+            best = min([best, *stored], key=lambda instance: instance["loss"])
+            means.append(np.mean([instance["loss"] for instance in stored]))
+
+            if stage2 and config.use_offline:
+                density = config.offline_rule == "density"
+                rule = density_gradient if density else squared_difference_gradient
+                total = np.zeros(logits.shape)
+                for uniform in random.offline:
+                    selections = elites.draw(uniform, config)["selections"]
+                    total += (-1.0 if density else 1.0) * rule(architecture, logits, selections, temperature)
+                total /= config.offline_batch
+                if config.average_choices:
+                    total /= np.reshape(architecture.n_choices, (-1, 1))
+                total = np.clip(total, -config.gradient_clip, config.gradient_clip)
+                logits = logits - offline_logits.step(total, age)
             step += 1
     return {"logits": logits, "weights": weights, "elites": elites.members, "best": best, "means": np.array(means)}

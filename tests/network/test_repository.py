@@ -96,6 +96,24 @@ def test_draws_follow_the_power_law_over_filled_ranks(count):
     assert (np.abs(frequencies - expected) <= 4 * np.sqrt(expected * (1 - expected) / n)).all()
 
 
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_the_released_law_draws_by_the_place_from_the_worst(count):
+    n = 100_000
+    slots = repository.draw(filled(count), np.random.default_rng(0).uniform(size=n), 1.5, law="released")
+    weights = (count - np.arange(count)) ** 1.5
+    expected = weights / weights.sum()
+    frequencies = np.bincount(slots, minlength=count) / n
+    assert (np.abs(frequencies - expected) <= 4 * np.sqrt(expected * (1 - expected) / n)).all()
+
+
+def test_laws_give_the_best_of_400_what_text_and_released_code_say():
+    text, code = repository.power_law(400, 1.5), repository.power_law(400, 1.5, "released")
+    assert text[0] / text[-1] == pytest.approx(0.398, abs=1e-3)
+    assert (code[-1] - code[-2]) / code[-1] == pytest.approx(0.0062, abs=1e-4)
+    with pytest.raises(ValueError, match="law"):
+        repository.power_law(3, 1.5, "other")
+
+
 def test_draw_is_the_inverse_of_the_cumulative_weights():
     cumulative = np.cumsum(repository.rank_probabilities(8, 1.5))
     just_below = cumulative - 1e-12

@@ -13,11 +13,15 @@ def test_presets_hold_the_numbers_of_text_and_code():
     assert released.total_steps == 6 * 8000 + 50_000
     assert (released.resample_fraction, released.gradient_clip, released.offline_rate) == (1.0, 1.0, 3e-4)
     assert TwoStageConfig(use_stage1=False).segments == (48_000,)
+    assert (paper.draw_law, paper.resample_law, paper.update_order) == ("rank", "count", "together")
+    assert (released.draw_law, released.resample_law, released.update_order) == ("released", "bernoulli", "in_turn")
+    assert released.average_choices and released.merge_rounds and released.epsilon_hat and released.fill_first
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("temperature", 0.0), ("resample_fraction", 1.5), ("capacity", 0), ("offline_rule", "other"), ("stage1_rounds", -1),
+     ("draw_law", "best"), ("update_order", "last"), ("final_temperature", 0.0), ("nan_rule", ""),
      ("logits_rate", -1e-3), ("gradient_clip", 0.0), ("adam_decay", 1.0), ("samples_per_step", 2.5)],
 )  # fmt: skip
 def test_bad_numbers_are_refused_by_name(name, value):
@@ -37,5 +41,5 @@ def test_the_schedule_cuts_every_stretch_into_chunks_and_starts_each_afresh():
 
 def test_only_what_shapes_the_program_is_kept_of_its_key():
     config = TwoStageConfig.released(capacity=7, chunk_steps=3)
-    assert config.shape == TwoStageConfig(capacity=7)
+    assert config.shape == TwoStageConfig(capacity=7, update_order="in_turn")
     assert not set(SCHEDULE) & set(SHAPING)

@@ -80,3 +80,22 @@ def test_a_state_of_another_run_is_refused():
         run(TINY, X, y, seeds=[4], config=TwoStageConfig(**SMALL), state=state)
     with pytest.raises(ValueError, match="leaf_00"):
         RunState.from_arrays({})
+
+
+def test_a_state_written_before_rounds_were_merged_goes_on():
+    X, y = data()
+    config = TwoStageConfig(**SMALL)
+    events = run(TINY, X, y, seeds=[5], config=config)
+    arrays = next(events).state.to_arrays()
+    number = len(arrays)
+    old = [arrays[f"leaf_{i:02d}"] for i in range(number) if not number - 7 <= i < number - 4]  # without `kept`
+    state = RunState.from_arrays({f"leaf_{i:02d}": leaf for i, leaf in enumerate(old)})
+    resumed = finish(TINY, X, y, seeds=[5], config=config, state=state)
+    np.testing.assert_array_equal(resumed.result.log_selections, small_run((5,)).result.log_selections)
+
+
+def test_the_mode_of_the_final_logits_is_reported_beside_the_best():
+    progress = small_run((5, 6, 7))
+    logits = np.where(TINY.choice_mask, progress.state.arrays.logits, -np.inf)
+    np.testing.assert_array_equal(progress.result.mode, logits.argmax(axis=-1))
+    np.testing.assert_array_equal(progress.result.mode_weights, progress.state.arrays.weights)

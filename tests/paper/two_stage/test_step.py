@@ -1,5 +1,7 @@
 """One step of Algorithm 1: whole runs against a slow NumPy version, what stages train, instances that are not finite."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -7,9 +9,12 @@ import pytest
 import reference
 from gmeql.network.architecture import Architecture
 from gmeql.paper.two_stage import TwoStageConfig, run
-from gmeql.paper.two_stage.run import initial_state, stack_knobs
-from gmeql.paper.two_stage.step import TrainingProgram, draw_noise, initialise
+from gmeql.paper.two_stage.state import TrainingProgram, initial_state, stack_knobs
+from gmeql.paper.two_stage.step import draw_noise, initialise
 from two_stage_runs import SMALL, TINY, TWO_OUTPUTS, data, finish, small_run
+
+
+RELEASED = dataclasses.asdict(TwoStageConfig.released())
 
 
 @pytest.mark.parametrize(
@@ -21,6 +26,21 @@ from two_stage_runs import SMALL, TINY, TWO_OUTPUTS, data, finish, small_run
         (TINY, {"use_offline": False, "gradient_clip": 0.02, "fill_first": True}),
         (TWO_OUTPUTS, {"offline_rule": "squared_difference", "temperature": 1.0}),
         (TWO_OUTPUTS, {"weights_mean": 1.0, "weights_scale": 0.1, "logits_scale": 0.5, "resample_fraction": 1.0}),
+        (
+            TINY,
+            {
+                "draw_law": "released",
+                "resample_law": "bernoulli",
+                "resample_fraction": 0.3,
+                "power_law_exponent": 0.7,
+                "average_choices": True,
+                "gradient_clip": 0.05,
+                "epsilon_hat": True,
+                "final_temperature": 0.2,
+            },
+        ),
+        (TINY, {"update_order": "in_turn", "merge_rounds": True, "refresh_elites": True}),
+        (TWO_OUTPUTS, {name: value for name, value in RELEASED.items() if name not in SMALL}),
     ],
 )
 def test_whole_run_equals_the_slow_version(architecture, changes):
@@ -34,7 +54,7 @@ def test_whole_run_equals_the_slow_version(architecture, changes):
     knobs = jax.tree.map(lambda leaf: leaf[0], stack_knobs([config], "float64"))
     blank = jax.tree.map(lambda leaf: leaf[0], initial_state(architecture, config, [seed], "float64"))
 
-    fresh_at = jax.jit(lambda step: initialise(program, knobs, blank._replace(step=step)))
+    fresh_at = jax.jit(lambda step: initialise(program, knobs, True, blank._replace(step=step)))
     noise_at = jax.jit(lambda step: draw_noise(program, np.uint32(seed), step))
 
     def initial(step):

@@ -1,4 +1,4 @@
-"""Every number of Algorithm 1, and the two presets: the paper's text and the authors' released code."""
+"""Every number of Algorithm 1, and its presets: the paper's text and the authors' released code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from gmeql.network.repository import DRAW_LAWS
+
 OFFLINE_RULES = ("density", "squared_difference")
+RESAMPLE_LAWS = ("count", "bernoulli")
+UPDATE_ORDERS = ("together", "in_turn")
+NAN_RULES = ("instances", "entries")
+WORDS = {
+    "draw_law": DRAW_LAWS,
+    "resample_law": RESAMPLE_LAWS,
+    "offline_rule": OFFLINE_RULES,
+    "update_order": UPDATE_ORDERS,
+    "nan_rule": NAN_RULES,
+}
+"""Parameters that take one of several words."""
 
 SCHEDULE = ("stage1_rounds", "stage1_steps", "stage2_steps", "use_stage1", "chunk_steps")
 """Fields that say how long a run trains and in which stretches."""
@@ -15,7 +28,7 @@ SHAPING = (
     "samples_per_step",
     "offline_batch",
     "capacity",
-    "power_law_exponent",
+    "update_order",
     "adam_decay",
     "adam_square_decay",
     "adam_epsilon",
@@ -41,12 +54,26 @@ class TwoStageConfig:
         stage1_rounds, stage1_steps, stage2_steps: n, m and q.
         samples_per_step, offline_batch: p and r.
         capacity, power_law_exponent: size of the repository and how elites are drawn by rank (section 4.2).
+        draw_law: "rank", weight rank^-exponent as section 4.2 reads; "released", weight (K - rank)^exponent with ranks
+            from 0, as the released code draws: nearly even.
         resample_fraction: share of an elite's connections that are sampled anew (section 4.2).
+        resample_law: "count", exactly that share of the connections, at least one; "bernoulli", each connection with
+            that probability, as the released code does.
         temperature: of the relaxation (section 3).
+        final_temperature: what it falls to by a constant factor over stage 2; None: it stays.
         logits_rate, weights_rate, offline_rate: Adam's learning rates.
         adam_decay, adam_square_decay, adam_epsilon: Adam's defaults.
+        epsilon_hat: Adam's epsilon beside the uncorrected root, as TensorFlow 1 has it, instead of the corrected one.
         logits_scale, weights_mean, weights_scale: parameters start at N(0, scale) and N(mean, scale) (footnote 1).
         gradient_clip: every entry of a gradient is clipped to this magnitude.
+        nan_rule: what a gradient that is not finite costs: "instances", the share of the instance it belongs to;
+            "entries", that entry of the whole average, as in the released code.
+        average_choices: the offline gradient of a connection is divided by the number of its choices before it is
+            clipped, as the released code's mean does (unclipped, Adam does not see the difference).
+        update_order: "together", logits and weights move by gradients at the same point and what was sampled is stored
+            (Algorithm 1); "in_turn", as the released code: weights first, then logits at the new weights, then the
+            instances at both, with the noise they were sampled with, are evaluated and stored.
+        merge_rounds: each round of stage 1 starts with an empty repository, stage 2 with the best of all of them.
         fill_first: sample all connections until the repository is full.
         use_stage1, use_elites, use_offline: switches of the paper's ablations (figure 2 i, j, k).
         refresh_elites: give the elites that are drawn their loss under the present weights; stored losses go stale as
@@ -63,18 +90,26 @@ class TwoStageConfig:
     offline_batch: int = 40
     capacity: int = 400
     power_law_exponent: float = 1.5
+    draw_law: str = "rank"
     resample_fraction: float = 0.2
+    resample_law: str = "count"
     temperature: float = 2 / 3
+    final_temperature: float | None = None
     logits_rate: float = 1e-3
     weights_rate: float = 1e-3
     offline_rate: float = 1e-3
     adam_decay: float = 0.9
     adam_square_decay: float = 0.999
     adam_epsilon: float = 1e-8
+    epsilon_hat: bool = False
     logits_scale: float = 1.0
     weights_mean: float = 0.0
     weights_scale: float = 1.0
     gradient_clip: float = math.inf
+    nan_rule: str = "instances"
+    average_choices: bool = False
+    update_order: str = "together"
+    merge_rounds: bool = False
     fill_first: bool = False
     use_stage1: bool = True
     use_elites: bool = True
@@ -102,7 +137,10 @@ class TwoStageConfig:
         _require(0 < self.resample_fraction <= 1, self, "resample_fraction", "in (0, 1]")
         _require(self.gradient_clip > 0, self, "gradient_clip", "a number > 0 (inf: no clipping)")
         _require(math.isfinite(self.weights_mean), self, "weights_mean", "a finite number")
-        _require(self.offline_rule in OFFLINE_RULES, self, "offline_rule", f"one of {', '.join(OFFLINE_RULES)}")
+        for name, words in WORDS.items():
+            _require(getattr(self, name) in words, self, name, f"one of {', '.join(words)}")
+        final = self.final_temperature
+        _require(final is None or 0 < final < math.inf, self, "final_temperature", "a number > 0, or None")
         _require(self.total_steps > 0, self, "stage2_steps", "at least 1 when there is no stage 1")
 
     @classmethod
@@ -112,17 +150,27 @@ class TwoStageConfig:
 
     @classmethod
     def released(cls, **changes: Any) -> TwoStageConfig:
-        """The numbers of the authors' released code where it differs from the text."""
+        """The authors' released code, to the letter where it differs from the text.
+
+        Its table, 500 points on (0, 2.1), is `gmeql.evaluation.problems.released_problem`.
+        """
         base = cls(
             stage1_rounds=6,
             stage1_steps=8000,
             stage2_steps=50_000,
             resample_fraction=1.0,
+            draw_law="released",
+            resample_law="bernoulli",
             offline_rate=3e-4,
+            epsilon_hat=True,
             logits_scale=0.5,
             weights_mean=1.0,
             weights_scale=0.02,
             gradient_clip=1.0,
+            nan_rule="entries",
+            average_choices=True,
+            update_order="in_turn",
+            merge_rounds=True,
             fill_first=True,
         )
         return replace(base, **changes)

@@ -19,13 +19,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gmeql.network import repository
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.network.repository import Repository
 from gmeql.paper import relaxed
 from gmeql.paper.two_stage.config import TwoStageConfig
 from gmeql.paper.two_stage.inputs import check_range, checked_configs, checked_data, checked_seeds
-from gmeql.paper.two_stage.step import Best, Info, Knobs, Moments, TrainingProgram, State, choose, initialise, step
+from gmeql.paper.two_stage.state import Info, Knobs, State, TrainingProgram, initial_state, stack_knobs
+from gmeql.paper.two_stage.step import choose, initialise, step
 
 Array = Any
 
@@ -40,7 +40,7 @@ def _chunk_of_one(
 ) -> tuple[State, Info]:
     """Run `program.steps` steps of one seed, from fresh parameters if `fresh`; also bring T*'s hard loss up to date."""
     COMPILATIONS[0] += 1
-    state = choose(fresh, initialise(program, knobs, state), state)
+    state = choose(fresh, initialise(program, knobs, stage2, state), state)
     one = partial(step, program, knobs, columns, targets, stage2)
     state, info = jax.lax.scan(lambda carry, _: one(carry), state, None, length=program.steps)
     every = program.config.curve_every
@@ -56,33 +56,6 @@ def _chunk_of_one(
 def _compiled_chunk(program: TrainingProgram) -> Any:
     """The chunk over all seeds: the one place where seeds become a batch axis."""
     return jax.jit(jax.vmap(partial(_chunk_of_one, program), in_axes=(0, 0, 0, None, None, 0)))
-
-
-def initial_state(architecture: Architecture, config: TwoStageConfig, seeds: Sequence[int], dtype: str) -> State:
-    """State before the first step, as NumPy arrays with leading axis S."""
-    shape = (architecture.n_connections, architecture.max_choices)
-    count = len(seeds)
-
-    def zeros(*tail: int) -> np.ndarray:
-        return np.zeros((count, *tail), dtype)
-
-    one = repository.empty(config.capacity, np.zeros(shape, dtype), np, dtype)
-    elites = Repository(*(np.broadcast_to(leaf, (count, *leaf.shape)) for leaf in one))
-    weights = (architecture.n_weights,)
-    infinite = np.full(count, np.inf, dtype)
-    counter = np.zeros(count, np.int32)
-    return State(
-        seed=np.asarray(seeds, np.uint32),
-        step=counter,
-        age=counter,
-        logits=zeros(*shape),
-        weights=zeros(*weights),
-        online_logits=Moments(zeros(*shape), zeros(*shape)),
-        online_weights=Moments(zeros(*weights), zeros(*weights)),
-        offline_logits=Moments(zeros(*shape), zeros(*shape)),
-        elites=elites,
-        best=Best(infinite, infinite, zeros(*shape), zeros(*weights), counter),
-    )
 
 
 # --- the run ----------------------------------------------------------------------------------------------------
@@ -110,6 +83,8 @@ class TwoStageResult:
         hard_loss: MAE of the hard structure with those weights, [S].
         found_at: step at which T* was sampled, [S].
         log_selections: T* itself, [S, C, M].
+        mode: the structure that the logits make likeliest at the end, [S, C].
+        mode_weights: the weights at the end, [S, W].
         curves: training curves.
     """
 
@@ -121,6 +96,8 @@ class TwoStageResult:
     hard_loss: np.ndarray
     found_at: np.ndarray
     log_selections: np.ndarray
+    mode: np.ndarray
+    mode_weights: np.ndarray
     curves: Curves
 
 
@@ -142,10 +119,16 @@ class RunState:
         blank = initial_state(Architecture(1, (("id",),)), TwoStageConfig(capacity=1), [0], "float32")
         structure = jax.tree.structure((blank, _curve_leaves(_no_curves(1))))
         names = [f"leaf_{number:02d}" for number in range(structure.num_leaves)]
-        if set(names) != set(arrays):
+        leaves = [np.asarray(arrays[name]) for name in sorted(arrays)]
+        kept, curves = len(Repository._fields), len(fields(Curves))
+        if sorted(arrays) == names[:-kept]:  # written before rounds could be merged: nothing was kept
+            first = len(jax.tree.leaves(blank[: State._fields.index("elites")]))
+            losses, *others = leaves[first : first + kept]
+            leaves[-curves:-curves] = [np.full_like(losses, np.inf), *others]
+        elif sorted(arrays) != names:
             raise ValueError(f"a two-stage state holds arrays {names[0]} to {names[-1]}, got {sorted(arrays)}")
-        state, curves = jax.tree.unflatten(structure, [np.asarray(arrays[name]) for name in names])
-        return cls(state, Curves(*curves))
+        state, curve_leaves = jax.tree.unflatten(structure, leaves)
+        return cls(state, Curves(*curve_leaves))
 
 
 @dataclass(frozen=True)
@@ -175,16 +158,22 @@ class TwoStageProgress:
     def result(self) -> TwoStageResult:
         state, best = self.state.arrays, self.state.arrays.best
         log_selections = np.asarray(best.log_selections)
-        real = np.where(self.architecture.choice_mask, log_selections, -np.inf)
+
+        def likeliest(scores: np.ndarray) -> np.ndarray:
+            choices: np.ndarray = np.argmax(np.where(self.architecture.choice_mask, scores, -np.inf), axis=-1)
+            return choices
+
         return TwoStageResult(
             architecture=self.architecture,
             seeds=np.asarray(state.seed),
-            choices=np.argmax(real, axis=-1),
+            choices=likeliest(log_selections),
             weights=np.asarray(best.weights),
             loss=np.asarray(best.loss),
             hard_loss=np.asarray(best.hard_loss),
             found_at=np.asarray(best.step),
             log_selections=log_selections,
+            mode=likeliest(np.asarray(state.logits)),
+            mode_weights=np.asarray(state.weights),
             curves=self.state.curves,
         )
 
@@ -256,15 +245,6 @@ def _train(
         curves = _extend(curves, info, chunk.first, config.curve_every)
         elapsed = time.perf_counter() - start
         yield TwoStageProgress(architecture, RunState(state, curves), done, config.total_steps, chunk.stage, elapsed)
-
-
-def stack_knobs(configs: list[TwoStageConfig], dtype: str) -> Knobs:
-    def column(name: str) -> np.ndarray:
-        values = [c.offline_rule == "squared_difference" if name == "squared_difference" else getattr(c, name)
-                  for c in configs]  # fmt: skip
-        return np.array(values, bool if isinstance(values[0], bool) else dtype)
-
-    return Knobs(*(column(name) for name in Knobs._fields))
 
 
 def _no_curves(count: int, dtype: str = "float32") -> Curves:

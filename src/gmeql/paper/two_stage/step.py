@@ -12,7 +12,6 @@ Shapes: P sampled instances, R offline instances, K elites, C connections, M cho
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,112 +20,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from gmeql.network import repository
-from gmeql.network.architecture import Architecture
 from gmeql.network.repository import Repository
 from gmeql.paper import concrete, relaxed
-from gmeql.paper.two_stage.config import TwoStageConfig
+from gmeql.paper.two_stage.state import Best, Info, Knobs, Moments, State, TrainingProgram
 
 Array = Any
 Tree = TypeVar("Tree")
 INITIALISATION = 0x5EED0000
 """Keeps the random numbers of initialisation apart from those of the steps."""
-
-
-class Knobs(NamedTuple):
-    """The numbers that may differ from seed to seed of one compiled run, each a scalar (batched: [S])."""
-
-    resample_fraction: Array
-    temperature: Array
-    logits_rate: Array
-    weights_rate: Array
-    offline_rate: Array
-    logits_scale: Array
-    weights_mean: Array
-    weights_scale: Array
-    gradient_clip: Array
-    fill_first: Array
-    use_elites: Array
-    use_offline: Array
-    refresh_elites: Array
-    squared_difference: Array
-
-
-class Moments(NamedTuple):
-    """Adam's running mean and mean square of a gradient."""
-
-    mean: Array
-    square: Array
-
-
-class Best(NamedTuple):
-    """T*: the instance of the lowest relaxed loss ever sampled, with the weights it had then.
-
-    Attributes:
-        loss: relaxed MAE when it was sampled.
-        hard_loss: MAE of its hard structure with the same weights (brought up to date at the end of a chunk).
-        log_selections: [C, M].
-        weights: [W].
-        step: when it was sampled.
-    """
-
-    loss: Array
-    hard_loss: Array
-    log_selections: Array
-    weights: Array
-    step: Array
-
-
-class State(NamedTuple):
-    """All that a run carries from step to step, one seed (batched: leading axis S).
-
-    Attributes:
-        seed: uint32, the source of its randomness.
-        step: steps done since the run began.
-        age: steps done since the parameters were last initialised.
-        logits: [C, M].
-        weights: [W].
-        online_logits, online_weights, offline_logits: Adam's moments.
-        elites: repository of log-selections [K, C, M].
-        best: T*.
-    """
-
-    seed: Array
-    step: Array
-    age: Array
-    logits: Array
-    weights: Array
-    online_logits: Moments
-    online_weights: Moments
-    offline_logits: Moments
-    elites: Repository
-    best: Best
-
-
-class Info(NamedTuple):
-    """What a step reports: mean and lowest loss of its instances, and the lowest so far."""
-
-    mean: Array
-    lowest: Array
-    best: Array
-
-
-@dataclass(frozen=True)
-class TrainingProgram:
-    """What is fixed when a chunk is compiled."""
-
-    architecture: Architecture
-    config: TwoStageConfig
-    dtype: str
-    refreshes: bool
-    steps: int
-
-    @property
-    def mask(self) -> np.ndarray:
-        return self.architecture.choice_mask
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.architecture.n_connections, self.architecture.max_choices
 
 
 class Noise(NamedTuple):
@@ -154,8 +55,8 @@ def draw_noise(program: TrainingProgram, seed: Array, step: Array) -> Noise:
     return Noise(concrete.gumbel(gumbel), *others)
 
 
-def initialise(program: TrainingProgram, knobs: Knobs, state: State) -> State:
-    """Fresh logits, weights and moments; the elites and T* stay."""
+def initialise(program: TrainingProgram, knobs: Knobs, stage2: Array, state: State) -> State:
+    """The start of a round or stage: fresh logits, weights and moments. T* stays, and the elites unless rounds merge."""
     connections, choices = program.shape
     count = connections * choices
     key = jax.random.fold_in(jax.random.key(state.seed ^ jnp.uint32(INITIALISATION), impl="threefry2x32"), state.step)
@@ -163,7 +64,12 @@ def initialise(program: TrainingProgram, knobs: Knobs, state: State) -> State:
     logits = knobs.logits_scale * draws[:count].reshape(connections, choices)
     weights = knobs.weights_mean + knobs.weights_scale * draws[count:]
     zeros = partial(jax.tree.map, jnp.zeros_like)
+    kept = repository.insert(state.kept, *state.elites, jnp)
+    blank = state.elites._replace(losses=jnp.full_like(state.elites.losses, jnp.inf))
+    elites = choose(knobs.merge_rounds, choose(stage2, kept, blank), state.elites)
     return state._replace(
+        elites=elites,
+        kept=kept,
         age=jnp.zeros_like(state.age),
         logits=jnp.where(program.mask, logits, 0.0),
         weights=weights,
@@ -173,28 +79,40 @@ def initialise(program: TrainingProgram, knobs: Knobs, state: State) -> State:
     )
 
 
-def sample(program: TrainingProgram, knobs: Knobs, state: State, noise: Noise) -> tuple[Array, Array, Array]:
-    """P new instances: elites with a share of their connections sampled anew (section 4.2).
+class Sampled(NamedTuple):
+    """P instances: which connections of each were sampled (labels [P, C]) and what the others inherit.
 
-    Returns log-selections [P, C, M], labels [P, C] (which connections were sampled) and the drawn slots [P].
+    `slots` [P] are the elites they come from (-1: none), `parents` [P, C, M] those elites' log-selections.
     """
-    config = program.config
+
+    slots: Array
+    parents: Array
+    labels: Array
+
+
+def sample(program: TrainingProgram, knobs: Knobs, elites: Repository, noise: Noise) -> Sampled:
+    """P new instances: elites with a share of their connections sampled anew (section 4.2)."""
     connections = program.shape[0]
-    slots = repository.draw(state.elites, noise.elite, config.power_law_exponent, jnp)
-    full = jnp.isfinite(state.elites.losses[-1])
+    slots = repository.draw_by(elites, noise.elite, knobs.rank_weights, knobs.worst_up, jnp)
+    full = jnp.isfinite(elites.losses[-1])
     inherits = (slots >= 0) & knobs.use_elites & (full | ~knobs.fill_first)
     slots = jnp.where(inherits, slots, -1)
-    parents = repository.take(state.elites, jnp.maximum(slots, 0))
+    parents = repository.take(elites, jnp.maximum(slots, 0))
 
     count = jnp.maximum(jnp.round(knobs.resample_fraction * connections), 1.0)
     order = jnp.sum(noise.label[:, None, :] < noise.label[:, :, None], axis=-1)
-    labels = (order < count) | ~inherits[:, None]
-    fresh = concrete.log_selection(state.logits, noise.gumbel, knobs.temperature, program.mask)
-    return jnp.where(labels[..., None], fresh, parents), labels, slots
+    chosen = jnp.where(knobs.bernoulli, noise.label < knobs.resample_fraction, order < count)
+    return Sampled(slots, parents, chosen | ~inherits[:, None])
+
+
+def log_selections_of(program: TrainingProgram, knobs: Knobs, logits: Array, sampled: Sampled, noise: Noise) -> Array:
+    """The instances [P, C, M] under these logits: labelled connections by equation 2, the others inherited."""
+    fresh = concrete.log_selection(logits, noise.gumbel, knobs.temperature, program.mask)
+    return jnp.where(sampled.labels[..., None], fresh, sampled.parents)
 
 
 def _adam(
-    program: TrainingProgram, moments: Moments, gradient: Array, rate: Array, age: Array
+    program: TrainingProgram, knobs: Knobs, moments: Moments, gradient: Array, rate: Array, age: Array
 ) -> tuple[Array, Moments]:
     """The step that Adam subtracts and its new moments; `age` counts from 0."""
     config = program.config
@@ -202,79 +120,175 @@ def _adam(
     square = config.adam_square_decay * moments.square + (1 - config.adam_square_decay) * gradient**2
     time_now = (age + 1).astype(gradient.dtype)
     mean_now = mean / (1 - config.adam_decay**time_now)
-    square_now = square / (1 - config.adam_square_decay**time_now)
-    return rate * mean_now / (jnp.sqrt(square_now) + config.adam_epsilon), Moments(mean, square)
+    grown = 1 - config.adam_square_decay**time_now
+    epsilon = config.adam_epsilon / jnp.where(knobs.epsilon_hat, jnp.sqrt(grown), 1.0)
+    return rate * mean_now / (jnp.sqrt(square / grown) + epsilon), Moments(mean, square)
+
+
+class Trained(NamedTuple):
+    """Parameters after online training, and the instances to store: log-selections, the weights they had, losses."""
+
+    logits: Array
+    weights: Array
+    online_logits: Moments
+    online_weights: Moments
+    log_selections: Array
+    weights_of: Array
+    losses: Array
 
 
 def step(
     program: TrainingProgram, knobs: Knobs, columns: Array, targets: Array, stage2: Array, state: State
 ) -> tuple[State, Info]:
     """One round of Algorithm 1's inner loops: sample, evaluate, store, train online, draw, train offline."""
-    architecture, config, mask = program.architecture, program.config, program.mask
+    architecture, mask = program.architecture, program.mask
+    knobs = knobs._replace(temperature=_temperature(knobs, stage2, state.age))
     noise = draw_noise(program, state.seed, state.step)
-    clip = partial(jnp.clip, min=-knobs.gradient_clip, max=knobs.gradient_clip)
 
-    # Sample p network instances, evaluate their MAE.
-    log_selections, labels, slots = sample(program, knobs, state, noise)
-    selections = jnp.exp(log_selections)
-    loss_of = partial(relaxed.mean_absolute_error, architecture)
-    evaluate = jax.vmap(jax.value_and_grad(loss_of, argnums=(0, 1)), in_axes=(0, None, None, None))
-    losses, (selection_gradients, weight_gradients) = evaluate(selections, state.weights, columns, targets)
-    valid = jnp.isfinite(losses)
-    losses = jnp.where(valid, losses, jnp.inf)
+    # Sample p network instances, evaluate their MAE, train logits (and in stage 2 weights) to lower its average.
+    sampled = sample(program, knobs, state.elites, noise)
+    train = _train_in_turn if program.config.update_order == "in_turn" else _train_together
+    trained = train(program, knobs, columns, targets, stage2, state, sampled, noise)
+    logits, losses = trained.logits, trained.losses
 
     # Store them in the repository according to MAE; keep T* with the weights it had.
     elites = state.elites
     if program.refreshes:
-        elites = _refresh(program, knobs, elites, slots, state.weights, columns, targets)
-    fingerprints = architecture.fingerprints(relaxed.choices_of(architecture, log_selections), jnp)
-    elites = repository.insert(elites, losses, fingerprints, log_selections, jnp)
-    best = _better(state, losses, log_selections)
-
-    # Train logits (and in stage 2 weights) to lower the average MAE; only labelled connections' logits move.
-    shares = jnp.maximum(jnp.sum(valid), 1).astype(losses.dtype)
-    logit_gradients = concrete.logits_gradient(selections, selection_gradients, knobs.temperature)
-    logit_gradient = clip(jnp.sum(_finite(logit_gradients, valid, labels), axis=0) / shares)
-    weight_gradient = clip(jnp.sum(_finite(weight_gradients, valid), axis=0) / shares)
-    update, online_logits = _adam(program, state.online_logits, logit_gradient, knobs.logits_rate, state.age)
-    moved = jnp.any(labels & valid[:, None], axis=0)[:, None] & mask
-    logits = jnp.where(moved, state.logits - update, state.logits)
-    online_logits = choose(moved, online_logits, state.online_logits)
-    update, online_weights = _adam(program, state.online_weights, weight_gradient, knobs.weights_rate, state.age)
-    weights = jnp.where(stage2, state.weights - update, state.weights)
-    online_weights = choose(stage2, online_weights, state.online_weights)
+        elites = _refresh(program, knobs, elites, sampled.slots, state.weights, columns, targets)
+    fingerprints = architecture.fingerprints(relaxed.choices_of(architecture, trained.log_selections), jnp)
+    elites = repository.insert(elites, losses, fingerprints, trained.log_selections, jnp)
+    best = _better(state, trained)
 
     # Stage 2: draw r elites and train the logits offline on them.
-    drawn = repository.draw(elites, noise.offline, config.power_law_exponent, jnp)
+    drawn = repository.draw_by(elites, noise.offline, knobs.rank_weights, knobs.worst_up, jnp)
     instances = repository.take(elites, jnp.maximum(drawn, 0))
-    offline = offline_gradient(knobs, logits, instances, mask)
-    update, offline_logits = _adam(program, state.offline_logits, clip(offline), knobs.offline_rate, state.age)
+    offline = _clip(knobs, offline_gradient(knobs, logits, instances, mask))
+    update, offline_logits = _adam(program, knobs, state.offline_logits, offline, knobs.offline_rate, state.age)
     trains = stage2 & knobs.use_offline & (drawn[0] >= 0)
     logits = jnp.where(trains, logits - update, logits)
     offline_logits = choose(trains, offline_logits, state.offline_logits)
 
-    mean = jnp.sum(jnp.where(valid, losses, 0.0)) / shares
+    valid = jnp.isfinite(losses)
+    mean = jnp.sum(jnp.where(valid, losses, 0.0)) / jnp.maximum(jnp.sum(valid), 1).astype(losses.dtype)
     info = Info(jnp.where(jnp.any(valid), mean, jnp.inf), jnp.min(losses), best.loss)
-    return State(
-        seed=state.seed,
+    return state._replace(
         step=state.step + 1,
         age=state.age + 1,
         logits=logits,
-        weights=weights,
-        online_logits=online_logits,
-        online_weights=online_weights,
+        weights=trained.weights,
+        online_logits=trained.online_logits,
+        online_weights=trained.online_weights,
         offline_logits=offline_logits,
         elites=elites,
         best=best,
     ), info
 
 
-def _finite(gradients: Array, valid: Array, labels: Array | None = None) -> Array:
-    """Gradients [P, ...] with 0 for instances without a finite loss, unlabelled connections and entries not finite."""
-    keep = valid.reshape(-1, *(1,) * (gradients.ndim - 1)) & jnp.isfinite(gradients)
-    if labels is not None:
-        keep = keep & labels[..., None]
-    return jnp.where(keep, gradients, 0.0)
+def _temperature(knobs: Knobs, stage2: Array, age: Array) -> Array:
+    """Today's temperature: in stage 2 it falls by a constant factor a step, from the first to the final one."""
+    share = jnp.minimum(age.astype(knobs.temperature.dtype) / jnp.maximum(knobs.stage2_steps - 1, 1), 1.0)
+    annealed = knobs.temperature * (knobs.final_temperature / knobs.temperature) ** share
+    return jnp.where(stage2, annealed, knobs.temperature)
+
+
+def _train_together(
+    program: TrainingProgram,
+    knobs: Knobs,
+    columns: Array,
+    targets: Array,
+    stage2: Array,
+    state: State,
+    sampled: Sampled,
+    noise: Noise,
+) -> Trained:
+    """Algorithm 1: all gradients at the point where the instances were sampled; those instances are stored."""
+    log_selections = log_selections_of(program, knobs, state.logits, sampled, noise)
+    losses, by_selection, by_weight = _evaluate(program, log_selections, state.weights, columns, targets)
+    logits, online_logits = _move_logits(program, knobs, state, sampled, log_selections, losses, by_selection)
+    weights, online_weights = _move_weights(program, knobs, stage2, state, losses, by_weight)
+    return Trained(logits, weights, online_logits, online_weights, log_selections, state.weights, losses)
+
+
+def _train_in_turn(
+    program: TrainingProgram,
+    knobs: Knobs,
+    columns: Array,
+    targets: Array,
+    stage2: Array,
+    state: State,
+    sampled: Sampled,
+    noise: Noise,
+) -> Trained:
+    """The released code: weights, then logits at the new weights, then the instances evaluated at both and stored."""
+    log_selections = log_selections_of(program, knobs, state.logits, sampled, noise)
+    losses, _, by_weight = _evaluate(program, log_selections, state.weights, columns, targets)
+    weights, online_weights = _move_weights(program, knobs, stage2, state, losses, by_weight)
+    losses, by_selection, _ = _evaluate(program, log_selections, weights, columns, targets)
+    logits, online_logits = _move_logits(program, knobs, state, sampled, log_selections, losses, by_selection)
+    log_selections = log_selections_of(program, knobs, logits, sampled, noise)
+    losses = _losses(program, log_selections, weights, columns, targets)
+    return Trained(logits, weights, online_logits, online_weights, log_selections, weights, losses)
+
+
+def _evaluate(
+    program: TrainingProgram, log_selections: Array, weights: Array, columns: Array, targets: Array
+) -> tuple[Array, Array, Array]:
+    """Losses [P] of instances (inf where not finite), their gradients by selections [P, C, M] and weights [P, W]."""
+    loss_of = partial(relaxed.mean_absolute_error, program.architecture)
+    evaluate = jax.vmap(jax.value_and_grad(loss_of, argnums=(0, 1)), in_axes=(0, None, None, None))
+    losses, gradients = evaluate(jnp.exp(log_selections), weights, columns, targets)
+    return jnp.where(jnp.isfinite(losses), losses, jnp.inf), *gradients
+
+
+def _losses(program: TrainingProgram, log_selections: Array, weights: Array, columns: Array, targets: Array) -> Array:
+    """Losses [P] of instances; inf where not finite."""
+    loss_of = jax.vmap(partial(relaxed.mean_absolute_error, program.architecture), in_axes=(0, None, None, None))
+    losses = loss_of(jnp.exp(log_selections), weights, columns, targets)
+    return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
+
+
+def _move_logits(
+    program: TrainingProgram,
+    knobs: Knobs,
+    state: State,
+    sampled: Sampled,
+    log_selections: Array,
+    losses: Array,
+    by_selection: Array,
+) -> tuple[Array, Moments]:
+    """Logits after one online step; only those of labelled connections move (section 4.2)."""
+    valid = jnp.isfinite(losses)
+    gradients = concrete.logits_gradient(jnp.exp(log_selections), by_selection, knobs.temperature)
+    gradient = _average(knobs, jnp.where(sampled.labels[..., None], gradients, 0.0), valid)
+    update, moments = _adam(program, knobs, state.online_logits, gradient, knobs.logits_rate, state.age)
+    moved = jnp.any(sampled.labels & valid[:, None], axis=0)[:, None] & program.mask
+    return jnp.where(moved, state.logits - update, state.logits), choose(moved, moments, state.online_logits)
+
+
+def _move_weights(
+    program: TrainingProgram, knobs: Knobs, stage2: Array, state: State, losses: Array, by_weight: Array
+) -> tuple[Array, Moments]:
+    """Weights after one online step of stage 2; stage 1 leaves them."""
+    gradient = _average(knobs, by_weight, jnp.isfinite(losses))
+    update, moments = _adam(program, knobs, state.online_weights, gradient, knobs.weights_rate, state.age)
+    return jnp.where(stage2, state.weights - update, state.weights), choose(stage2, moments, state.online_weights)
+
+
+def _average(knobs: Knobs, gradients: Array, valid: Array) -> Array:
+    """The mean gradient over instances [P, ...], clipped.
+
+    Of instances without a finite loss and entries that are not finite nothing is counted; with `zero_entries` such an
+    entry is 0 in the mean itself.
+    """
+    sound = valid.reshape(-1, *(1,) * (gradients.ndim - 1)) & jnp.isfinite(gradients)
+    total = jnp.sum(jnp.where(sound, gradients, 0.0), axis=0)
+    of_instances = total / jnp.maximum(jnp.sum(valid), 1).astype(gradients.dtype)
+    of_entries = jnp.where(jnp.all(sound, axis=0), total / len(gradients), 0.0)
+    return _clip(knobs, jnp.where(knobs.zero_entries, of_entries, of_instances))
+
+
+def _clip(knobs: Knobs, gradient: Array) -> Array:
+    return jnp.clip(gradient, -knobs.gradient_clip, knobs.gradient_clip)
 
 
 def choose(condition: Array, new: Tree, old: Tree) -> Tree:
@@ -287,7 +301,9 @@ def offline_gradient(knobs: Knobs, logits: Array, instances: Array, mask: np.nda
     """Descent direction of the offline objective over R elites, log-selections [R, C, M] -> [C, M] (section 4.3)."""
     ascent = concrete.log_density_gradient(logits, instances, knobs.temperature, mask)
     squared = concrete.squared_difference_gradient(logits, instances, knobs.temperature, mask)
-    return jnp.mean(jnp.where(knobs.squared_difference, squared, -ascent), axis=0)
+    gradient = jnp.mean(jnp.where(knobs.squared_difference, squared, -ascent), axis=0)
+    choices = np.sum(mask, axis=1, keepdims=True)
+    return jnp.where(knobs.average_choices, gradient / choices, gradient)
 
 
 def _refresh(
@@ -300,16 +316,15 @@ def _refresh(
     targets: Array,
 ) -> Repository:
     """The elites with the drawn ones' losses taken anew under the present weights (not sorted: insert sorts)."""
-    loss_of = jax.vmap(partial(relaxed.mean_absolute_error, program.architecture), in_axes=(0, None, None, None))
-    drawn = jnp.exp(repository.take(elites, jnp.maximum(slots, 0)))
-    losses = loss_of(drawn, weights, columns, targets)
+    losses = _losses(program, repository.take(elites, jnp.maximum(slots, 0)), weights, columns, targets)
     hits = (jnp.arange(elites.losses.shape[0])[:, None] == slots[None, :]) & knobs.refresh_elites  # [K, P]
-    renewed = jnp.min(jnp.where(hits, jnp.where(jnp.isfinite(losses), losses, jnp.inf), jnp.inf), axis=1)
+    renewed = jnp.min(jnp.where(hits, losses, jnp.inf), axis=1)
     return elites._replace(losses=jnp.where(jnp.any(hits, axis=1), renewed, elites.losses))
 
 
-def _better(state: State, losses: Array, log_selections: Array) -> Best:
+def _better(state: State, trained: Trained) -> Best:
     """T* after these instances: a lower loss than any before takes its place, weights included."""
+    losses = trained.losses
     winner = jnp.argmin(losses)
-    found = Best(losses[winner], state.best.hard_loss, log_selections[winner], state.weights, state.step)
+    found = Best(losses[winner], state.best.hard_loss, trained.log_selections[winner], trained.weights_of, state.step)
     return choose(losses[winner] < state.best.loss, found, state.best)
