@@ -13,7 +13,7 @@ import pytest
 from gmeql.evaluation.problems import paper_problem
 from gmeql.fitters.programs import expression_from_structure
 from gmeql.formula.operators import get_operator
-from gmeql.network.architecture import PRESETS, Architecture, architecture_preset, as_architecture
+from gmeql.network.architecture import HAND_CHOSEN, PRESETS, Architecture, architecture_preset, as_architecture
 
 SMALL = Architecture(n_variables=2, layers=(("square", "sin", "div"), ("add", "sum")), n_outputs=2)
 
@@ -175,17 +175,22 @@ def sum_of_powers(w: Wiring, terms: list[tuple[float, int, int]]) -> int:
     return w.dense(w.node(2, "sum"), used)
 
 
+def wired_sum(name: str, w: Wiring) -> int:
+    """b1-b4: powers under one Σ."""
+    return sum_of_powers(
+        w,
+        {
+            "b1": [(0.8, 0, 3), (0.9, 1, 2), (1.2, 2, 1)],
+            "b2": [(0.8, 2, 4), (0.8, 0, 3), (1.2, 1, 2), (1.4, 2, 1)],
+            "b3": [(0.8, 2, 5), (1.2, 1, 4), (1.2, 0, 3), (0.9, 1, 2), (1.1, 2, 1)],
+            "b4": [(1.1, 0, 6), (0.8, 1, 5), (0.9, 2, 4), (1.3, 0, 3), (1.2, 1, 2), (0.9, 2, 1)],
+        }[name],
+    )
+
+
 def wired(name: str, w: Wiring) -> int:
-    if name == "b1":
-        return w.wire(w.node(3, "id"), sum_of_powers(w, [(0.8, 0, 3), (0.9, 1, 2), (1.2, 2, 1)]))
-    if name == "b2":
-        return w.wire(w.node(3, "id"), sum_of_powers(w, [(0.8, 2, 4), (0.8, 0, 3), (1.2, 1, 2), (1.4, 2, 1)]))
-    if name == "b3":
-        terms = [(0.8, 2, 5), (1.2, 1, 4), (1.2, 0, 3), (0.9, 1, 2), (1.1, 2, 1)]
-        return w.wire(w.node(3, "id"), sum_of_powers(w, terms))
-    if name == "b4":
-        terms = [(1.1, 0, 6), (0.8, 1, 5), (0.9, 2, 4), (1.3, 0, 3), (1.2, 1, 2), (0.9, 2, 1)]
-        return w.wire(w.node(3, "id"), sum_of_powers(w, terms))
+    if name in ("b1", "b2", "b3", "b4"):
+        return w.wire(w.node(3, "id"), wired_sum(name, w))
     if name == "b5":
         first = w.wire(w.node(2, "id"), w.wire(w.node(1, "sin"), 0))
         second = w.wire(w.node(2, "sin"), w.wire(w.node(1, "square"), 1))
@@ -211,6 +216,39 @@ def test_presets_hold_the_paper_truths(name: str) -> None:
         w.output(wired(name, w))
         (formula,) = expression_from_structure(w.network, w.choices, w.weights, protected=False)
         np.testing.assert_allclose(formula(X), y, rtol=1e-10)
+
+
+def wired_by_hand(name: str, w: Wiring) -> int:
+    """The truths in the small networks selected by hand."""
+    if HAND_CHOSEN[name] == "powers":
+        total = wired_sum(name, w)
+        return w.wire(w.node(3, "add"), (0.5, total), (0.5, total))
+    if name == "b5":
+        first = w.wire(w.node(2, "sin"), w.wire(w.node(1, "id"), 0))
+        second = w.wire(w.node(2, "sin", 1), w.wire(w.node(1, "square"), 1))
+        return w.wire(w.node(3, "add"), (1.5, first), (1.3, second))
+    if name == "b6":
+        x1, x2 = w.wire(w.node(1, "id"), 0), w.wire(w.node(1, "id", 1), 1)
+        sine, cosine = w.wire(w.node(2, "sin"), (1.1, x1)), w.wire(w.node(2, "cos"), (0.9, x2))
+        return w.wire(w.node(3, "mul"), (1.2, sine), cosine)
+    if name == "b7":
+        x1, x2 = w.wire(w.node(1, "id"), 0), w.wire(w.node(1, "id", 1), 1)
+        wave = w.wire(w.node(2, "mul"), w.wire(w.node(1, "mul"), 0, 1), w.wire(w.node(1, "cos"), (1.2, 2)))
+        terms = {w.wire(w.node(2, "id"), x1): 1.1, w.wire(w.node(2, "id", 1), x2): 0.9, wave: 2.1}
+        return w.dense(w.node(3, "sum"), terms)
+    ratio, one = w.wire(w.node(1, "div"), 1, 0), w.wire(w.node(1, "id"), w.network.n_variables)
+    return w.wire(w.node(3, "sqrt"), w.dense(w.node(2, "sum"), {one: 1.3, ratio: 1.2}))
+
+
+@pytest.mark.parametrize("name", sorted(HAND_CHOSEN))
+def test_networks_selected_by_hand_hold_the_paper_truths(name: str) -> None:
+    problem = paper_problem(name)
+    X, y = problem.sample(np.random.default_rng(0), 50)
+    w = Wiring(architecture_preset(HAND_CHOSEN[name], X.shape[1]))
+    w.output(wired_by_hand(name, w))
+    (formula,) = expression_from_structure(w.network, w.choices, w.weights, protected=False)
+    np.testing.assert_allclose(formula(X), y, rtol=1e-10)
+    assert w.network.n_nodes < architecture_preset("general", X.shape[1]).n_nodes
 
 
 def test_preset_names_and_what_users_may_give() -> None:

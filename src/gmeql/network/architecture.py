@@ -323,12 +323,33 @@ PRESETS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sum", "sum", "add"),
         ("add", "id"),
     ),
+    # The paper selects its functions "manually" and prints no layers. The presets below are selected by hand too: the
+    # functions of a problem's kind, in small layers, nothing wired.
+    # b1-b4: the released layers without sine and cosine, whose small angles stand in for x and keep it out.
+    "powers": (("id", *WHOLE_POWERS), ("add", "mul", "div", "sum"), ("add", "mul")),
+    # b5: waves of powers, added. A second sine, because a node can be used by one formula only in one way.
+    "wave_sum": (("id", "square"), ("sin", "sin", "cos"), ("add",)),
+    # b6: waves multiplied.
+    "wave_product": (("id", "id"), ("sin", "cos"), ("mul",)),
+    # b7: a product times a wave beside plain terms, all under one Σ.
+    "modulated_product": (("id", "id", "mul", "cos"), ("id", "id", "mul"), ("sum",)),
+    # b8: the root of a weighted sum of a ratio.
+    "root_of_ratio": (("div", "id"), ("sum",), ("sqrt",)),
 }
+HAND_CHOSEN = {
+    **{f"b{i}": "powers" for i in range(1, 5)},
+    "b5": "wave_sum",
+    "b6": "wave_product",
+    "b7": "modulated_product",
+    "b8": "root_of_ratio",
+}
+"""The preset selected by hand for each of the paper's problems."""
 _PROBLEM_PRESETS = {**{f"b{i}": "sums" for i in range(1, 5)}, **{f"b{i}": "general" for i in range(5, 9)}}
 
 
 def architecture_preset(name: str, n_variables: int, n_outputs: int = 1) -> Architecture:
-    """An architecture by name: "released", "general", "sums", or "b1" to "b8" (one that holds that truth).
+    """An architecture by name: one of `PRESETS` ("released", "general", "sums", "powers", ...), or "b1" to "b8", a
+    general one that holds that truth.
 
     >>> print(architecture_preset("released", 3))
     [id, square, cube, pow4, pow5, pow6, sin, cos] -> [add, mul, div, sum] -> [add, mul]
