@@ -1,7 +1,7 @@
 """The one rule of "solved": rough constants and ballast are forgiven, another formula is not."""
 
 from gmeql.evaluation.paper.cells import Cell, table
-from gmeql.evaluation.paper.judging import judge_expression
+from gmeql.evaluation.paper.judging import judge_expression, judge_structure
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 
@@ -62,3 +62,31 @@ def test_a_good_fit_that_is_not_the_truth_is_not_solved():
 def test_with_noise_the_structure_decides():
     assert verdict_of(Call("add", tuple(B1)), noise=0.1).solved
     assert not verdict_of(Call("add", (*B1[:2], times(1.2, Call("sqrt", (Variable(2),))))), noise=0.1).solved
+
+
+def structure_of(root, problem="b1", names=("x1", "x2", "x3")):
+    cell = Cell(problem, "gmeql")
+    return judge_structure(Expression(root, names), cell, *table(cell))[0]
+
+
+def test_structure_asks_for_the_wiring_and_not_for_the_constants():
+    far = Call("add", tuple(times(-3.0 * c.args[0].value, c.args[1]) for c in B1))
+    assert not verdict_of(far).solved
+    assert structure_of(far).solved
+    assert not structure_of(Call("add", tuple(B1[:2]))).solved
+    wave = Call("mul", (times(1.2, Call("sin", (times(2.5, Variable(0)),))), Call("cos", (times(0.4, Variable(1)),))))
+    assert structure_of(
+        wave, "b6", ("x1", "x2")
+    ).solved  # from its own constants another wave's minimum, from 1 this one
+
+
+def test_a_guard_that_acts_inside_ballast_alone_is_no_veto():
+    never = Call("div", (Variable(0), Call("sub", (Variable(1), Variable(1)))), protected=True)
+    guarded = Call("add", (*B1, times(1e-3, never)))
+    assert verdict_of(guarded).solved
+    assert structure_of(guarded).solved
+    active = Call(
+        "add",
+        (*B1[:2], times(1.2, Call("sqrt", (Call("mul", (Variable(2), Variable(2), Constant(-1.0))),), protected=True))),
+    )
+    assert "outside its domain" in verdict_of(active).reason
