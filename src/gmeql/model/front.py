@@ -21,6 +21,7 @@ from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
 from gmeql.search.config import FrontConfig
 from gmeql.search.outlook import Outlook
 from gmeql.search.polish.scoring import length_in_nats
+from gmeql.search.structure import structure_nats
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
@@ -46,7 +47,7 @@ class SelectionConfig:
     """... or below this many units in the last place of the largest target: the target itself holds no more."""
     comparable: float = 1e3
     """At rounding level, losses within this factor of the smallest count as equal: formulas round differently."""
-    unseen_node_nats: float = 1.0
+    unseen_node_nats: float = FrontConfig.unseen_node_nats
     """Price of one unit of complexity where errors on unseen rows are known: those of lucky formulas show by themselves,
     so it is half of what polishing asks. Chosen on messy tables and noisy laws together (benchmarks/trust.py)."""
     least_support: float = 0.5
@@ -240,9 +241,10 @@ class Front(Sequence[FrontMember]):
         """Choose one member.
 
         - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
-          `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants, complexity `c`, and `mse` the squared error to
-          expect on unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
-          Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over. Where nobody looked
+          `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants, `c` the complexity (of a sum of columns: what it
+          takes to say which, if that is less), and `mse` the squared error to expect on unseen rows (minimum
+          description length: Rissanen 1978; for formulas Bartlett, Desmond and Ferreira 2022); members whose gain over
+          a simpler one rests on few rows are passed over. Where nobody looked
           beyond the rows, `mse` is the residual sum of squares over `N - K`, and a unit of complexity costs 2. Where
           members reach rounding level there is no noise to weigh against, and the simplest of those wins.
         - `"accurate"`: smallest loss.
@@ -284,8 +286,9 @@ class Front(Sequence[FrontMember]):
         # a row left out costs the fit twice what the degrees of freedom account for
         log_variance = 2.0 * math.log(max(member.outlook.error, floor)) - 2.0 * fitted / self.rows
         log_variance += math.log(SELECTION.pole_price) if member.outlook.pole else 0.0
-        nats = SELECTION.unseen_node_nats
-        return length_in_nats(log_variance, fitted, member.complexity, n_rows=self.rows, node_cost=nats)
+        columns = len(member.expression.names)
+        structure = structure_nats(member.expression.root, columns, node_cost=SELECTION.unseen_node_nats)
+        return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + structure
 
     @property
     def has_outlooks(self) -> bool:

@@ -78,6 +78,9 @@ class FrontConfig:
     points_between: int = 1000  # points of each kind at which a formula is looked at between the rows
     points_seed: int = 0
     pole_price: float = 20.0  # a formula with a pole among the rows must fit this much better
+    unseen_node_nats: float = (
+        1.0  # price of a unit of complexity beside errors on unseen rows, half of what polishing asks
+    )
     min_wave_rows: int = 8  # rows that the fastest wave is judged by where there are fewer
     light_cuts_kept: int = 4  # formulas refitted of those that a few cuts made
     islands_at_end: int = 2  # islands whose best formula is polished when the search ends

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from gmeql.formula.bounds import Bounds, bounds
 from gmeql.formula.nodes import Node
+from gmeql.search.config import FrontConfig
 from gmeql.search.soundness import excursion, has_pole, left_out_squares, points_between
+from gmeql.search.structure import structure_nats
 
 POINTS = 10_000
 """Points between the rows of each kind: a spike that one unseen row in a thousand meets must show."""
@@ -38,8 +40,9 @@ class Outlook:
     pole: bool
     """Whether a denominator passes through zero among the rows."""
     support: float
-    """How far its squared errors lie below those of every simpler member, in standard errors of the paired difference:
-    the least of them; `inf` where there is nothing simpler. A gain that few rows pay for has little support."""
+    """How far its squared errors lie below those of every member that takes less to state (`search/structure.py`), in
+    standard errors of the paired difference: the least of them; `inf` where there is none. A gain that few rows pay for
+    has little support."""
     bounds: Bounds
     """Between which values it is certain to stay while every column stays within its range."""
 
@@ -108,29 +111,27 @@ def outlooks(
     *,
     seed: int = 0,
 ) -> tuple[Outlook, ...]:
-    """The outlook of each formula of a front, simplest first, on the rows it was fitted to."""
+    """The outlook of each formula of a front on the rows it was fitted to."""
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     points = points_between(X[:MOST_ROWS], np.random.default_rng(seed), POINTS)
     inside = np.vstack([X[:MOST_ROWS], points])
     ranges = np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
-    found: list[Outlook] = []
-    squares: list[NDArray[np.float64]] = []
-    for root in roots:
-        square = left_out_squares(root, X, y, weights)
-        pole = has_pole(root, inside)
-        simpler = [other for other, outlook in zip(squares, found, strict=True) if not outlook.pole]
-        support = min((paired_z(other, square, weights) for other in simpler), default=math.inf)
+    squares = [left_out_squares(root, X, y, weights) for root in roots]
+    poles = [has_pole(root, inside) for root in roots]
+    structures = [structure_nats(root, X.shape[1], node_cost=FrontConfig.unseen_node_nats) for root in roots]
+    found = []
+    for root, square, pole, structure in zip(roots, squares, poles, structures, strict=True):
+        simpler = [s for s, p, nats in zip(squares, poles, structures, strict=True) if nats < structure and not p]
         mean = float(np.average(square, weights=weights)) + excursion(root, points, y)
         found.append(
             Outlook(
                 error=math.sqrt(mean),
                 standard_error=_standard_error(square, mean, weights),
                 pole=pole,
-                support=support,
+                support=min((paired_z(other, square, weights) for other in simpler), default=math.inf),
                 bounds=bounds(root, ranges),
             )
         )
-        squares.append(square)
     return tuple(found)
 
 
