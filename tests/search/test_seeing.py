@@ -11,9 +11,10 @@ import pytest
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
-from gmeql.search.seeing import look_directly
+from gmeql.search.seeing import look_at_once, look_directly
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
+from gmeql.search.structure import linear_columns
 
 
 def pagie(n_rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
@@ -30,6 +31,17 @@ def test_a_fraction_is_seen_without_a_single_candidate() -> None:
     look_directly(seen, Clock.unlimited())
     assert has_exact_formula(seen) and seen.candidates == 0 and seen.direct_done
     assert seen.rows.polished.is_exact(seen.leaderboard.best.loss)
+
+
+def test_sums_of_columns_are_there_before_the_first_candidate() -> None:
+    X = np.random.default_rng(0).standard_normal((100, 5))
+    seen = state(X, X @ np.array([1.0, -2.0, 0.5, 3.0, 1.5]) + np.sin(X[:, 0] * X[:, 1]))
+    look_at_once(seen, Clock.unlimited())
+    assert seen.candidates == 0 and not seen.direct_done
+    assert max(len(linear_columns(m.root) or ()) for m in seen.leaderboard.members.values()) == 5
+    alone = state(X, X[:, 0], direct=())
+    look_at_once(alone, Clock.unlimited())
+    assert len(alone.leaderboard.members) == 1
 
 
 def test_methods_can_be_left_out() -> None:

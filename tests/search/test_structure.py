@@ -33,5 +33,7 @@ def test_sums_of_columns_are_told_from_other_formulas(root: Node, columns: set[i
 
 def test_a_sum_costs_what_names_its_columns_where_that_is_less() -> None:
     assert structure_nats(sum_of_both, 4, node_cost=1.0) == pytest.approx(math.log(6) + math.log(5))
+    longer = build("add", sum_of_both, build("mul", Constant(2.0), Variable(2)))
+    assert structure_nats(longer, 4, node_cost=1.0) == structure_nats(sum_of_both, 4, node_cost=1.0)
     assert structure_nats(sum_of_both, 10_000, node_cost=1.0) == tree_complexity(sum_of_both)
     assert structure_nats(build("sin", x), 4, node_cost=1.5) == 1.5 * tree_complexity(build("sin", x))

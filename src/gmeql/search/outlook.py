@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.bounds import Bounds, bounds
-from gmeql.formula.nodes import Node
+from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.search.config import FrontConfig
 from gmeql.search.soundness import excursion, has_pole, left_out_squares, points_between
 from gmeql.search.structure import structure_nats
@@ -118,10 +118,11 @@ def outlooks(
     ranges = np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
     squares = [left_out_squares(root, X, y, weights) for root in roots]
     poles = [has_pole(root, inside) for root in roots]
-    structures = [structure_nats(root, X.shape[1], node_cost=FrontConfig.unseen_node_nats) for root in roots]
+    price = FrontConfig.unseen_node_nats
+    lengths = [(structure_nats(root, X.shape[1], node_cost=price), tree_complexity(root)) for root in roots]
     found = []
-    for root, square, pole, structure in zip(roots, squares, poles, structures, strict=True):
-        simpler = [s for s, p, nats in zip(squares, poles, structures, strict=True) if nats < structure and not p]
+    for root, square, pole, length in zip(roots, squares, poles, lengths, strict=True):
+        simpler = [s for s, p, other in zip(squares, poles, lengths, strict=True) if other < length and not p]
         mean = float(np.average(square, weights=weights)) + excursion(root, points, y)
         found.append(
             Outlook(

@@ -20,6 +20,7 @@ With a candidate budget the result depends on the seed alone, not on threads or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -33,7 +34,7 @@ from gmeql.search.island import Island
 from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
 from gmeql.search.readings import PLAIN
 from gmeql.search.rows import FloatArray, SearchRows
-from gmeql.search.seeing import look_directly
+from gmeql.search.seeing import look_at_once, look_directly
 from gmeql.search.state import SearchState
 from gmeql.search.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
@@ -131,6 +132,8 @@ class Search:
     def _open_generation(self) -> None:
         """Many islands for a short look where there are many readings of small tables, one of them easy; else few."""
         state, config = self._state, self._state.config
+        if state.portfolio.opened == 0:
+            look_at_once(state, self._clock)
         many = len(state.portfolio.tables) > 1
         state.stage = 0 if many else min(1, len(config.stage_ages) - 1)
         n_islands = config.islands_per_generation if many else config.few_islands
@@ -142,7 +145,7 @@ class Search:
         state.candidates += step.drawn
         before = island.best
         step.absorb(island)
-        if island.age == 1 and len(state.leaderboard.members) == 1 and not closing():
+        if island.age == 1 and island is state.islands[0] and state.lowest == math.inf and not closing():
             offer_elites(state, island)  # something to show within the first moments
         if island.best < state.config.large_fall * before and is_exact(state, island) and not closing():
             polish_island(state, island, self._clock.is_late)

@@ -1,6 +1,7 @@
 """One step of a search: direct methods look at every table, and what they see goes to the front.
 
-It is taken once, after the look for symmetries: smaller tables come first, since there a formula is short. Time or work
+It is taken once, after the look for symmetries: smaller tables come first, since there a formula is short. Methods that
+cost next to nothing are asked about the plain columns before that, at the very start. Time or work
 is shared evenly over what is still to be asked; what a method leaves over is the next one's.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Node
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import DIRECT_METHODS
+from gmeql.search.direct.methods import AT_ONCE, DIRECT_METHODS
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.polish.scoring import clean, refit
 from gmeql.search.promotion import polish_formula
@@ -23,25 +24,38 @@ from gmeql.search.stopping import has_exact_formula
 from gmeql.search.symmetries.views import View
 
 
+def look_at_once(state: SearchState, clock: Clock) -> None:
+    """Before anything is drawn, ask the cheapest methods: there is something to show, and to be better than."""
+    if not state.direct_done:
+        _look(state, clock, [name for name in _asked(state) if name in AT_ONCE], cut=False)
+
+
 def look_directly(state: SearchState, clock: Clock) -> None:
     """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
+    state.direct_done = True
+    _look(state, clock, _asked(state), cut=True)
+
+
+def _asked(state: SearchState) -> list[str]:
+    return list(DIRECT_METHODS if state.config.direct is None else state.config.direct)
+
+
+def _look(state: SearchState, clock: Clock, names: list[str], *, cut: bool) -> None:
     from threadpoolctl import threadpool_limits
 
-    state.direct_done = True
     # the matrices are small, and one thread always rounds alike
     with threadpool_limits(1, user_api="blas"):
-        for view, root in _proposals(state):
-            _offer(state, view.restore(root), clock)
+        for view, root in _proposals(state, names):
+            _offer(state, view.restore(root), clock, cut=cut)
             if has_exact_formula(state) or clock.is_closing():
                 return
 
 
-def _proposals(state: SearchState) -> Iterator[tuple[View, Node]]:
+def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view; tables of few columns first."""
     config = state.config
     views = sorted((table.view for table in state.portfolio.tables), key=lambda view: len(view.columns))
     tables = [(view, table) for view in views if (table := _table(view, state)) is not None]
-    names = list(DIRECT_METHODS) if config.direct is None else config.direct
     looks = [(view, table, name) for view, table in tables for name in names]
     budget, began = config.direct_seconds, time.perf_counter()
     for i, (view, table, name) in enumerate(looks):
@@ -66,7 +80,7 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
     return DirectTable(X, y, weights / weights.mean(), unexplained)
 
 
-def _offer(state: SearchState, root: Node, clock: Clock) -> None:
+def _offer(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> None:
     """Refit a formula on the rows that all are judged on, and offer it: cut to shape all the way where it is exact."""
     rows, numbers = state.rows.polished, state.config.front
     cleaned = clean(root, rows)
@@ -76,5 +90,5 @@ def _offer(state: SearchState, root: Node, clock: Clock) -> None:
         state.offer([scored])
         if scored.loss < (numbers.exact * rows.spread) ** 2:
             polish_formula(state, scored.root, clock.is_late, thorough=True)
-        elif state.leaderboard.is_promising(scored.loss, scored.complexity):
+        elif cut and state.leaderboard.is_promising(scored.loss, scored.complexity):
             polish_formula(state, scored.root, clock.is_late, thorough=False)

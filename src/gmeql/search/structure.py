@@ -1,8 +1,9 @@
 """How much a formula's structure takes to state, in nats: the price of the luckiest of many.
 
 A search tries thousands of formulas, and each symbol multiplies how many there are, so each is paid for. A sum of columns
-is not one of thousands: with `k` of `V` columns there are C(V, k) of them, and stating which one, after how many, takes
-`log C(V, k) + log(V + 1)`. That is why many weak columns together can be worth their place.
+is not one of thousands: with `k` of `V` columns there are C(V, k) of them, and stating how many and which takes
+`log(V + 1) + log C(V, k)`; past half of the columns it stays there, so that a longer sum never costs less. That is why
+many weak columns together can be worth their place.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def structure_nats(root: Node, n_columns: int, *, node_cost: float) -> float:
     if columns is None:
         return symbols
     n_columns = max(n_columns, len(columns))
-    return min(symbols, math.log(math.comb(n_columns, len(columns))) + math.log(n_columns + 1))
+    chosen = math.comb(n_columns, min(len(columns), n_columns // 2))
+    return min(symbols, math.log(n_columns + 1) + math.log(chosen))
 
 
 @lru_cache(maxsize=10_000)

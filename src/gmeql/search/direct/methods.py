@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from gmeql.search.direct import rational
+from gmeql.search.direct import linear, rational
 from gmeql.search.direct.table import DirectMethod
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
+    "linear": linear.propose,
     "rational": rational.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
+AT_ONCE = ("linear",)
+"""Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""
