@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from gmeql._version import __version__
 
 if TYPE_CHECKING:
+    from gmeql.differential.solving.solutions import Solution, Solutions
+    from gmeql.differential.solving.solve import solve
     from gmeql.estimator import GMEQLRegressor, fit_formula
     from gmeql.evaluation.problems import Problem, judge, load_suite
     from gmeql.formula.expression import Expression
@@ -45,6 +47,9 @@ _HOME = {
     "Progress": "search.events",
     "Search": "search.search",
     "SearchConfig": "search.config",
+    "Solution": "differential.solving.solutions",
+    "Solutions": "differential.solving.solutions",
+    "solve": "differential.solving.solve",
 }
 
 __all__ = [
@@ -59,6 +64,8 @@ __all__ = [
     "RangeWarning",
     "Search",
     "SearchConfig",
+    "Solution",
+    "Solutions",
     "__version__",
     "architecture_preset",
     "fit_formula",
@@ -66,6 +73,7 @@ __all__ = [
     "judge",
     "load_suite",
     "register_operator",
+    "solve",
 ]
 
 

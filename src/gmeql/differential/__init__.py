@@ -1,0 +1,1 @@
+"""Differential equations: found in data, and solved."""

@@ -1,0 +1,56 @@
+"""Formulas put into equation and conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from differential_problems import laplace, oscillator
+
+from gmeql.differential.solving.numerical import sample_points
+from gmeql.differential.solving.problem import Jet
+from gmeql.differential.solving.residuals import OpenFormula, Substituted
+from gmeql.formula.expression import Expression
+from gmeql.formula.parsing import parse_tree
+
+
+def formula(text: str, *names: str) -> Expression:
+    return Expression(parse_tree(text, names), names)
+
+
+def test_free_constants_stand_as_columns_and_exponents_stay() -> None:
+    opened = OpenFormula.of([formula("2.5*x**3 + 0.5*sin(1.5*x)", "x")])
+    assert opened.constants == (2.5, 1.5, 0.5)
+    (closed,) = opened.closed([1.0, 3.0, 2.0])
+    X = np.array([[0.7]])
+    assert closed(X) == pytest.approx(0.7**3 + 2 * np.sin(2.1))
+    (form,) = opened.sympy([sympy.Symbol("x")], [sympy.Integer(1), sympy.pi, sympy.Rational(1, 3)])
+    assert form == sympy.Symbol("x") ** 3 + sympy.sin(sympy.pi * sympy.Symbol("x")) / 3
+
+
+def test_slopes_by_constants_are_those_of_the_derivative() -> None:
+    opened = OpenFormula.of([formula("0.5*sin(1.5*x)", "x")])
+    X, constants = np.array([[0.7], [1.1]]), np.array([1.5, 0.5])
+    found = opened.slopes(Jet(0, (2,)), X, constants)[:, ::-1]  # d²/dx² = -a*w²*sin(w*x)
+    a, w, v = 0.5, 1.5, X[:, 0]
+    expected = np.stack([-(w**2) * np.sin(w * v), -a * (2 * w * np.sin(w * v) + w**2 * v * np.cos(w * v))], axis=1)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_constants_are_polished_on_equation_and_conditions() -> None:
+    problem = oscillator(domain=(0, 2))
+    substituted = Substituted(problem, sample_points(problem.box, 40))
+    opened = OpenFormula.of([formula("0.99*sin(1.01*x)", "x")])
+    constants, left = substituted.polish(opened)
+    assert constants == pytest.approx([1.0, 1.0], abs=1e-13)
+    assert left < 1e-13
+
+
+def test_a_wrong_formula_keeps_its_misfit() -> None:
+    problem = laplace()
+    substituted = Substituted(problem, sample_points(problem.box, 40))
+    values, _, _, of_equation = substituted.rows(
+        OpenFormula.of([formula("x**2 + t**2 + x", "x", "t")]), [], slopes=False
+    )
+    assert np.abs(values[of_equation]).max() < 1e-12
+    assert np.abs(values[~of_equation]).max() == pytest.approx(1.0, abs=0.02)
