@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,6 +74,15 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         Seconds between checkpoints.
     callbacks : callable or list of callables, default=None
         Called with each `Progress` event; the search stops when one returns True.
+    units : mapping of column name to unit, or sequence with one per column, default=None
+        Units of the columns: text such as "kg*m/s**2", or units of Pint or astropy; "1" for a pure number. Formulas then
+        keep the units (docs/units.md). Of a unit only its dimension counts.
+    target_units : unit or list of units, default=None
+        The unit of `y`, needed with `units`; a list where `y` has several columns.
+    constant_units : "any", unit or list of units, default=None
+        Units that constants may carry, with products of their powers. None: constants are pure numbers.
+    unit_check : {"strict", "soft"}, default="strict"
+        Whether formulas that break the units are never kept, or must fit better to be kept.
 
     Attributes
     ----------
@@ -126,6 +135,10 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_interval: float = 30.0,
         callbacks: Callable[[Progress], Any] | Sequence[Callable[[Progress], Any]] | None = None,
+        units: Mapping[str, Any] | Sequence[Any] | None = None,
+        target_units: Any = None,
+        constant_units: Any = None,
+        unit_check: str = "strict",
     ) -> None:
         self.method = method
         self.functions = functions
@@ -143,6 +156,10 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         self.checkpoint = checkpoint
         self.checkpoint_interval = checkpoint_interval
         self.callbacks = callbacks
+        self.units = units
+        self.target_units = target_units
+        self.constant_units = constant_units
+        self.unit_check = unit_check
 
     # --- fitting -----------------------------------------------------------------------------------------------------
 

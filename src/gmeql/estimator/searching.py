@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from gmeql.estimator.formulas import Formulas
+from gmeql.knowledge.knowledge import Knowledge, read_knowledge
 from gmeql.model.checkpoint import data_hash
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.inputs import TrainingRows, column_names
+from gmeql.model.parameters import KNOWLEDGE_PARAMETERS
 from gmeql.model.targets import one_or_list
 
 if TYPE_CHECKING:
@@ -41,6 +43,10 @@ class Searching(Formulas):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_interval: float
     callbacks: Callable[[Progress], Any] | Sequence[Callable[[Progress], Any]] | None
+    units: Mapping[str, Any] | Sequence[Any] | None
+    target_units: Any
+    constant_units: Any
+    unit_check: str
 
     def _search(self, rows: TrainingRows) -> list[RunResult]:
         from gmeql.model.fitting import search_targets
@@ -55,6 +61,7 @@ class Searching(Formulas):
             names,
             method=self.method,
             config=self._config(),
+            knowledge=self._knowledge(names, rows.targets.shape[1]),
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             callbacks=self._callbacks(),
             verbose=self.verbose,
@@ -80,6 +87,11 @@ class Searching(Formulas):
             device=self.device,
             max_complexity=SearchConfig.max_complexity if self.max_complexity is None else self.max_complexity,
         )
+
+    def _knowledge(self, names: Sequence[str], n_targets: int) -> list[Knowledge | None]:
+        """What the parameters say about each target."""
+        given = {name: getattr(self, name) for name in KNOWLEDGE_PARAMETERS}
+        return read_knowledge(names, n_targets=n_targets, **given)
 
     def _callbacks(self) -> list[Callable[[Progress], Any]]:
         if self.callbacks is None:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.fitters.threads import available_cores
+from gmeql.knowledge.knowledge import Knowledge
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.keeping import History, Keeper
@@ -251,13 +252,17 @@ def search_targets(
     method: str,
     config: SearchConfig,
     seed: int,
+    knowledge: Sequence[Knowledge | None] | None = None,
     callbacks: Sequence[Callback] = (),
     verbose: int = 0,
     checkpoint: Path | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     earlier: Sequence[RunResult] | None = None,
 ) -> list[RunResult]:
-    """One search per target of `rows`, the budget of `config` shared between them; `earlier` are runs to go on from."""
+    """One search per target of `rows`, the budget of `config` shared between them.
+
+    `knowledge` is what the user knows of each target, `earlier` are runs to go on from.
+    """
     count = rows.targets.shape[1]
     results: list[RunResult] = []
     for j in range(count):
@@ -268,7 +273,9 @@ def search_targets(
             result = run_search(
                 data,
                 method=method,
-                config=share_budget(config, count - j, seconds, candidates),
+                config=_for_target(
+                    share_budget(config, count - j, seconds, candidates), None if knowledge is None else knowledge[j]
+                ),
                 seed=seed + j,
                 callbacks=[*callbacks, display.update] if display is not None else callbacks,
                 checkpoint=folder,
@@ -283,6 +290,11 @@ def search_targets(
                 stacklevel=3,
             )
     return results
+
+
+def _for_target(config: SearchConfig, knowledge: Knowledge | None) -> SearchConfig:
+    """The config with what is known of one target."""
+    return config if knowledge is None else replace(config, knowledge=knowledge)
 
 
 def _display(

@@ -18,6 +18,8 @@ class Method:
     """Whether rows have weights, so that equal ones can be merged into one."""
     takes_functions: bool = False
     """Whether its networks are built of a set of functions; else they are given whole, as an architecture."""
+    takes_knowledge: bool = False
+    """Whether units, outer forms and constraints steer it."""
     ends_alone: bool = True
     """Whether a schedule of its own ends it; else it needs a budget."""
     compiled: bool = False
@@ -48,6 +50,7 @@ METHODS = {
         _fitted,
         takes_weights=True,
         takes_functions=True,
+        takes_knowledge=True,
         ends_alone=False,
         compiled=True,
     ),

@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.knowledge.knowledge import UNIT_CHECKS
+from gmeql.knowledge.units import read_unit
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
 from gmeql.network.architecture import Architecture
 from gmeql.search.config import DEVICES, LOSSES
 
+KNOWLEDGE_PARAMETERS = ("units", "target_units", "constant_units", "unit_check")
+"""Parameters that say what the user knows; `read_knowledge` takes and judges them."""
 _CODE = ("callbacks", "random_state", "model_selection")
 """Parameters that may hold objects no file can; those come back as their defaults."""
 
@@ -45,6 +49,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     )
     _check_choice("loss", get("loss"), LOSSES)
     _check_choice("device", get("device"), DEVICES)
+    _check_knowledge(parameters)
     verbose = get("verbose")
     _check(_is_whole(verbose) or isinstance(verbose, bool), "verbose", verbose, "0, 1 or 2")
     _check(isinstance(get("warm_start"), bool | np.bool_), "warm_start", get("warm_start"), "True or False")
@@ -55,6 +60,21 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     several = isinstance(callbacks, Sequence) and all(map(callable, callbacks))
     allowed = "None, a callable or a list of callables"
     _check(callbacks is None or callable(callbacks) or several, "callbacks", callbacks, allowed)
+
+
+def _check_knowledge(parameters: Mapping[str, Any]) -> None:
+    """What is known, as far as it can be judged without the columns."""
+    get = parameters.__getitem__
+    units = get("units")
+    several = isinstance(units, Mapping) or (isinstance(units, Sequence) and not isinstance(units, str))
+    allowed = 'None, a mapping such as {"m": "kg", "v": "m/s"}, or a list with one unit per column'
+    _check(units is None or several, "units", units, allowed)
+    _check_choice("unit_check", get("unit_check"), UNIT_CHECKS)
+    given = [name for name in KNOWLEDGE_PARAMETERS if get(name) is not None and name != "unit_check"]
+    if given and not METHODS[get("method")].takes_knowledge:
+        raise ValueError(
+            f'{given[0]} needs method="fitted"; method={get("method")!r} trains one network on the columns alone'
+        )
 
 
 def _check(holds: bool, name: str, value: Any, allowed: str) -> None:
@@ -72,6 +92,10 @@ def _is_positive(value: Any) -> bool:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+_MAPPINGS = ("units",)
+"""Parameters that may be objects in a model file."""
 
 
 def to_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,6 +120,10 @@ def _plain(value: Any) -> Any:
         return {"architecture": value.to_dict()}
     if isinstance(value, Sequence | np.ndarray):
         return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if hasattr(value, "dimensionality") or hasattr(value, "decompose"):  # units of other libraries
+        return str(read_unit(value))
     raise ValueError(f"a parameter of type {type(value).__name__} cannot be stored; use numbers, texts and lists")
 
 
@@ -103,7 +131,7 @@ def from_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The inverse of `to_plain` for the parameters that were kept; a ValueError when they are not what it writes."""
     restored = dict(parameters)
     for name, value in restored.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and name not in _MAPPINGS:
             if name != "architecture" or set(value) != {"architecture"}:
                 raise ValueError(f"parameter {name!r} cannot be an object")
             restored[name] = Architecture.from_dict(value["architecture"])

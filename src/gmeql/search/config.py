@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from gmeql.fitters.threads import threads_for
+from gmeql.knowledge.knowledge import Knowledge
 from gmeql.network.architecture import Architecture
 
 LOSSES = {
@@ -110,6 +111,7 @@ class SearchConfig:
     max_time: float | None = None
     max_candidates: int | None = None
     max_complexity: int = 60
+    knowledge: Knowledge | None = None  # what the user knows of the target
     loss: str = "squared"
     n_jobs: int | None = None
     device: str = "auto"
@@ -185,9 +187,10 @@ class SearchConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """The config as plain scalars, lists and dictionaries."""
-        data = asdict(self)
+        data = asdict(replace(self, knowledge=None))
         architecture = self.architecture
         data["architecture"] = architecture.to_dict() if isinstance(architecture, Architecture) else architecture
+        data["knowledge"] = None if self.knowledge is None else self.knowledge.to_dict()
         return data
 
     @classmethod
@@ -201,6 +204,8 @@ class SearchConfig:
             values[name] = None if values.get(name) is None else tuple(values[name])
         if isinstance(values["architecture"], dict):
             values["architecture"] = Architecture.from_dict(values["architecture"])
+        if values.get("knowledge") is not None:
+            values["knowledge"] = Knowledge.from_dict(values["knowledge"])
         return cls(**values)
 
 

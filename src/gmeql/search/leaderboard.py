@@ -38,7 +38,7 @@ class Leaderboard:
 
     @classmethod
     def start(cls, config: SearchConfig, rows: SearchRows) -> Leaderboard:
-        """With the mean alone, so that there is an answer from the start."""
+        """With the mean alone, so that there is an answer from the start; what the user knows may rule it out later."""
         return cls(config, {1: _mean(rows)})
 
     @property
@@ -83,8 +83,9 @@ class Leaderboard:
             scored = self._judged(scored, rows)
             if not math.isfinite(scored.unseen) or self._is_dominated(scored, rows):
                 continue
-            if not is_knowable(scored.root, scored.loss, rows.polished):
+            if not is_knowable(scored.root, scored.loss, rows.polished) or not rows.polished.admits(scored.root):
                 continue
+            self.members = {c: m for c, m in self.members.items() if rows.polished.admits(m.root)}
             self.members[scored.complexity] = scored
             self.members = {
                 c: m
@@ -113,6 +114,8 @@ class Leaderboard:
         loss = unseen_loss(
             scored.root, judged.X, judged.target, judged.weights, rows.between, pole_price=numbers.pole_price
         )
+        if self.config.knowledge is not None:
+            loss *= self.config.knowledge.price(scored.root)
         length = unseen_length(scored.root, loss, judged)
         return Scored(scored.root, scored.loss, length, unseen=loss)
 

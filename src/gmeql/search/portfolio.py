@@ -72,6 +72,11 @@ class Portfolio:
         all_readings = self.config.readings and self.architecture is None
         return ViewedTable.of(view, X, y, weights, all_readings=all_readings)
 
+    def starting_views(self) -> list[View]:
+        """Views that the look for symmetries begins with: the columns as they are, and the plainest that units made."""
+        first, n_variables = self.tables[0].view, len(self.relevance)
+        return [first] if first.is_raw else [first, View.raw(n_variables)]
+
     def attach_rows(self, rows: SearchRows) -> None:
         """Show later islands these rows."""
         self.tables = [self.table(table.view, rows) for table in self.tables]
@@ -158,9 +163,9 @@ class Portfolio:
         if n <= most:
             return np.arange(n)
         half = most // 2
-        leading = np.argsort(-self.relevance, kind="stable")[:half]
+        leading = np.argsort(-self.relevance, kind="stable")[: half if self.tables[view].view.is_raw else 0]
         rest = np.setdiff1d(np.arange(n), leading)
-        return np.sort(np.concatenate([leading, rng.choice(rest, most - half, replace=False)]))
+        return np.sort(np.concatenate([leading, rng.choice(rest, most - len(leading), replace=False)]))
 
     # --- islands at work ---------------------------------------------------------------------------------------------
 
@@ -170,7 +175,7 @@ class Portfolio:
         n = len(table.view.columns)
         slots = np.concatenate([island.columns, [n], n + 1 + island.columns])
         island.inputs = np.ascontiguousarray(table.inputs[slots])
-        if island.view == 0:
+        if table.view.is_raw:
             island.prefer_columns(self.relevance[island.columns])
 
     def task(self, island: Island) -> StepTask:

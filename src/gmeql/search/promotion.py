@@ -7,16 +7,16 @@ outdone, and the whole treatment at its end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from gmeql.formula.nodes import Constant, Node
+from gmeql.formula.nodes import Constant, Node, tree_complexity
 from gmeql.network.repository import size
 from gmeql.search.island import Island
 from gmeql.search.polish.cutting import prune
 from gmeql.search.polish.polishing import polish
-from gmeql.search.polish.scoring import Scored, clean, refit
+from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
 from gmeql.search.rows import SearchRows
 from gmeql.search.state import SearchState
 
@@ -70,22 +70,58 @@ def polish_island(state: SearchState, island: Island, out_of_time: OutOfTime) ->
 def polish_formula(state: SearchState, root: Node, out_of_time: OutOfTime, *, thorough: bool) -> None:
     """Offer formulas near `root`: all the way for an exact one, else a few cuts judged on few rows."""
     if thorough:
-        state.offer(polish(root, state.rows.polished, out_of_time, exchange=False))
+        state.offer(_polished(state, root, out_of_time, exchange=False))
         return
-    met = prune(root, state.rows.light, max_rounds=state.config.light_cuts, out_of_time=out_of_time)
-    best: dict[int, Scored] = {}
-    for scored in sorted(met, key=lambda s: (s.complexity, s.loss)):
-        if all(scored.loss < other.loss for other in best.values()):
-            best[scored.complexity] = scored
-    chosen = sorted(best.values(), key=lambda s: s.length)[: state.config.front.light_cuts_kept]
+
+    def few_cuts(root: Node, rows: JudgedRows) -> list[Scored]:
+        return prune(root, rows, max_rounds=state.config.light_cuts, out_of_time=out_of_time)
+
+    met = _keeping_units(state, root, state.rows.light, few_cuts)
+    chosen = sorted(_unbeaten(met), key=lambda s: s.length)[: state.config.front.light_cuts_kept]
     state.offer(refit([s.root for s in chosen], state.rows.polished, keep_recognised=False))
+
+
+def _unbeaten(met: Iterable[Scored]) -> list[Scored]:
+    """Formulas that no simpler one matches."""
+    best: list[Scored] = []
+    for scored in sorted(met, key=lambda s: (s.complexity, s.loss)):
+        if not best or scored.loss < best[-1].loss:
+            best.append(scored)
+    return best
 
 
 def polish_leading(state: SearchState, n: int, out_of_time: OutOfTime) -> None:
     """Polish the `n` members of least description length all the way, the best first."""
     for scored in state.leaderboard.leading(n):
         if not out_of_time() and not isinstance(scored.root, Constant):
-            state.offer(polish(scored.root, state.rows.polished, out_of_time))
+            state.offer(_polished(state, scored.root, out_of_time))
+
+
+def _polished(state: SearchState, root: Node, out_of_time: OutOfTime, *, exchange: bool = True) -> list[Scored]:
+    """A formula polished all the way."""
+
+    def whole(root: Node, rows: JudgedRows) -> list[Scored]:
+        return polish(root, rows, out_of_time, exchange=exchange)
+
+    return _keeping_units(state, root, state.rows.polished, whole)
+
+
+def _keeping_units(
+    state: SearchState, root: Node, rows: JudgedRows, way: Callable[[Node, JudgedRows], list[Scored]]
+) -> list[Scored]:
+    """What a way of polishing makes of a formula; where units are given, of its form in pure numbers, which no cut and
+    no rounded exponent can break."""
+    knowledge = state.config.knowledge
+    views = [table.view for table in state.portfolio.tables if table.view.units]
+    if not views or knowledge is None or knowledge.units is None or not knowledge.units.keeps(root):
+        return way(root, rows)
+    view = min(views, key=lambda view: tree_complexity(view.inner(root)))
+    factors = view.factors(rows.X)
+    names = [f"x{i + 1}" for i in range(len(view.columns))]
+    numbers = JudgedRows.of(view.table(rows.X), rows.target / factors, rows.weights * factors**2, names, rows.n_threads)
+    met = way(view.inner(root), numbers)
+    restored = [clean(view.restore(scored.root), rows) for scored in [*met[:1], *_unbeaten(met[1:])]]
+    return refit([root for root in restored if root is not None], rows)
 
 
 def reweigh(state: SearchState, rows: SearchRows) -> None:

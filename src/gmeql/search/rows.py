@@ -130,4 +130,5 @@ class SearchRows:
     def _first(self, n: int) -> JudgedRows:
         """The first `n` rows of the order, to judge formulas on."""
         rows = self.order[:n]
-        return JudgedRows.of(self.X[rows], self.y[rows], self.weights[rows], self.names, self.config.n_threads)
+        own = self.X[rows], self.y[rows], self.weights[rows]
+        return JudgedRows.of(*own, self.names, self.config.n_threads, self.config.knowledge)

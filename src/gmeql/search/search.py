@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gmeql.formula.nodes import Constant, Variable, leaves
+from gmeql.formula.nodes import Constant
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
@@ -39,6 +39,7 @@ from gmeql.search.state import SearchState
 from gmeql.search.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
 from gmeql.search.symmetries.views import find_views
+from gmeql.search.viewed import ViewedTable
 
 
 class Search:
@@ -117,6 +118,8 @@ class Search:
         """One step of the islands that are furthest behind; at the end of a stage the better half goes on."""
         state, clock = self._state, self._clock
         if not state.islands:
+            if state.candidates == 0:
+                self._offer_factors()
             self._open_generation()
         waiting = state.behind()
         active = self._executor.together(waiting)
@@ -128,6 +131,19 @@ class Search:
             ranked = self._compete()
             self._polish(ranked)
             self._prepare_next_stage()
+
+    def _offer_factors(self) -> None:
+        """Offer what given units alone say: a constant times a product of powers that has the target's unit."""
+        state = self._state
+        for table in state.portfolio.tables:
+            if not table.view.is_raw:
+                self._offer_multiple(table)
+
+    def _offer_multiple(self, table: ViewedTable) -> None:
+        """Offer a multiple of a view's factor: all there is to say where its columns hold nothing more."""
+        polish_formula(
+            self._state, table.view.restore(Constant(table.scale)), self._clock.is_late, thorough=table.view.is_spent
+        )
 
     def _open_generation(self) -> None:
         """Many islands for a short look where there are many readings of small tables, one of them easy; else few."""
@@ -195,13 +211,14 @@ class Search:
         state.symmetries_done = True
         rows = state.rows.polished
         tables = []
-        for view in find_views(rows.X, rows.target, self._clock.symmetry_limit()):
-            if not state.portfolio.functions.allows(view.operators()):
+        starts, limit = state.portfolio.starting_views(), self._clock.symmetry_limit()
+        views = [view for start in starts for view in find_views(rows.X, rows.target, limit, start=start)]
+        for view in views:
+            if not state.portfolio.functions.allows(view.operators()) or not state.keeps_units(view):
                 continue
             table = state.portfolio.table(view, state.rows)
-            if not any(isinstance(leaf, Variable) for column in view.columns for leaf in leaves(column)):
-                # nothing is left to explain: the target is a multiple of the factor
-                polish_formula(state, view.restore(Constant(table.scale)), self._clock.is_late, thorough=True)
+            if view.is_spent:
+                self._offer_multiple(table)
             elif PLAIN in table.readings:
                 tables.append(table)
         if tables:

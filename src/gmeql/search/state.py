@@ -18,6 +18,7 @@ from gmeql.search.polish.scoring import Scored
 from gmeql.search.portfolio import Portfolio, Strategy
 from gmeql.search.robust import WEIGHTS
 from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.symmetries.dimensional import dimensional_views
 from gmeql.search.symmetries.views import View
 from gmeql.search.tried import TriedStructures
 
@@ -54,7 +55,7 @@ class SearchState:
     def new(cls, rows: SearchRows, seed: int) -> SearchState:
         """Before the first round: the mean on the front, no island open."""
         config = rows.config
-        portfolio = Portfolio(config, rows)
+        portfolio = Portfolio(config, rows, views=known_views(rows))
         return cls(
             config=config,
             seed=seed,
@@ -76,6 +77,13 @@ class SearchState:
         """Let these formulas be the front, whose losses were taken on other rows or with other weights."""
         if self.leaderboard.rank_anew(found, self.rows):
             self.last_gain = self.candidates
+
+    def keeps_units(self, view: View) -> bool:
+        """Whether a view that the data suggest breaks no units that are known for certain."""
+        knowledge = self.config.knowledge
+        if knowledge is None or knowledge.units is None or not knowledge.has_strict_units:
+            return True
+        return all(knowledge.units.is_sound(part) for part in (*view.columns, view.factor))
 
     def behind(self) -> list[Island]:
         """Islands that have not reached the age at which this stage ends."""
@@ -178,6 +186,16 @@ class SearchState:
             last_gain=int(data["last_gain"]),
             reason=str(data["reason"]),
         )
+
+
+def known_views(rows: SearchRows) -> list[View]:
+    """Tables that given units make of the columns; with soft units behind the columns as they are, empty without any."""
+    knowledge = rows.config.knowledge
+    if knowledge is None or knowledge.units is None or rows.config.architecture is not None:
+        return []
+    judged = rows.polished
+    views = dimensional_views(knowledge.units, judged.X, judged.target)
+    return views if knowledge.has_strict_units or not views else [View.raw(rows.n_variables), *views]
 
 
 def _members(members: Sequence[Mapping[str, Any]]) -> dict[int, Scored]:

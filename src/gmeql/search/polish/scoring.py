@@ -19,6 +19,7 @@ from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, inp
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, transform, tree_complexity
 from gmeql.formula.simplify import simplify
+from gmeql.knowledge.knowledge import Knowledge
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.observed import observed, two_valued
 from gmeql.search.polish.recognition import is_recognised, n_loose_constants
@@ -34,13 +35,25 @@ class JudgedRows:
     weights: np.ndarray
     names: tuple[str, ...]
     n_threads: int = 1
+    knowledge: Knowledge | None = None
+    """What the user knows: formulas that it does not admit are not fitted."""
 
     @classmethod
     def of(
-        cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, names: Iterable[str], n_threads: int = 1
+        cls,
+        X: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        names: Iterable[str],
+        n_threads: int = 1,
+        knowledge: Knowledge | None = None,
     ) -> JudgedRows:
         weights = np.ones(len(y)) if weights is None else weights / weights.mean()
-        return cls(X, input_slots(X)[0], y, weights, tuple(names), n_threads)
+        return cls(X, input_slots(X)[0], y, weights, tuple(names), n_threads, knowledge)
+
+    def admits(self, root: Node) -> bool:
+        """Whether what the user knows lets a formula be tried."""
+        return self.knowledge is None or self.knowledge.admits(root)
 
     @property
     def n_variables(self) -> int:
@@ -153,12 +166,14 @@ def length_in_nats(
 def refit(
     roots: Iterable[Node], rows: JudgedRows, *, keep_recognised: bool = True, max_steps: int = POLISH.refit_steps
 ) -> list[Scored]:
-    """Refit the constants of several formulas; those that cannot be a program or do not fit are left out.
+    """Refit the constants of several formulas; those not admitted, that cannot be a program or do not fit are left out.
 
     `keep_recognised` holds constants that are already short numbers.
     """
     expressions, programs = [], []
     for root in roots:
+        if not rows.admits(root):
+            continue
         expression = Expression(root, rows.names)
         fixed = {i for i, v in enumerate(expression.constants) if keep_recognised and is_recognised(v)}
         try:

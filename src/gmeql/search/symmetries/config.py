@@ -82,6 +82,11 @@ class SymmetriesConfig:
     largest_exponent: float = 12.0
     singular: float = 1e-6
     """Determinant below which columns cannot serve as units together."""
+    unit_choices: int = 20_000
+    """Choices of columns as units that are looked at, at most."""
+    unit_views_tried: int = 40
+    unit_views: int = 6
+    """Tables that given units make: all hold the law, and the simplest is not known beforehand."""
     unit_parts: int = 6
     """Powers of units are multiples of one over this: halves and thirds."""
 

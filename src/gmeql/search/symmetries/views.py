@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, leaves
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.surrogate import OutOfTime, fit_surrogate, is_one_sign, typical
 
@@ -39,6 +39,8 @@ class View:
 
     columns: tuple[Node, ...]
     factor: Node = _ONE
+    units: tuple[int, ...] = ()
+    """Raw columns that given units made the units of the others, which are the view's columns in their order."""
 
     @classmethod
     def raw(cls, n_variables: int) -> View:
@@ -47,6 +49,11 @@ class View:
     @property
     def is_raw(self) -> bool:
         return self == View.raw(len(self.columns))
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left to explain: the target is a multiple of the factor."""
+        return not any(isinstance(leaf, Variable) for column in self.columns for leaf in leaves(column))
 
     def table(self, X: np.ndarray) -> np.ndarray:
         """The view's columns [N, V] of raw rows."""
@@ -64,6 +71,17 @@ class View:
         )
         return build("mul", self.factor, inner)
 
+    def inner(self, root: Node) -> Node:
+        """The inverse of `restore` for a formula that keeps the given units: with every unit column 1, the factor is 1
+        and each other column is its own quotient."""
+        others = [j for j in range(len(self.columns) + len(self.units)) if j not in self.units]
+        place = {j: Variable(i) for i, j in enumerate(others)}
+
+        def leaf(node: Node) -> Node:
+            return place.get(node.index, _ONE) if isinstance(node, Variable) else node
+
+        return fold(root, leaf, lambda call, args: build(call.operator, *args))
+
     def operators(self) -> set[str]:
         """Names of the functions that the view's formulas use."""
         used: set[str] = set()
@@ -80,12 +98,13 @@ class View:
         return {
             "columns": [Expression(column, names).to_dict() for column in self.columns],
             "factor": Expression(self.factor, names).to_dict(),
+            "units": list(self.units),
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> View:
         columns = tuple(Expression.from_dict(column).root for column in data["columns"])
-        return cls(columns, Expression.from_dict(data["factor"]).root)
+        return cls(columns, Expression.from_dict(data["factor"]).root, tuple(data.get("units", ())))
 
 
 def _values(node: Node, X: np.ndarray) -> np.ndarray:
@@ -97,12 +116,20 @@ def _largest_index(node: Node) -> int:
     return fold(node, lambda leaf: leaf.index if isinstance(leaf, Variable) else 0, lambda _, args: max(args))
 
 
-def find_views(X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool] = lambda: False) -> list[View]:
+def find_views(
+    X: np.ndarray,
+    y: np.ndarray,
+    out_of_time: Callable[[], bool] = lambda: False,
+    *,
+    start: View | None = None,
+) -> list[View]:
     """Smaller tables that hold all there is to know about y, the smallest first; empty where no symmetry is seen.
 
-    Each accepted step makes the table smaller and the next surrogate better, so the next symmetry is clearer.
+    Each accepted step makes the table smaller and the next surrogate better, so the next symmetry is clearer. `start` is
+    a view that is known to hold it all, else the columns as they are.
     """
-    n_variables = X.shape[1]
+    start = start or View.raw(X.shape[1])
+    n_variables = len(start.columns)
     if not 2 <= n_variables <= SYMMETRIES.max_variables or len(y) < SYMMETRIES.rows_per_variable * (n_variables + 1):
         return []
     from threadpoolctl import threadpool_limits
@@ -112,7 +139,7 @@ def find_views(X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool] = l
     # the matrices are small, and one thread always rounds alike; proposals that are not finite are not believed
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         try:
-            current = _FittedView.of(View.raw(n_variables), X, y, out_of_time)
+            current = _FittedView.of(start, X, y, out_of_time)
             while current is not None and current.error < SYMMETRIES.hopeless and len(current.view.columns) > 1:
                 current, views = _step(current, X, y, out_of_time)
                 found = views + found
@@ -218,7 +245,7 @@ def _scaled_views(fitted: _FittedView) -> Iterator[list[View]]:
         if k < n_null and sizes[-k] > SYMMETRIES.null_gap * sizes[-k - 1]:
             continue  # no gap between symmetries and the rest
         for symmetries in _rational_rows(directions[-k:]):
-            views = _unitless(fitted.view, symmetries[:, :-1], -symmetries[:, -1], whole)
+            views = unitless(fitted.view, symmetries[:, :-1], -symmetries[:, -1], whole)
             if views:
                 yield views
 
@@ -284,31 +311,44 @@ def _rational_rows(basis: np.ndarray) -> Iterator[np.ndarray]:
             yield rounded
 
 
-def _unitless(view: View, exponents: np.ndarray, degrees: np.ndarray, whole: np.ndarray) -> list[View]:
-    """The view with k columns taken as units, for the choices of units that give the plainest columns."""
+def unitless(
+    view: View,
+    exponents: np.ndarray,
+    degrees: np.ndarray,
+    whole: np.ndarray,
+    *,
+    units: Iterable[int] | None = None,
+    most: int = SYMMETRIES.max_views,
+) -> list[View]:
+    """The view with k columns taken as units, for the choices of units that give the plainest columns.
+
+    Scaling s multiplies column j by the power `exponents[s, j]` of a factor and the target by `degrees[s]`; [k, V] and
+    [k]. `whole` [V] are columns that only whole powers may be taken of, `units` those that may serve as units.
+    """
     k, n = exponents.shape
     choices = []
-    for units in itertools.combinations(range(n), k):
-        square = exponents[:, units]
+    possible = range(n) if units is None else units
+    for chosen in itertools.islice(itertools.combinations(possible, k), SYMMETRIES.unit_choices):
+        square = exponents[:, chosen]
         if abs(np.linalg.det(square)) < SYMMETRIES.singular:
             continue
-        others = [j for j in range(n) if j not in units]
+        others = [j for j in range(n) if j not in chosen]
         # each other column and the target, as powers of the units
         powers = np.linalg.solve(square, np.column_stack([exponents[:, others], degrees]))
         powers = np.round(powers * SYMMETRIES.unit_parts) / SYMMETRIES.unit_parts
         fractional = np.abs(powers - np.round(powers)) > 1e-9
-        if fractional[whole[list(units)]].any():
+        if fractional[whole[list(chosen)]].any():
             continue
         cost = float(np.abs(powers).sum() + fractional.sum())
-        choices.append((cost, units, others, powers))
+        choices.append((cost, chosen, others, powers))
     views = []
-    for _, units, others, powers in sorted(choices, key=lambda choice: choice[:2])[: SYMMETRIES.max_views]:
+    for _, chosen, others, powers in sorted(choices, key=lambda choice: choice[:2])[:most]:
         columns = [
-            _monomial([(view.columns[j], 1.0), *((view.columns[u], -powers[i, c]) for i, u in enumerate(units))])
+            _monomial([(view.columns[j], 1.0), *((view.columns[u], -powers[i, c]) for i, u in enumerate(chosen))])
             for c, j in enumerate(others)
         ]
-        factor = _monomial([(view.factor, 1.0), *((view.columns[u], powers[i, -1]) for i, u in enumerate(units))])
-        views.append(View(tuple(columns) or (_ONE,), factor))
+        factor = _monomial([(view.factor, 1.0), *((view.columns[u], powers[i, -1]) for i, u in enumerate(chosen))])
+        views.append(View(tuple(columns) or (_ONE,), factor, chosen if units is not None else ()))
     return views
 
 

@@ -1,0 +1,1 @@
+"""What the user knows before the search: units, outer forms, constraints."""

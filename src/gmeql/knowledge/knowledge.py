@@ -1,0 +1,122 @@
+"""All that a user knows about one target, as the search asks for it: which formulas may stand on the front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gmeql.formula.messages import listing, short
+from gmeql.formula.nodes import Node
+from gmeql.knowledge.consistency import ANY_UNIT, UnitRules, rules_from_dict
+from gmeql.knowledge.units import read_unit
+
+UNIT_CHECKS = {
+    "strict": "a formula that breaks the units is neither tried nor kept",
+    "soft": "a formula that breaks the units must fit better to be kept",
+}
+"""The one table of ways to take units."""
+SOFT_PRICE = 4.0
+"""Factor on the loss to expect of a formula for each soft rule that it breaks: it must halve the error to be kept."""
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known of one target."""
+
+    units: UnitRules | None = None
+    unit_check: str = "strict"
+
+    @property
+    def has_strict_units(self) -> bool:
+        """Whether only formulas that keep the units are wanted."""
+        return self.units is not None and self.unit_check == "strict"
+
+    def admits(self, root: Node) -> bool:
+        """Whether a formula may be tried at all: nothing hard that its tree alone shows is broken."""
+        return not self.has_strict_units or self.units is None or self.units.keeps(root)
+
+    def price(self, root: Node) -> float:
+        """Factor on the loss to expect of a formula for the soft rules that it breaks."""
+        if self.units is None or self.has_strict_units or self.units.keeps(root):
+            return 1.0
+        return SOFT_PRICE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"units": None if self.units is None else self.units.to_dict(), "unit_check": self.unit_check}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
+        """What `to_dict` gave."""
+        units = data["units"]
+        return cls(None if units is None else rules_from_dict(units), data["unit_check"])
+
+
+def read_knowledge(
+    names: Sequence[str],
+    *,
+    n_targets: int = 1,
+    units: Mapping[str, Any] | Sequence[Any] | None = None,
+    target_units: Any = None,
+    constant_units: Any = None,
+    unit_check: str = "strict",
+) -> list[Knowledge | None]:
+    """What is known of each target over the columns `names`; None where nothing is. A ValueError says what is wrong."""
+    if units is None:
+        for name, value in (("target_units", target_units), ("constant_units", constant_units)):
+            if value is not None:
+                raise ValueError(f"{name}={value!r} needs units=, the units of the columns")
+        return [None] * n_targets
+    columns = _column_units(units, names)
+    targets = _target_units(target_units, n_targets)
+    allowed = _constant_units(constant_units)
+    found: list[Knowledge | None] = []
+    for target in targets:
+        rules = UnitRules(columns, _read("target_units", target), allowed)
+        if unit_check == "strict":
+            rules.check_target(names)
+        found.append(Knowledge(rules, unit_check))
+    return found
+
+
+def _read(where: str, unit: Any) -> Any:
+    try:
+        return read_unit(unit)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _column_units(units: Mapping[str, Any] | Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """The dimension of every column, from a mapping by name or a sequence in their order."""
+    if isinstance(units, Mapping):
+        unknown = [name for name in units if name not in names]
+        if unknown:
+            raise ValueError(f"units names {short(unknown[0])}, which is no column; there are: {listing(names)}")
+        missing = [name for name in names if name not in units]
+        if missing:
+            raise ValueError(f'units has no entry for column {missing[0]!r}; write "1" for a pure number')
+        given = [units[name] for name in names]
+    else:
+        given = list(units)
+        if len(given) != len(names):
+            raise ValueError(f"units has {len(given)} entries for {len(names)} columns; give one for each")
+    return tuple(_read(f"units of {name!r}", unit) for name, unit in zip(names, given, strict=True))
+
+
+def _target_units(given: Any, n_targets: int) -> list[Any]:
+    if given is None:
+        raise ValueError('units= without target_units=: give the unit of y, as in target_units="J" ("1" for a number)')
+    several = list(given) if isinstance(given, list | tuple) else [given] * n_targets
+    if len(several) != n_targets:
+        raise ValueError(f"target_units has {len(several)} entries for {n_targets} targets; give one for each")
+    return several
+
+
+def _constant_units(given: Any) -> tuple[Any, ...] | None:
+    if given is None:
+        return ()
+    if isinstance(given, str) and given == ANY_UNIT:
+        return None
+    several = given if isinstance(given, list | tuple) else [given]
+    return tuple(_read("constant_units", unit) for unit in several)
