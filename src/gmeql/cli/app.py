@@ -16,6 +16,7 @@ from gmeql.cli.choices import ChoosingCommand
 from gmeql.cli.exits import INTERRUPTED, OK, explain, say
 from gmeql.cli.fit import fit, resume
 from gmeql.cli.model import predict, show
+from gmeql.cli.solve import solve
 from gmeql.cli.tools import doctor, ui
 
 app = typer.Typer(
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-for command in (fit, resume, predict, show, bench, paper, doctor, ui):
+for command in (fit, resume, predict, show, solve, bench, paper, doctor, ui):
     app.command(cls=ChoosingCommand)(command)
 
 

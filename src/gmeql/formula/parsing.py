@@ -195,17 +195,23 @@ FUNCTIONS = {
 
 
 class _SympyObjects:
-    """SymPy objects over real symbols; constant parts must be finite real numbers before anything uses them."""
+    """SymPy objects over real symbols; constant parts must be finite real numbers before anything uses them.
 
-    def __init__(self, names: Iterable[str]) -> None:
+    With `exact`, a decimal number is the fraction that it says.
+    """
+
+    def __init__(self, names: Iterable[str], *, exact: bool) -> None:
         import sympy
 
         self.symbols = {name: sympy.Symbol(name, real=True) for name in names}
+        self.exact = exact
 
     def number(self, value: int | float) -> Any:
         import sympy
 
-        return sympy.Integer(value) if isinstance(value, int) else sympy.Float(value)
+        if isinstance(value, int):
+            return sympy.Integer(value)
+        return sympy.Rational(repr(value)) if self.exact else sympy.Float(value)
 
     def name(self, name: str) -> Any:
         import sympy
@@ -249,12 +255,13 @@ class _SympyObjects:
         return part
 
 
-def parse_formula(text: str, names: Iterable[str]) -> sympy.Expr:
+def parse_formula(text: str, names: Iterable[str], *, exact: bool = False) -> sympy.Expr:
     """A SymPy object for formula text of a file over the columns `names`.
 
     Column names come first, so columns called `I`, `gamma` or `E` are columns. Otherwise `pi` and `E` are constants.
+    With `exact`, 0.1 is one tenth and not the float next to it.
     """
     try:
-        return _read(text, _SympyObjects(names))
+        return _read(text, _SympyObjects(names, exact=exact))
     except ValueError as error:
         raise ValueError(f"formula {error}") from error

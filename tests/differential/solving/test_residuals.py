@@ -54,3 +54,10 @@ def test_a_wrong_formula_keeps_its_misfit() -> None:
     )
     assert np.abs(values[of_equation]).max() < 1e-12
     assert np.abs(values[~of_equation]).max() == pytest.approx(1.0, abs=0.02)
+
+
+def test_of_constants_that_say_the_same_one_is_set() -> None:
+    problem = oscillator(domain=(0, 2))
+    substituted = Substituted(problem, sample_points(problem.box, 40))
+    constants, left = substituted.polish(OpenFormula.of([formula("0.25*(4.0*sin(1.0*x))", "x")]))
+    assert sorted(constants.tolist()) == pytest.approx([1.0, 1.0, 1.0]) and left < 1e-13

@@ -62,6 +62,11 @@ class ProofConfig:
     max_constants: int = 12
     """... and the number of its constants: exact derivatives by each are trees of their own."""
     polish_steps: int = 25
+    halvings: int = 8
+    rounding: float = 1e-15
+    """Relative residual at which there is nothing left to polish."""
+    loose: float = 1e-9
+    """Share of the largest singular value below which a direction of the constants changes nothing."""
     met: float = 1e-9
     """Relative residual and misfit of the conditions up to which a polished formula is worth a proof."""
     same: float = 1e-9
@@ -94,7 +99,7 @@ class SolveConfig:
     """Values tried for conditions that were not given."""
     hints: int = 6
     """Functions of the equation that are columns of the search beside the variables, at most."""
-    hinted_candidates: int = 8_000
+    hinted_candidates: int = 12_000
     """Formulas tried with them in the first round, before the search on the variables alone."""
     judged: int = 40
     """Formulas near a numerical solution that are polished and put into the equation, per search."""

@@ -18,6 +18,7 @@ from gmeql.differential.solving.exact_numbers import numbers_in, recognise, unit
 from gmeql.differential.solving.identities import vanishes
 from gmeql.differential.solving.problem import Condition, FloatArray, Jet, Problem
 from gmeql.differential.solving.residuals import OpenFormula, Substituted, relative_size
+from gmeql.differential.solving.solutions import APPROXIMATION
 from gmeql.formula.expression import Expression
 
 
@@ -177,7 +178,7 @@ class Judge:
         if proven:
             return "proven: equation and conditions vanish identically"
         if relative > PROOF.met:
-            return f"approximation: misses the equation by {relative:.1g} of its terms"
+            return f"{APPROXIMATION}: misses the equation by {relative:.1g} of its terms"
         import sympy
 
         exact = not any(form.has(sympy.Float) for form in forms)

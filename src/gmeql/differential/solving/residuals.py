@@ -7,6 +7,7 @@ Legend: `P` points, `C` free constants of all formulas together, `R` rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -178,25 +179,58 @@ class Substituted:
         return np.concatenate(values), joined, np.concatenate(scales), np.concatenate(of_equation)
 
     def polish(self, formula: OpenFormula) -> tuple[FloatArray, float]:
-        """Constants that make residuals and misfits as small as can be, and the largest that is left, relative."""
-        constants = np.array(formula.constants, dtype=float)
+        """Constants that make residuals and misfits as small as can be, and the largest that is left, relative.
+
+        Of constants that say the same together, as in a*log(x**b), one after the other is set to 1 or -1.
+        """
+        free = np.ones(len(formula.constants), dtype=bool)
+        constants, best, slopes = self._newton(formula, np.array(formula.constants, dtype=float), free)
+        while best <= PROOF.met and (loose := _loose_constant(slopes, constants, free)) is not None:
+            free[loose] = False
+            trial = constants.copy()
+            trial[loose] = math.copysign(1.0, constants[loose])
+            constants_of_it, left, slopes_of_it = self._newton(formula, trial, free)
+            if left <= PROOF.met:
+                constants, best, slopes = constants_of_it, left, slopes_of_it
+        return constants, best
+
+    def _newton(
+        self, formula: OpenFormula, constants: FloatArray, free: FloatArray
+    ) -> tuple[FloatArray, float, FloatArray]:
+        """Steps of Gauss and Newton in the free constants; weighted slopes at the end."""
         values, slopes, scale, _ = self.rows(formula, constants)
         weight = _weights(scale)
         best = _largest(values, weight)
-        for _ in range(PROOF.polish_steps if len(constants) else 0):
-            usable = np.isfinite(values) & np.isfinite(slopes).all(axis=1)
-            if not usable.all():
+        for _ in range(PROOF.polish_steps if free.any() else 0):
+            if not (np.isfinite(values) & np.isfinite(slopes).all(axis=1)).all():
                 break
-            step, *_ = np.linalg.lstsq(slopes * weight[:, None], -values * weight, rcond=1e-12)
-            trial = self.rows(formula, constants + step)
-            new = _largest(trial[0], weight)
-            if not new < best:
+            step = np.zeros(len(constants))
+            step[free] = np.linalg.lstsq(slopes[:, free] * weight[:, None], -values * weight, rcond=PROOF.loose)[0]
+            share = 1.0
+            for _ in range(PROOF.halvings):
+                trial = self.rows(formula, constants + share * step)
+                new = _largest(trial[0], weight)
+                if new < best:
+                    break
+                share /= 2
+            else:
                 break
-            constants, best = constants + step, new
+            constants, best = constants + share * step, new
             values, slopes, *_ = trial
-            if best < 1e-15:
+            if best < PROOF.rounding:
                 break
-        return constants, best
+        return constants, best, slopes * weight[:, None]
+
+
+def _loose_constant(slopes: FloatArray, constants: FloatArray, free: FloatArray) -> int | None:
+    """The free constant that moves most along a direction which changes nothing; None where every direction counts."""
+    places = np.flatnonzero(free & (constants != 0.0))
+    if len(places) < 2 or not np.isfinite(slopes).all():
+        return None
+    _, sizes, directions = np.linalg.svd(slopes[:, places] * constants[places], full_matrices=False)
+    if sizes[-1] > PROOF.loose * sizes[0]:
+        return None
+    return int(places[np.argmax(np.abs(directions[-1]))])
 
 
 def _weights(scale: FloatArray) -> FloatArray:

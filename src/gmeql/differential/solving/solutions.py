@@ -9,6 +9,10 @@ from typing import Any, overload
 from gmeql.formula.expression import Expression
 
 
+APPROXIMATION = "approximation"
+"""How the verdict about a formula begins that is no solution."""
+
+
 @dataclass(frozen=True)
 class Solution:
     """Formulas of all unknown functions together."""
@@ -86,12 +90,14 @@ class Solutions(Sequence[Solution]):
         return self.best.proven
 
     @property
+    def is_closed_form(self) -> bool:
+        """Whether the best one is a solution to the last digit, proven or verified in numbers."""
+        return not self.best.verdict.startswith(APPROXIMATION)
+
+    @property
     def best(self) -> Solution:
-        """The simplest proven solution; else the one with the smallest residual."""
-        proven = [member for member in self.members if member.proven]
-        if proven:
-            return proven[0]
-        return min(self.members, key=lambda m: (max(m.residual, m.misfit), m.complexity))
+        """The simplest proven solution; else the last member, which misses equation and conditions least."""
+        return next((member for member in self.members if member.proven), self.members[-1])
 
     def sympy(self) -> Any:
         """The best solution as SymPy object(s)."""
@@ -123,9 +129,7 @@ class Solutions(Sequence[Solution]):
 
     def __str__(self) -> str:
         best = self.best
-        if best.proven:
-            lines = [str(best), f"  {best.verdict}"]
-        elif best.verdict.startswith(("verified", "equation proven")):
+        if self.is_closed_form:
             lines = [str(best), f"  {best.verdict}"]
         else:
             lines = [
