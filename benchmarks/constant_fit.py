@@ -1,13 +1,12 @@
 """Fitted candidates per second: constants of b7's true structure by Levenberg-Marquardt, five steps forced.
 
     PYTHONPATH=src python benchmarks/constant_fit.py [--candidates 20000] [--threads 1,2] [--json FILE]
-    PYTHONPATH=src python benchmarks/constant_fit.py --device --batches 4096,16384,65536,262144
 
 300 rows. The network spells b7 with ten weights, four of which are not redundant and stay free. Every candidate starts
 from other constants; all engines take the same programs and the same starts: the CPU engine in float64 on each number
 of threads, SciPy's least_squares one candidate at a time (six evaluations of function and exact Jacobian, as many as
-five steps take; and as called by default, with numeric slopes), and JAX's device where an accelerator is present or
-`--device` asks for it. Device times are those of the whole call, transfers included; compilation stands apart.
+five steps take; and as called by default, with numeric slopes), and the
+accelerator where there is one: the whole call, transfers included, and the kernel alone; compilation stands apart.
 """
 
 from __future__ import annotations
@@ -126,10 +125,8 @@ def measure_scipy(n: int, exact: bool) -> dict[str, Any]:
     return record(name, n, first, seconds, losses)
 
 
-def measure_device(n: int, precision: str, repeats: int) -> dict[str, Any]:
-    import jax
-
-    from gmeql.fitters.device.engine import fit_arrays
+def measure_device(n: int, repeats: int) -> dict[str, Any]:
+    from gmeql.fitters.cuda.engine import fit_arrays
 
     program, slots, target, starts = problem(n)
     codes, lengths, n_free, constants = arrays(program, starts)
@@ -137,13 +134,43 @@ def measure_device(n: int, precision: str, repeats: int) -> dict[str, Any]:
 
     def action() -> Any:
         return fit_arrays(
-            codes, lengths, n_free, constants, slots, target, weights, max_steps=STEPS, tolerance=0.0, forced=True,
-            precision=precision,
-        )  # fmt: skip
+            codes, lengths, n_free, constants, slots, target, weights, max_steps=STEPS, tolerance=0.0, forced=True
+        )
 
     first, seconds, result = timed(action, repeats)
-    kind = jax.devices()[0].device_kind
-    return record(f"{kind} {precision}, {n} a batch", n, first, seconds, result.losses)
+    return record(f"accelerator float64, {n} a batch, sent and fetched", n, first, seconds, result.losses)
+
+
+def measure_kernel(n: int, repeats: int) -> dict[str, Any]:
+    """The kernel alone, by the card's own clock: candidates lie there already."""
+    import cupy
+
+    from gmeql.fitters.cuda import engine
+    from gmeql.fitters.cuda.driver import CudaDriver
+    from gmeql.fitters.cuda.launch import launch_fit, send_data
+    from gmeql.fitters.cuda.source import SIZES, size_of
+    from gmeql.fitters.kernel.arrays import FitData
+
+    program, slots, target, starts = problem(n)
+    codes, lengths, n_free, constants = arrays(program, starts)
+    driver = CudaDriver(0)
+    data, _kept = send_data(driver, [FitData(slots, target, np.ones(ROWS))], None)
+    candidates = engine.Joined(codes, lengths, n_free, n_free, constants, np.zeros(n, np.int32), np.full(n, np.inf))
+    there = engine.launch_candidates(driver, candidates, data, (STEPS, 1, 0.0))
+    number = int(size_of(lengths[:1], n_free[:1])[0])
+    chosen, listed, taken = there[f"of size {number}"]
+    times = []
+    for _ in range(repeats + 1):
+        driver.fill(there["constants"], constants[:, : int(n_free.max())].astype(float))
+        driver.fill(taken, None)
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record(driver.queues[0])
+        launch_fit(driver, SIZES[number], there["batch"], data, chosen, listed, taken, most=n)
+        end.record(driver.queues[0])
+        end.synchronize()
+        times.append(cupy.cuda.get_elapsed_time(begin, end) / 1000)
+    losses = driver.get(there["losses"])
+    return record(f"accelerator float64, {n} a batch, kernel alone", n, times[0], statistics.median(times[1:]), losses)
 
 
 def numbers(text: str) -> list[int]:
@@ -156,9 +183,7 @@ def main() -> None:
     parser.add_argument("--scipy-candidates", type=int, default=200)
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--device", action="store_true", help="time JAX's device even where it is a CPU")
     parser.add_argument("--batches", type=numbers, default=[4096, 16384, 65536, 262144])
-    parser.add_argument("--precisions", default="float32,mixed,float64")
     parser.add_argument("--json", help="write the records to this file")
     arguments = parser.parse_args()
 
@@ -193,14 +218,14 @@ def main() -> None:
                 )
     else:
         print("scipy is not installed here: nothing to compare with")
-    from gmeql.fitters.device.batches import available
+    from gmeql.fitters.cuda.driver import why_not
 
-    if arguments.device or available():
-        for precision in arguments.precisions.split(","):
-            for batch in arguments.batches:
-                show(measure_device(batch, precision, arguments.repeats))
-    else:
-        print("no accelerator here (--device times JAX on the CPU)")
+    if why_not():
+        print(f"no accelerator here: {why_not()}")
+        return
+    for batch in arguments.batches:
+        show(measure_device(batch, arguments.repeats))
+        show(measure_kernel(batch, arguments.repeats))
 
 
 if __name__ == "__main__":

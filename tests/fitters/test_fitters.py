@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 import pytest
 from fitting_problems import FORMULAS, NAMES, data, problems, scaled, x, y, z
+from host_cuda import COMPILER, HostDriver
 from random_trees import call
 from scipy.optimize import least_squares
 
 from gmeql.fitters import CONVERGED, NOT_FINITE, STEPS_SPENT, fit, reference
-from gmeql.fitters.device import batches
-from gmeql.fitters.device.tape import FAMILIES
+from gmeql.fitters.cuda import driver
 from gmeql.fitters.programs import Program, from_expression, replace_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.registration import register_operator, unregister_operator
@@ -22,9 +22,12 @@ every_engine = pytest.mark.parametrize("engine", ENGINES)
 
 
 @pytest.fixture(autouse=True)
-def one_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile all operators into every batch of the device engine: fewer compilations, so quicker tests."""
-    monkeypatch.setattr(batches, "families_of", lambda ops: frozenset(FAMILIES))
+def no_card_needed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The accelerator's kernel, compiled for the processor."""
+    if request.node.callspec.params.get("engine") == "device" if hasattr(request.node, "callspec") else False:
+        if COMPILER is None:
+            pytest.skip("no C++ compiler here")
+        monkeypatch.setattr(driver, "drivers", lambda: (HostDriver(), HostDriver()))
 
 
 @pytest.mark.parametrize("max_steps", [0, 1, 3, 12])

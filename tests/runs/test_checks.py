@@ -53,10 +53,10 @@ def test_validation_needs_rows_to_judge_by() -> None:
 
 
 def test_an_accelerator_that_is_not_there_is_refused(monkeypatch) -> None:
-    from gmeql.fitters.device import batches
+    from gmeql.fitters.cuda import driver
 
-    monkeypatch.setattr(batches, "available", lambda: False)
-    with pytest.raises(ConfigError, match="--device gpu: JAX sees no accelerator"):
+    monkeypatch.setattr(driver, "why_not", lambda: "no CUDA device was found")
+    with pytest.raises(ConfigError, match="--device gpu: no CUDA device was found; use --device auto or cpu"):
         check(device="gpu")
-    monkeypatch.setattr(batches, "available", lambda: True)
+    monkeypatch.setattr(driver, "why_not", lambda: "")
     check(device="gpu")

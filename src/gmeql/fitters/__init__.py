@@ -1,8 +1,8 @@
 """Fitting the constants of programs: one contract, several engines.
 
 `fit` takes a batch of programs with starting constants and returns fitted constants and losses. One bad candidate
-never raises: its loss is `inf`. The CPU engine is `cpu.py` (compiled, threads); `device/` does the same in
-large batches on an accelerator; `reference.py` is the slow, obvious version that both are tested against, and the
+never raises: its loss is `inf`. The CPU engine is `cpu.py` (compiled, threads); `cuda/` does the same on
+accelerators; `reference.py` is the slow, obvious version that both are tested against, and the
 path for operators that users registered.
 """
 
@@ -18,7 +18,7 @@ def fit(programs, start, inputs, target, weights=None, *, engine: str = "cpu", *
     if engine == "cpu":
         from gmeql.fitters import cpu as chosen
     elif engine == "device":
-        from gmeql.fitters.device import engine as chosen  # type: ignore[no-redef]
+        from gmeql.fitters.cuda import engine as chosen  # type: ignore[no-redef]
     elif engine == "reference":
         from gmeql.fitters import reference as chosen  # type: ignore[no-redef]
     else:

@@ -44,7 +44,7 @@ def check_fit(settings: FitSettings, training: Training) -> None:
 
 
 def _check_accelerator() -> None:
-    from gmeql.fitters.device.batches import available
+    from gmeql.fitters.cuda.driver import why_not
 
-    if not available():
-        raise ConfigError("--device gpu: JAX sees no accelerator; install JAX for it, or use --device cpu")
+    if why_not():
+        raise ConfigError(f"--device gpu: {why_not()}; use --device auto or cpu")

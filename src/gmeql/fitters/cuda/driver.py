@@ -1,0 +1,172 @@
+"""The accelerators of this machine: what is sent there, launched there and fetched from there. CuPy is loaded only here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+
+QUEUES = 8
+"""Kernels that may run side by side."""
+
+
+class AcceleratorError(RuntimeError):
+    """An accelerator failed: no memory, no driver, a kernel that does not compile there."""
+
+
+class Driver(Protocol):
+    """One accelerator. Arrays there are whatever `put` returns.
+
+    Launches on one queue run one after the other, those on different queues side by side; copies are on queue 0.
+    """
+
+    processors: int
+    """Multiprocessors, each of which holds several blocks."""
+
+    def put(self, array: np.ndarray) -> Any:
+        """A copy of an array there."""
+
+    def zeros(self, n_bytes: int) -> Any:
+        """Memory there, all 0."""
+
+    def fill(self, there: Any, array: np.ndarray | None) -> None:
+        """Overwrite an array there, with 0 where nothing is given."""
+
+    def pointer(self, there: Any) -> int:
+        """Its address."""
+
+    def prepare(self, source: str, name: str) -> None:
+        """Compile a kernel ahead."""
+
+    def launch(
+        self,
+        source: str,
+        name: str,
+        *,
+        blocks: int,
+        threads: int,
+        shared: int,
+        arguments: tuple[Any, ...],
+        queue: int = 0,
+    ) -> None:
+        """Start the kernel `name` of a source; `shared` bytes of memory for each block. Arguments are arrays there."""
+
+    def order(self, later: int, earlier: int) -> None:
+        """What is launched on queue `later` from now on waits for all that was launched on queue `earlier`."""
+
+    def get(self, there: Any) -> np.ndarray:
+        """Wait, and a copy of an array here."""
+
+
+@lru_cache(maxsize=1)
+def why_not() -> str:
+    """Why no accelerator can be used; empty where one can. The first call starts the driver."""
+    try:
+        import cupy
+    except ImportError:
+        return "CuPy is not installed (the extra gmeql[gpu])"
+    try:
+        return "" if cupy.cuda.runtime.getDeviceCount() > 0 else "no CUDA device was found"
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"the CUDA driver does not answer ({error})"
+
+
+def available() -> bool:
+    """Whether an accelerator can be used."""
+    return not why_not()
+
+
+class CudaDriver:
+    """A CUDA device, by CuPy, which compiles at run time and keeps what it compiled on disk."""
+
+    def __init__(self, number: int) -> None:
+        import cupy
+
+        self.cupy = cupy
+        self.device = cupy.cuda.Device(number)
+        self.processors = int(self.device.attributes["MultiProcessorCount"])
+        self.modules: dict[str, Any] = {}
+        self.kernels: dict[tuple[str, str], Any] = {}
+        with self.device:
+            self.queues = [cupy.cuda.Stream(non_blocking=True) for _ in range(QUEUES)]
+
+    @contextmanager
+    def _here(self, queue: int = 0) -> Iterator[None]:
+        errors = (
+            self.cupy.cuda.memory.OutOfMemoryError,
+            self.cupy.cuda.runtime.CUDARuntimeError,
+            self.cupy.cuda.driver.CUDADriverError,
+            self.cupy.cuda.compiler.CompileException,
+        )
+        try:
+            with self.device, self.queues[queue]:
+                yield
+        except errors as error:
+            raise AcceleratorError(str(error).splitlines()[0]) from error
+
+    def put(self, array: np.ndarray) -> Any:
+        with self._here():
+            return self.cupy.asarray(np.ascontiguousarray(array).view(np.uint8 if array.dtype.names else array.dtype))
+
+    def zeros(self, n_bytes: int) -> Any:
+        with self._here():
+            return self.cupy.zeros(n_bytes, np.uint8)
+
+    def fill(self, there: Any, array: np.ndarray | None) -> None:
+        with self._here():
+            if array is None:
+                there.fill(0)
+            else:
+                there.set(np.ascontiguousarray(array).view(there.dtype).reshape(there.shape))
+
+    def pointer(self, there: Any) -> int:
+        return int(there.data.ptr)
+
+    def prepare(self, source: str, name: str) -> None:
+        self._kernel(source, name)
+
+    def launch(
+        self,
+        source: str,
+        name: str,
+        *,
+        blocks: int,
+        threads: int,
+        shared: int,
+        arguments: tuple[Any, ...],
+        queue: int = 0,
+    ) -> None:
+        kernel = self._kernel(source, name)
+        with self._here(queue):
+            if shared > kernel.max_dynamic_shared_size_bytes:
+                kernel.max_dynamic_shared_size_bytes = shared
+            kernel((blocks,), (threads,), arguments, shared_mem=shared)
+
+    def order(self, later: int, earlier: int) -> None:
+        with self.device:
+            self.queues[later].wait_event(self.queues[earlier].record())
+
+    def get(self, there: Any) -> np.ndarray:
+        with self._here():
+            array: np.ndarray = self.cupy.asnumpy(there)
+            return array
+
+    def _kernel(self, source: str, name: str) -> Any:
+        with self._here():
+            if (source, name) not in self.kernels:
+                if source not in self.modules:
+                    self.modules[source] = self.cupy.RawModule(code=source, options=("--std=c++17",))
+                self.kernels[source, name] = self.modules[source].get_function(name)
+            return self.kernels[source, name]
+
+
+@lru_cache(maxsize=1)
+def drivers() -> tuple[Driver, ...]:
+    """All accelerators of this machine; they share the work."""
+    import cupy
+
+    return tuple(CudaDriver(number) for number in range(cupy.cuda.runtime.getDeviceCount()))

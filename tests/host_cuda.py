@@ -1,0 +1,68 @@
+"""The accelerator's kernel as plain C++ on the processor: the same source, a warp's lanes as a loop."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pytest
+
+COMPILER = next((name for name in ("c++", "g++", "clang++") if shutil.which(name)), None)
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
+
+
+@lru_cache(maxsize=1)
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="gmeql-host-")
+
+
+@lru_cache(maxsize=16)
+def library(source: str) -> ctypes.CDLL:
+    """A source compiled as plain C++."""
+    assert COMPILER is not None
+    text = Path(_folder().name) / f"{hashlib.sha256(source.encode()).hexdigest()[:16]}.cpp"
+    text.write_text(source)
+    built = text.with_suffix(".so")
+    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-w"]
+    subprocess.run([COMPILER, *options, str(text), "-o", str(built)], check=True, capture_output=True)
+    return ctypes.CDLL(str(built))
+
+
+class HostDriver:
+    """`Driver` of `gmeql.fitters.cuda.driver`, on the processor."""
+
+    processors = 1
+
+    def put(self, array: np.ndarray) -> np.ndarray:
+        return np.array(array, order="C")
+
+    def zeros(self, n_bytes: int) -> np.ndarray:
+        return np.zeros(n_bytes, np.uint8)
+
+    def fill(self, there: np.ndarray, array: np.ndarray | None) -> None:
+        there[...] = 0 if array is None else np.ascontiguousarray(array).view(there.dtype).reshape(there.shape)
+
+    def pointer(self, there: np.ndarray) -> int:
+        return there.ctypes.data
+
+    def prepare(self, source: str, name: str) -> None:
+        library(source)
+
+    def launch(
+        self, source: str, name: str, *, blocks: int, threads: int, shared: int, arguments: Any, queue: int = 0
+    ) -> None:
+        getattr(library(source), name)(*(ctypes.c_void_p(self.pointer(array)) for array in arguments))
+
+    def order(self, later: int, earlier: int) -> None:
+        """Everything happens in order here."""
+
+    def get(self, there: np.ndarray) -> np.ndarray:
+        return there.copy()
