@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from gmeql._version import __version__
 
 if TYPE_CHECKING:
-    from gmeql.differential.motion.dynamics import GMEQLDynamics
     from gmeql.differential.solving.solutions import Solution, Solutions
     from gmeql.differential.solving.solve import solve
     from gmeql.estimator import GMEQLRegressor, fit_formula
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 _HOME = {
     "Architecture": "network.architecture",
     "architecture_preset": "network.architecture",
-    "GMEQLDynamics": "differential.motion.dynamics",
     "GMEQLRegressor": "estimator",
     "fit_formula": "estimator",
     "Expression": "formula.expression",
@@ -58,7 +56,6 @@ __all__ = [
     "Architecture",
     "Expression",
     "Front",
-    "GMEQLDynamics",
     "GMEQLRegressor",
     "Member",
     "Operator",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from searches import SMALL, waves
 
+from gmeql.fitters.cuda.driver import AcceleratorError
+from gmeql.search import execution
+from gmeql.search.accelerator import cards
+from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.execution import Executor
 from gmeql.search.island import Island
@@ -76,18 +80,95 @@ def test_all_hear_of_what_was_tried() -> None:
     assert ledger.shared == [drawn, 0, 0] and int(state.tried.counts.sum()) == drawn > 0
 
 
-def test_an_accelerator_takes_all_islands_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gmeql.fitters.device import batches
+# --- accelerators -------------------------------------------------------------------------------------------------------
 
-    monkeypatch.setattr(batches, "available", lambda: True)
+
+class Cards:
+    """Stand-ins: how many candidates a stage draws, or the failure that ends it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, drawn: int = 100, error: str = "") -> None:
+        def advance(cards, islands, tasks, *, goal_age, enough):
+            if error:
+                raise AcceleratorError(error)
+            enough(np.array([island.best for island in islands]), drawn)
+            return drawn
+
+        monkeypatch.setattr(execution, "required_cards", lambda: ["card"])
+        monkeypatch.setattr(execution, "advance", advance)
+
+
+def test_an_accelerator_takes_all_islands_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cards(monkeypatch)
     state, _ = opened()
     assert len(Executor(SearchConfig()).together(state.islands)) == 4
-    assert Executor(SearchConfig(device="gpu")).together(state.islands) == state.islands
+    executor = Executor(SearchConfig(device="gpu"))
+    assert executor.together(state.islands) == state.islands and executor.takes_stages(state.islands)
+    assert executor.advance(state, state.islands, lambda: False) == 100 and executor.on_cards
+
+
+def test_what_an_accelerator_cannot_hold_stays_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cards(monkeypatch)
+    monkeypatch.setattr(execution, "can_hold", lambda island: False)
+    state, _ = opened()
+    assert not Executor(SearchConfig(device="gpu")).takes_stages(state.islands)
+
+
+def test_a_card_that_fails_is_given_up_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cards(monkeypatch, error="out of memory")
+    state, _ = opened()
+    executor = Executor(SearchConfig(device="gpu"))
+    with pytest.warns(RuntimeWarning, match="the accelerator failed .out of memory.; the search goes on"):
+        assert executor.advance(state, state.islands, lambda: False) == 0
+    assert not executor.on_cards
+
+
+def test_auto_takes_a_card_when_it_is_ready_and_keeps_it_only_while_it_is_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Ready:
+        cards: ClassVar = ["card"]
+
+        @staticmethod
+        def is_thinkable() -> bool:
+            return True
+
+        def ready(self) -> list[str]:
+            return self.cards
+
+    Cards(monkeypatch)
+    monkeypatch.setattr(execution, "Preparation", Ready)
+    state, _ = opened()
+    state.candidates = 1_000_000
+    clock = Clock.start(SearchConfig(max_time=60), elapsed=5.0)
+    executor = Executor(SearchConfig(max_time=60))
+    executor.look_for_accelerators(state, clock)
+    assert not executor.on_cards  # being made ready
+    executor.look_for_accelerators(state, clock)
+    assert executor.on_cards and executor.processor_rate == pytest.approx(200_000, rel=0.1)
+    executor.processor_rate = 1e12
+    executor.advance(state, state.islands, lambda: False)
+    assert not executor.on_cards  # the processor is faster
+    executor.look_for_accelerators(state, clock)
+    assert not executor.on_cards
+
+    reproducible = Executor(SearchConfig(max_candidates=1000))
+    for _ in range(2):
+        reproducible.look_for_accelerators(state, clock)
+    assert not reproducible.on_cards
+
+
+def test_a_quick_search_never_looks_for_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(execution, "Preparation", refuse)
+    state, _ = opened()
+    executor = Executor(SearchConfig(max_time=60))
+    executor.look_for_accelerators(state, Clock.start(SearchConfig(max_time=60)))
+    assert executor.preparation is None
 
 
 def test_an_accelerator_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gmeql.fitters.device import batches
-
-    monkeypatch.setattr(batches, "available", lambda: False)
-    with pytest.raises(ValueError, match="device='gpu', but JAX sees no accelerator"):
+    monkeypatch.setattr(cards, "why_not", lambda: "no CUDA device was found")
+    with pytest.raises(ValueError, match="device='gpu', but no CUDA device was found; use device='auto' or 'cpu'"):
         Search(*waves(), config=SearchConfig(device="gpu"))

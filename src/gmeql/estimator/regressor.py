@@ -58,9 +58,9 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         Threads; None and -1 use every core. Inside `joblib.parallel_config("ray")`, "dask" or "loky", workers of that
         backend instead. With `max_candidates` the result does not depend on it.
     device : {"auto", "cpu", "gpu"}, default="auto"
-        Where constants are fitted: "cpu", "gpu" (any accelerator that JAX sees) or "auto", which takes what was measured
-        to be faster (docs/performance.md). On an accelerator islands draw more candidates at a time, so the same seed
-        gives another search than on the CPU.
+        Where islands search: "cpu", "gpu" (CUDA devices, with the extra `gmeql[gpu]`) or "auto": the processor, and an
+        accelerator once one is ready and proves faster, where time is the only budget (docs/performance.md). Draws there
+        differ from the processor's, so the same seed gives another search.
     random_state : int, RandomState instance or None, default=None
         Seed of the search.
     verbose : int, default=0

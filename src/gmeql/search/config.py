@@ -17,9 +17,9 @@ LOSSES = {
 }
 """The one table of losses, which constants minimise."""
 DEVICES = {
-    "auto": "what was measured to be faster: the processor so far, for the reason that docs/performance.md gives",
+    "auto": "the processor; an accelerator once it is ready and proves faster, where time is the budget",
     "cpu": "the processor",
-    "gpu": "any accelerator that JAX sees",
+    "gpu": "the CUDA devices of this machine, through CuPy",
 }
 """The one table of places where constants are fitted."""
 
@@ -117,10 +117,14 @@ class SearchConfig:
     device: str = "auto"
     islands: int = 4  # in flight together; on an accelerator all are
     device_candidates: int = 1024  # candidates of an island's step on an accelerator
+    device_islands: int = 4  # times as many islands in the first generation there,
+    later_device_islands: int = 16  # and in later ones: they fill the card, and there is time
+    device_patience: float = 1.0  # seconds without an exact formula after which "auto" looks for an accelerator
     islands_per_generation: int = 32  # where smaller tables were found
     few_islands: int = 14  # islands of a generation elsewhere, which skips the first stage
     stage_ages: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
     rewarded_per_stage: int = 3  # islands whose view and reading are drawn more often from then on
+    offered_per_stage: int = 32  # islands whose elites are offered to the front: all, but on an accelerator
     polished_per_stage: int = 1  # islands whose best formula is cut to shape, once the loss has settled
     polished_at_end: int = 5
     large_fall: float = 0.5  # share of the loss it falls to that is worth a look: at an island's best, at a stage's end
@@ -168,14 +172,9 @@ class SearchConfig:
         return threads_for(self.n_jobs)
 
     @property
-    def on_device(self) -> bool:
-        """Whether candidates are fitted on an accelerator. "auto" is the processor so far (docs/performance.md)."""
-        return self.device == "gpu"
-
-    @property
-    def island_in_use(self) -> IslandConfig:
-        """What islands go by: an accelerator wants many candidates at a time."""
-        return replace(self.island, candidates_per_step=self.device_candidates) if self.on_device else self.island
+    def device_island(self) -> IslandConfig:
+        """What islands on an accelerator go by."""
+        return replace(self.island, candidates_per_step=self.device_candidates)
 
     @property
     def direct_seconds(self) -> float:

@@ -6,9 +6,16 @@ Workers (`workers/`) take the rest of a stage ahead, island by island. Whoever t
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
+
+from gmeql.fitters.cuda.driver import AcceleratorError
+from gmeql.search.accelerator.cards import Preparation, required_cards, say_fallback
+from gmeql.search.accelerator.stage import Card, advance, can_hold
+from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.island import Island
 from gmeql.search.state import SearchState
@@ -23,14 +30,15 @@ class Executor:
     def __init__(self, config: SearchConfig) -> None:
         self.config = config
         self.pool: WorkerPool | None = None
-        if config.on_device:
-            _require_accelerator()
+        self.cards: list[Card] = required_cards() if config.device == "gpu" else []
+        self.preparation: Preparation | None = None
+        self.processor_rate = 0.0  # candidates a second, to be outdone by accelerators that nobody asked for
 
     @contextmanager
     def open(self, tried: TriedStructures) -> Iterator[None]:
         """With workers, where a joblib backend has some; returns when the first is ready."""
         most = self.config.islands_per_generation
-        pool = None if self.config.on_device else find_pool(self.config.n_jobs, tried, most)
+        pool = None if self.cards else find_pool(self.config.n_jobs, tried, most)
         if pool is None:
             yield
             return
@@ -44,7 +52,56 @@ class Executor:
 
     def together(self, waiting: list[Island]) -> list[Island]:
         """The islands that take a step in this round: those furthest behind, on an accelerator all."""
-        return waiting if self.config.on_device else waiting[: self.config.islands]
+        return waiting if self.cards else waiting[: self.config.islands]
+
+    def advance(self, state: SearchState, islands: Sequence[Island], give_up: Callable[[], bool]) -> int:
+        """The rest of the stage for all islands, on the accelerators; returns how many candidates were drawn."""
+        portfolio, numbers = state.portfolio, state.config.front
+        tasks = [portfolio.task(island) for island in islands]
+        near = (numbers.near_exact * state.rows.polished.spread) ** 2 / np.array([portfolio.unit(i) for i in islands])
+        fresh = np.array([island.best for island in islands]) > near
+        left = math.inf if self.config.max_candidates is None else self.config.max_candidates - state.candidates
+
+        def enough(best: np.ndarray, drawn: int) -> bool:
+            return bool((fresh & (best <= near)).any()) or drawn >= left or give_up()
+
+        started = time.perf_counter()
+        goal = self.config.stage_ages[state.stage]
+        try:
+            drawn = advance(self.cards, islands, tasks, goal_age=goal, enough=enough)
+        except AcceleratorError as error:
+            say_fallback(error)
+            self.cards = []
+            return 0
+        if drawn < self.processor_rate * (time.perf_counter() - started):
+            self.cards = []  # the processor is faster here
+        return drawn
+
+    def look_for_accelerators(self, state: SearchState, clock: Clock) -> None:
+        """Between generations: take accelerators that are ready, or make them ready beside the search.
+
+        Only where time is the budget: with a number of candidates the result must not depend on a measurement.
+        """
+        config = self.config
+        if config.device != "auto" or config.max_candidates is not None or self.cards or self.pool is not None:
+            return
+        elapsed = clock.elapsed()
+        if self.preparation is None:
+            if elapsed > config.device_patience and Preparation.is_thinkable():
+                self.preparation = Preparation()
+        elif ready := self.preparation.ready():
+            self.preparation.cards = []  # a second try would be measured the same
+            self.cards = ready
+            self.processor_rate = state.candidates / elapsed
+
+    @property
+    def on_cards(self) -> bool:
+        """Whether islands that open now will step on accelerators."""
+        return bool(self.cards)
+
+    def takes_stages(self, islands: Sequence[Island]) -> bool:
+        """Whether accelerators take the rest of the stage for these islands."""
+        return bool(self.cards) and all(can_hold(island) for island in islands)
 
     def draw_and_fit(
         self, state: SearchState, active: list[Island], waiting: list[Island], give_up: Callable[[], bool]
@@ -52,9 +109,7 @@ class Executor:
         """One step of each active island; None where time ran out while a worker had it."""
         if self.pool is None:
             tasks = [state.portfolio.task(island) for island in active]
-            return take_steps(
-                active, tasks, state.tried, n_threads=self.config.n_threads, on_device=self.config.on_device
-            )
+            return take_steps(active, tasks, state.tried, n_threads=self.config.n_threads)
         self._assign_ahead(self.pool, state, waiting)
         return [self.pool.take(island, give_up) for island in active]
 
@@ -79,14 +134,3 @@ class Executor:
                 if n > 0 and not pool.has(island.number):
                     pool.assign(island, state.portfolio.task(island), n)
                 left -= per_step * n
-
-
-def _require_accelerator() -> None:
-    """Refuse device="gpu" where JAX sees none."""
-    from gmeql.fitters.device.batches import available  # JAX is loaded only where it is used
-
-    if not available():
-        raise ValueError(
-            "device='gpu', but JAX sees no accelerator; install JAX for it (the extra jax[cuda] on NVIDIA) "
-            "or use device='auto' or 'cpu'"
-        )

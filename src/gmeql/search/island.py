@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -224,6 +224,7 @@ class Island:
             "best": float(self.best) if math.isfinite(self.best) else None,
             "last_gain": int(self.last_gain),
             "exhausted": bool(self.exhausted),
+            "candidates_per_step": int(self.config.candidates_per_step),
             "tried": self.tried.fingerprints,
             "columns": self.columns,
             "random_state": self.random_state,
@@ -235,11 +236,12 @@ class Island:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], config: IslandConfig) -> Island:
-        """The island that `to_dict` gave, still without rows."""
+        """The island that `to_dict` gave, still without rows; earlier versions knew one number of candidates for all."""
+        per_step = int(data.get("candidates_per_step", config.candidates_per_step))
         island = cls(
             architecture=Architecture.from_dict(data["architecture"]),
             reading=data["reading"],
-            config=config,
+            config=replace(config, candidates_per_step=per_step),
             number=int(data["number"]),
             random_state=np.array(data["random_state"], np.uint64),
             strategy=int(data["strategy"]),

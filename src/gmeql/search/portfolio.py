@@ -105,8 +105,11 @@ class Portfolio:
 
     # --- opening islands ---------------------------------------------------------------------------------------------
 
-    def open_island(self, rng: np.random.Generator) -> Island:
-        """A new island: the first ones go through the families in order, later ones are drawn by what paid."""
+    def open_island(self, rng: np.random.Generator, *, on_device: bool = False) -> Island:
+        """A new island: the first ones go through the families in order, later ones are drawn by what paid.
+
+        `on_device` says that it will step on an accelerator, which wants many candidates at a time.
+        """
         self.opened += 1
         for _ in range(MAX_ATTEMPTS):
             index = self._choose(rng)
@@ -126,7 +129,7 @@ class Portfolio:
         island = Island(
             architecture=architecture,
             reading=strategy.reading,
-            config=self.config.island_in_use,
+            config=self.config.device_island if on_device else self.config.island,
             number=self.opened,
             random_state=np.array([rng.integers(1, 2**63, dtype=np.int64)], np.uint64),
             strategy=index,

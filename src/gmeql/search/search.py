@@ -123,10 +123,13 @@ class Search:
             self._open_generation()
         waiting = state.behind()
         active = self._executor.together(waiting)
-        steps = self._executor.draw_and_fit(state, active, waiting, clock.is_closing)
-        for island, step in zip(active, steps, strict=True):
-            if step is not None:
-                self._learn(island, step)
+        if self._executor.takes_stages(active):
+            self._advance(active)
+        else:
+            steps = self._executor.draw_and_fit(state, active, waiting, clock.is_closing)
+            for island, step in zip(active, steps, strict=True):
+                if step is not None:
+                    self._learn(island, step)
         if len(waiting) <= len(active) and not clock.is_closing() and not state.behind():
             ranked = self._compete()
             self._polish(ranked)
@@ -153,15 +156,30 @@ class Search:
         many = len(state.portfolio.tables) > 1
         state.stage = 0 if many else min(1, len(config.stage_ages) - 1)
         n_islands = config.islands_per_generation if many else config.few_islands
-        state.islands = [state.portfolio.open_island(state.rng) for _ in range(n_islands)]
+        self._executor.look_for_accelerators(state, self._clock)
+        on_device = self._executor.on_cards
+        if on_device:
+            n_islands *= config.later_device_islands if state.candidates else config.device_islands
+        state.islands = [state.portfolio.open_island(state.rng, on_device=on_device) for _ in range(n_islands)]
 
     def _learn(self, island: Island, step: Step) -> None:
-        """Let an island learn from its step; what is exact, and the very first formulas, need not wait for the stage."""
-        state, closing = self._state, self._clock.is_closing
-        state.candidates += step.drawn
+        """Let an island learn from its step."""
+        self._state.candidates += step.drawn
         before = island.best
         step.absorb(island)
-        if island.age == 1 and island is state.islands[0] and state.lowest == math.inf and not closing():
+        self._show(island, before, is_first=island.age == 1)
+
+    def _advance(self, islands: list[Island]) -> None:
+        """Let an accelerator take the rest of the stage: draw, fit, learn. It stops early where a formula looks exact."""
+        before = [(island.best, island.age == 0) for island in islands]
+        self._state.candidates += self._executor.advance(self._state, islands, self._clock.is_closing)
+        for island, (best, is_first) in zip(islands, before, strict=True):
+            self._show(island, best, is_first=is_first)
+
+    def _show(self, island: Island, before: float, *, is_first: bool) -> None:
+        """What is exact, and the very first formulas, need not wait for the stage; `before` was the island's best loss."""
+        state, closing = self._state, self._clock.is_closing
+        if is_first and island is state.islands[0] and state.lowest == math.inf and not closing():
             offer_elites(state, island)  # something to show within the first moments
         if island.best < state.config.large_fall * before and is_exact(state, island) and not closing():
             polish_island(state, island, self._clock.is_late)
@@ -183,7 +201,7 @@ class Search:
         lowest = state.portfolio.loss(ranked[0])
         settled = lowest > config.large_fall * state.lowest
         state.lowest = lowest
-        for rank, island in enumerate(ranked):
+        for rank, island in enumerate(ranked[: config.offered_per_stage]):
             if settled and rank < config.polished_per_stage:
                 polish_island(state, island, self._clock.is_late)
             offer_elites(state, island)

@@ -165,7 +165,7 @@ class SearchState:
             strategies=[Strategy(**strategy) for strategy in data["strategies"]],
             opened=int(data["opened"]),
         )
-        islands = [Island.from_dict(island, config.island_in_use) for island in data["islands"]]
+        islands = [Island.from_dict(island, config.island) for island in data["islands"]]
         for island in islands:
             portfolio.attach(island)
         return cls(

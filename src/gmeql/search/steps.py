@@ -109,9 +109,8 @@ def take_steps(
     shared_tried: TriedStructures,
     *,
     n_threads: int,
-    on_device: bool = False,
 ) -> list[Step]:
-    """One step of each island; the candidates of all share the threads, or the accelerator."""
+    """One step of each island; the candidates of all share the threads."""
     if not islands:
         return []
     # islands do not know of each other here, so they draw and finish side by side
@@ -127,12 +126,7 @@ def take_steps(
     options: dict[str, Any] = dict(
         max_steps=config.max_steps, tolerance=config.tolerance, screen_rows=tasks[0].screen_rows
     )
-    if on_device:
-        from gmeql.fitters.device import engine  # JAX is loaded only where it is used
-
-        engine.fit_batches(jobs, **options)
-    else:
-        fit_batches(jobs, **options, n_threads=n_threads)
+    fit_batches(jobs, **options, n_threads=n_threads)
     list(each(_finish_best, islands, tasks, drawn))
     return [Step(len(candidates.losses), candidates) for candidates in drawn]
 

@@ -42,14 +42,14 @@ from gmeql.search.sampling.random import scramble
 
 # Facts about a node's value: it is a constant; a constant factor is in it already; it is a power, a sum, a sum with an
 # offset; and which kinds of functions stand somewhere inside it.
-IS_CONSTANT, _SCALED, _POWER, _TRIGONOMETRIC, _EXPONENTIAL, _LOGARITHM, IS_SUM, _HAS_ONE = 1, 2, 4, 8, 16, 32, 64, 128
-_FUNCTIONS = _TRIGONOMETRIC | _EXPONENTIAL | _LOGARITHM
+IS_CONSTANT, SCALED, POWER, TRIGONOMETRIC, EXPONENTIAL, LOGARITHM, IS_SUM, HAS_ONE = 1, 2, 4, 8, 16, 32, 64, 128
+FUNCTIONS = TRIGONOMETRIC | EXPONENTIAL | LOGARITHM
 
 # Marks that keep the hashes of different kinds of nodes apart.
-_MARK_ONE, _MARK_SUM, _MARK_PRODUCT, _MARK_QUOTIENT, _MARK_DENOMINATOR, _MARK_FUNCTION, _MARK_POWERS = (
+MARK_ONE, MARK_SUM, MARK_PRODUCT, MARK_QUOTIENT, MARK_DENOMINATOR, MARK_FUNCTION, MARK_POWERS = (
     np.uint64(900001), np.uint64(101), np.uint64(103), np.uint64(104), np.uint64(7), np.uint64(17), np.uint64(124),
 )  # fmt: skip
-_PER_OPCODE, _PER_NODE = np.uint64(1000), np.uint64(1000003)
+PER_OPCODE, PER_NODE = np.uint64(1000), np.uint64(1000003)
 
 # Places left free in a program for what is written behind its nodes: the output's scale and offset.
 SPARE_NODES, SPARE_CONSTANTS = 2, 3
@@ -87,19 +87,19 @@ def _last_slot(n_variables, size):
 @compiled()
 def _needs_constant(value):
     """Whether a constant on this input is not redundant: none is in it yet, or others read it, too."""
-    return not (value.facts & _SCALED) or value.uses > 1
+    return not (value.facts & SCALED) or value.uses > 1
 
 
 @compiled()
 def _scaled(value):
     """The fact that a node takes over from an input that only it reads."""
-    return (value.facts & _SCALED) if value.uses == 1 else 0
+    return (value.facts & SCALED) if value.uses == 1 else 0
 
 
 @compiled()
 def _has_offset(value):
     """Whether a value is a constant, or a sum with a constant term."""
-    return (value.facts & IS_CONSTANT) != 0 or ((value.facts & IS_SUM) != 0 and (value.facts & _HAS_ONE) != 0)
+    return (value.facts & IS_CONSTANT) != 0 or ((value.facts & IS_SUM) != 0 and (value.facts & HAS_ONE) != 0)
 
 
 @compiled()
@@ -119,7 +119,7 @@ def write_identity(mine, source):
     mine.hash = source.hash
     mine.sum = source.sum
     if source.uses == 1 and mine.uses > 1:
-        mine.facts &= ~_SCALED
+        mine.facts &= ~SCALED
 
 
 @compiled(**INLINE)
@@ -139,12 +139,10 @@ def write_sum(mine, left, right, c, is_difference, n_variables, program, constan
     _emit(program, size, ADD, left.slot, right.slot, left_constant, right_constant)
     size.complexity += 1
     mine.slot = _last_slot(n_variables, size)
-    mine.facts = (
-        _SCALED | IS_SUM | (_HAS_ONE if one_left or one_right else 0) | ((left.facts | right.facts) & _FUNCTIONS)
-    )
+    mine.facts = SCALED | IS_SUM | (HAS_ONE if one_left or one_right else 0) | ((left.facts | right.facts) & FUNCTIONS)
     mine.nesting = max(left.nesting, right.nesting)
     mine.sum = _term_hash(left) + _term_hash(right)
-    mine.hash = scramble(mine.sum + _MARK_SUM)
+    mine.hash = scramble(mine.sum + MARK_SUM)
     return True
 
 
@@ -156,9 +154,9 @@ def write_product(mine, left, right, n_variables, program, size):
     _emit(program, size, MUL, left.slot, right.slot, -1, -1)
     size.complexity += 1
     mine.slot = _last_slot(n_variables, size)
-    mine.facts = _scaled(left) | _scaled(right) | ((left.facts | right.facts) & _FUNCTIONS)
+    mine.facts = _scaled(left) | _scaled(right) | ((left.facts | right.facts) & FUNCTIONS)
     mine.nesting = max(left.nesting, right.nesting)
-    mine.hash = scramble(scramble(left.hash) + scramble(right.hash) + _MARK_PRODUCT)
+    mine.hash = scramble(scramble(left.hash) + scramble(right.hash) + MARK_PRODUCT)
     return True
 
 
@@ -167,22 +165,22 @@ def write_quotient(mine, left, right, is_inverse, n_variables, program, size):
     """left / right, or 1 / right, which is a power."""
     if right.facts & IS_CONSTANT:
         return False
-    numerator = scramble(_MARK_ONE) if is_inverse else left.hash
+    numerator = scramble(MARK_ONE) if is_inverse else left.hash
     if is_inverse:
-        if right.facts & _POWER:
+        if right.facts & POWER:
             return False
         _emit(program, size, INV, right.slot, right.slot, -1, -1)
-        mine.facts = _POWER | _scaled(right) | (right.facts & _FUNCTIONS)
+        mine.facts = POWER | _scaled(right) | (right.facts & FUNCTIONS)
         mine.nesting = right.nesting
     else:
         if left.hash == right.hash:
             return False
         _emit(program, size, DIV, left.slot, right.slot, -1, -1)
-        mine.facts = _scaled(left) | _scaled(right) | ((left.facts | right.facts) & _FUNCTIONS)
+        mine.facts = _scaled(left) | _scaled(right) | ((left.facts | right.facts) & FUNCTIONS)
         mine.nesting = max(left.nesting, right.nesting)
     size.complexity += 1
     mine.slot = _last_slot(n_variables, size)
-    mine.hash = scramble(scramble(numerator) - scramble(right.hash + _MARK_DENOMINATOR) + _MARK_QUOTIENT)
+    mine.hash = scramble(scramble(numerator) - scramble(right.hash + MARK_DENOMINATOR) + MARK_QUOTIENT)
     return True
 
 
@@ -218,7 +216,7 @@ def write_dense_sum(mine, node, values, terms, n_variables, program, constants, 
         if _needs_constant(source):
             weight = node.first_dense + s - node.dense_low
             constant = _new_constant(constants, size, weight, 1.0)
-        inside |= source.facts & _FUNCTIONS
+        inside |= source.facts & FUNCTIONS
         depth = max(depth, source.nesting)
         total += _term_hash(source)
         if n_terms == 1:
@@ -232,10 +230,10 @@ def write_dense_sum(mine, node, values, terms, n_variables, program, constants, 
     if n_terms < 2:
         return False
     mine.slot = accumulator
-    mine.facts = _SCALED | IS_SUM | inside | (_HAS_ONE if has_one else 0)
+    mine.facts = SCALED | IS_SUM | inside | (HAS_ONE if has_one else 0)
     mine.nesting = depth
     mine.sum = total
-    mine.hash = scramble(total + _MARK_SUM)
+    mine.hash = scramble(total + MARK_SUM)
     return True
 
 
@@ -262,7 +260,7 @@ def write_dense_product(mine, k, node, values, terms, positive, program, constan
         weight = node.first_dense + s - node.dense_low
         constant = _new_constant(constants, size, weight, 0.0)
         total += scramble(source.hash)
-        inside |= source.facts & _FUNCTIONS
+        inside |= source.facts & FUNCTIONS
         depth = max(depth, source.nesting)
         if is_variable:
             logarithm = n_variables + 1 + s
@@ -286,7 +284,7 @@ def write_dense_product(mine, k, node, values, terms, positive, program, constan
     mine.slot = accumulator
     mine.facts = inside
     mine.nesting = depth
-    mine.hash = scramble(total + _MARK_POWERS + _PER_NODE * np.uint64(k))
+    mine.hash = scramble(total + MARK_POWERS + PER_NODE * np.uint64(k))
     return True
 
 
@@ -295,28 +293,28 @@ def write_function(mine, source, c, op, max_nesting, n_variables, program, const
     """A function of one input."""
     facts = source.facts
     is_power = op == SQRT or op == SQUARE or op == CUBE or op == POW4 or op == POW5 or op == POW6 or op == ABS
-    if (facts & IS_CONSTANT) or (is_power and (facts & _POWER)):
+    if (facts & IS_CONSTANT) or (is_power and (facts & POWER)):
         return False
     kind = 0
     if op == SIN or op == COS or op == TANH or op == ASIN or op == ACOS or op == ATAN:
-        kind = _TRIGONOMETRIC
+        kind = TRIGONOMETRIC
     elif op == EXP:
-        kind = _EXPONENTIAL
+        kind = EXPONENTIAL
     elif op == LOG:
-        kind = _LOGARITHM
+        kind = LOGARITHM
     depth = source.nesting + (1 if facts & kind else 0)
     if depth > max_nesting:
         return False
     constant = -1
-    is_weighted = kind == _TRIGONOMETRIC or kind == _EXPONENTIAL or op >= USER_OPCODE
+    is_weighted = kind == TRIGONOMETRIC or kind == EXPONENTIAL or op >= USER_OPCODE
     if is_weighted and _needs_constant(source):
         constant = _new_constant(constants, size, c, 1.0)
     _emit(program, size, op, source.slot, source.slot, constant, -1)
     size.complexity += 2
     mine.slot = _last_slot(n_variables, size)
-    mine.facts = (facts & _FUNCTIONS) | kind | ((_POWER | _scaled(source)) if is_power else 0)
+    mine.facts = (facts & FUNCTIONS) | kind | ((POWER | _scaled(source)) if is_power else 0)
     mine.nesting = depth
-    mine.hash = scramble(source.hash + _PER_OPCODE * np.uint64(op) + _MARK_FUNCTION)
+    mine.hash = scramble(source.hash + PER_OPCODE * np.uint64(op) + MARK_FUNCTION)
     return True
 
 
@@ -326,9 +324,9 @@ def write_output(output, n_weights, with_offset, n_variables, program, constants
     if output.facts & IS_CONSTANT:
         return False
     scale = -1
-    if not (output.facts & _SCALED):
+    if not (output.facts & SCALED):
         scale = _new_constant(constants, size, n_weights + OUTPUT_SCALE, 1.0)
-    takes_offset = with_offset and not ((output.facts & IS_SUM) and (output.facts & _HAS_ONE))
+    takes_offset = with_offset and not ((output.facts & IS_SUM) and (output.facts & HAS_ONE))
     if (takes_offset or scale >= 0) and size.length >= MAX_NODES:
         return False
     if takes_offset:
@@ -345,7 +343,7 @@ def write_inputs(values, n_inputs, n_variables):
     for i in range(n_inputs):
         is_variable = i < n_variables
         values[i].slot = i if is_variable else n_variables
-        values[i].facts = 0 if is_variable else IS_CONSTANT | _HAS_ONE
+        values[i].facts = 0 if is_variable else IS_CONSTANT | HAS_ONE
         values[i].nesting = 0
-        values[i].hash = scramble(np.uint64(i + 1) if is_variable else _MARK_ONE)
+        values[i].hash = scramble(np.uint64(i + 1) if is_variable else MARK_ONE)
         values[i].sum = np.uint64(0)

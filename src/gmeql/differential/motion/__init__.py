@@ -1,1 +1,0 @@
-"""Laws of motion: ordinary differential equations found in measured trajectories."""

@@ -1,0 +1,97 @@
+"""How the structures of a step lie in memory, as NumPy's types; pointers are whole numbers. And an arena of such memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gmeql.fitters.cuda.driver import Driver
+from gmeql.search.sampling.arrays import DrawNumbers, Wiring
+
+
+def _record(pointers: str = "", *, doubles: str = "", whole: str = "", **parts: Any) -> np.dtype[Any]:
+    """A structure: pointers first, then the given parts, doubles, whole numbers of four bytes."""
+    fields: list[tuple[Any, ...]] = [(name, "u8") for name in pointers.split()]
+    fields += [(name, kind) if not isinstance(kind, tuple) else (name, *kind) for name, kind in parts.items()]
+    fields += [(name, "f8") for name in doubles.split()] + [(name, "i4") for name in whole.split()]
+    return np.dtype(fields, align=True)
+
+
+NODE = _record(whole="op first dense_low dense_high first_dense")
+CONNECTION = _record(whole="low n_choices")
+WIRING = _record(
+    "nodes connections positive",
+    whole="n_nodes n_connections n_inputs n_variables n_weights max_choices with_offset max_nesting",
+)
+ELITES = _record("choices constants losses marks complexities")
+ISLAND = np.dtype(
+    [("wiring", WIRING), ("elites", ELITES, 2)]
+    + [(name, "u8") for name in "probabilities cumulative counts draw_weights table_key random_state".split()]
+    + [("best", "f8")]
+    + [
+        (name, "i4")
+        for name in "which n_elites age last_gain is_exhausted is_finished n_drawn n_drawn_in_all dataset".split()
+    ],
+    align=True,
+)
+CANDIDATES = _record(
+    "choices programs weight_ids lengths n_constants complexities parents most_tries tries constants losses hopeless keys "
+    "states dataset"
+)
+TRIED = _record("keys counts mask")
+NUMBERS = _record(doubles=" ".join(DrawNumbers._fields))
+STEP = np.dtype(
+    [("islands", "u8"), ("candidates", CANDIDATES), ("tried", TRIED), ("numbers", NUMBERS)]
+    + [(name, "u8") for name in "rank_weights rank_sums chosen n_chosen finishing n_finishing".split()]
+    + [(name, "f8") for name in "complexity_classes learning_rate exploration unseen_weight min_gain".split()]
+    + [(name, "i4") for name in "n_islands n_candidates capacity choice_stride weight_stride".split()]
+    + [(name, "i4") for name in "life patience least_drawn n_best class_width".split()],
+    align=True,
+)
+
+
+def flat_wiring(wiring: Wiring) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and connections of an architecture as the device reads them."""
+    nodes, connections = np.zeros(len(wiring.nodes), NODE), np.zeros(len(wiring.connections), CONNECTION)
+    for name in NODE.names or ():
+        nodes[name] = wiring.nodes[name]
+    for name in CONNECTION.names or ():
+        connections[name] = wiring.connections[name]
+    return nodes, connections
+
+
+class Arena:
+    """Many small arrays as one piece of memory there, sent and fetched at once."""
+
+    ALIGNMENT = 16
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self.offsets: list[int] = []
+        self.n_bytes = 0
+
+    def add(self, array: np.ndarray) -> int:
+        """Where the array will stand."""
+        self.arrays.append(np.ascontiguousarray(array))
+        self.offsets.append(self.n_bytes)
+        self.n_bytes += -(-self.arrays[-1].nbytes // self.ALIGNMENT) * self.ALIGNMENT
+        return self.offsets[-1]
+
+    def place(self, driver: Driver) -> None:
+        """Take the memory there; `base` is its address."""
+        self.there = driver.zeros(max(self.n_bytes, self.ALIGNMENT))
+        self.base = driver.pointer(self.there)
+
+    def send(self, driver: Driver) -> None:
+        """Copy all arrays there."""
+        buffer = np.zeros(max(self.n_bytes, self.ALIGNMENT), np.uint8)
+        for array, offset in zip(self.arrays, self.offsets, strict=True):
+            buffer[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+        driver.fill(self.there, buffer)
+
+    def fetch(self, driver: Driver) -> None:
+        """Copy all arrays back, in place."""
+        buffer = driver.get(self.there)
+        for array, offset in zip(self.arrays, self.offsets, strict=True):
+            array.reshape(-1).view(np.uint8)[:] = buffer[offset : offset + array.nbytes]

@@ -1,0 +1,61 @@
+"""Accelerators made ready: side by side, beside a search, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+from host_cuda import HostDriver
+
+from gmeql.fitters.cuda.driver import AcceleratorError
+from gmeql.search.accelerator import cards
+
+
+class Prepared(HostDriver):
+    """Notes what is compiled; `failure` stands for a compiler that refuses."""
+
+    def __init__(self, failure: str = "") -> None:
+        self.names: list[str] = []
+        self.failure = failure
+
+    def prepare(self, source: str, name: str) -> None:
+        if self.failure:
+            raise AcceleratorError(self.failure)
+        self.names.append(name)
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> Prepared:
+    driver = Prepared()
+    monkeypatch.setattr(cards, "drivers", lambda: (driver,))
+    monkeypatch.setattr(cards, "why_not", lambda: "")
+    return driver
+
+
+def test_every_kernel_is_compiled_before_it_is_needed(prepared: Prepared) -> None:
+    (card,) = cards.required_cards()
+    assert card.driver is prepared and set(prepared.names) == {"draw", "fit"}
+
+
+def test_a_search_does_not_wait_for_its_accelerator(prepared: Prepared) -> None:
+    preparation = cards.Preparation()
+    preparation.thread.join()
+    assert [card.driver for card in preparation.ready()] == [prepared]
+
+
+def test_an_accelerator_that_fails_while_it_is_made_ready_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, prepared: Prepared
+) -> None:
+    said: list[str] = []
+    prepared.failure = "no memory"
+    monkeypatch.setattr(cards, "say_fallback", lambda error: said.append(str(error)))
+    preparation = cards.Preparation()
+    preparation.thread.join()
+    assert preparation.ready() == [] and said == ["no memory"]
+
+
+def test_none_is_no_error_unless_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cards, "why_not", lambda: "no CUDA device was found")
+    preparation = cards.Preparation()
+    preparation.thread.join()
+    assert preparation.ready() == []
+    with pytest.raises(ValueError, match="no CUDA device was found"):
+        cards.required_cards()

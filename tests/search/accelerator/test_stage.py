@@ -1,0 +1,122 @@
+"""Steps of islands by the accelerator's kernels, compiled for the processor: what comes back is an island."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from host_cuda import HostDriver, needs_compiler
+
+from gmeql.fitters.reference import evaluate
+from gmeql.network.architecture import Architecture
+from gmeql.network.repository import rank_probabilities, size
+from gmeql.search.accelerator.source import MOST_NODES, RECORD_BYTES
+from gmeql.search.accelerator.stage import Card, Stage, advance, can_hold
+from gmeql.search.config import IslandConfig, SearchConfig
+from gmeql.search.island import Island
+from gmeql.search.sampling.moves import count_choices
+from gmeql.search.search import Search
+from gmeql.search.state import SearchState
+
+
+def opened(n: int = 3, candidates: int = 48, **island) -> tuple[SearchState, list[Island]]:
+    """A search over three columns and some islands of it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 3.0, (70, 3))
+    y = 1.3 * X[:, 0] ** 2 * np.cos(1.2 * X[:, 1]) + X[:, 2] / X[:, 0]
+    config = SearchConfig(island=IslandConfig(candidates_per_step=candidates, capacity=60, **island), n_jobs=1)
+    state = Search(X, y, config=config, seed=1)._state
+    return state, [state.portfolio.open_island(state.rng) for _ in range(n)]
+
+
+def advanced(islands: list[Island], state: SearchState, goal_age: int, n_cards: int = 1) -> int:
+    cards = [Card(HostDriver(), bits=14) for _ in range(n_cards)]
+    tasks = [state.portfolio.task(island) for island in islands]
+    return advance(cards, islands, tasks, goal_age=goal_age, enough=lambda best, drawn: False)
+
+
+@needs_compiler
+def test_elites_are_sorted_distinct_and_have_the_losses_they_claim() -> None:
+    state, islands = opened()
+    drawn = advanced(islands, state, 4)
+    assert 0 < drawn <= 3 * 4 * 48
+    for island in islands:
+        n = int(size(island.repository))
+        losses, items = island.repository.losses[:n], island.repository.items
+        assert island.age == 4 or island.finished
+        assert n > 3 and (np.diff(losses) >= 0).all() and island.best <= losses[0] * 1.02
+        assert len(np.unique(island.repository.fingerprints[:n], axis=0)) == n
+        task = state.portfolio.task(island)
+        for e in (0, n // 2, n - 1):
+            program, length, constants = island.program_of(e)
+            output, _ = evaluate(program[:, :length], constants, len(constants), task.inputs)
+            loss = np.average((output - task.target) ** 2, weights=task.weights)
+            np.testing.assert_allclose(losses[e], loss, rtol=1e-9, atol=1e-25)
+            assert items["complexity"][e] > 0
+
+
+@needs_compiler
+def test_structure_parameters_are_learnt_as_on_the_processor() -> None:
+    """One step: the probabilities move by the learning rate towards the elites' frequencies."""
+    state, (island,) = opened(1, learning_rate=1.0)
+    stage = Stage(Card(HostDriver(), bits=14), [island], [state.portfolio.task(island)])
+    stage.take_step()
+    stage.fetch()
+    counts = np.zeros_like(island.probabilities)
+    n = int(size(island.repository))
+    weights = rank_probabilities(n, island.config.power_law_exponent)
+    count_choices(island.repository.items["choices"][:n], weights, island.wiring, counts)
+    goal = (counts + 0.05 * island.uniform) / (counts.sum(axis=1, keepdims=True) + 0.05)
+    goal = 0.9 * goal + 0.1 * island.uniform
+    np.testing.assert_allclose(island.probabilities, goal, rtol=1e-12, atol=1e-15)
+    drawn_by = stage.fields[0]["draw_weights"][:n]
+    np.testing.assert_allclose(drawn_by, island.draw_weights()[:n], rtol=1e-12)
+
+
+@needs_compiler
+def test_same_seed_same_islands_and_no_structure_is_tried_without_end() -> None:
+    results = []
+    for _ in range(2):
+        state, islands = opened(2)
+        drawn = advanced(islands, state, 3)
+        results.append((drawn, [island.repository.losses.tolist() for island in islands]))
+    assert results[0] == results[1]
+
+    state, islands = opened(1)
+    card = Card(HostDriver(), bits=14)
+    stage = Stage(card, islands, [state.portfolio.task(islands[0])])
+    for _ in range(6):
+        stage.take_step()
+    counts = card.tried["counts"].view(np.int32)
+    assert 0 < counts.max() <= islands[0].config.max_tries * 8
+    assert int(counts.sum()) == int(stage.look()["n_drawn_in_all"].sum())
+
+
+@needs_compiler
+def test_cards_share_islands() -> None:
+    state, islands = opened(3)
+    advanced(islands, state, 2, n_cards=2)
+    assert all(island.age == 2 and int(size(island.repository)) for island in islands)
+
+
+@needs_compiler
+def test_a_stage_ends_early_when_enough_is_found() -> None:
+    state, islands = opened(2)
+    seen: list[int] = []
+    cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
+    advance(cards, islands, tasks, goal_age=30, enough=lambda best, drawn: bool(seen.append(drawn) or len(seen) == 2))
+    assert [island.age for island in islands] == [3, 3] and seen[0] < seen[1]
+
+
+def test_what_a_card_cannot_hold() -> None:
+    state, (island,) = opened(1)
+    assert can_hold(island)
+    wide = Island(Architecture(MOST_NODES, (("add",),)), "identity", IslandConfig(), 1, np.array([1], np.uint64))
+    assert not can_hold(wide)
+    many = Island(island.architecture, "identity", IslandConfig(candidates_per_step=5000), 1, np.array([1], np.uint64))
+    assert not can_hold(many)
+
+
+@pytest.mark.parametrize("n_bytes", [RECORD_BYTES])
+def test_records_that_are_sorted_have_the_size_that_memory_is_asked_for(n_bytes: int) -> None:
+    record = np.dtype([("first", "u8"), ("second", "u8"), ("place", "i4")], align=True)
+    assert record.itemsize == n_bytes
