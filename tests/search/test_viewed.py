@@ -84,3 +84,18 @@ def test_relevance_of_noise_and_of_constants_is_nothing() -> None:
     assert relevance(X, np.ones(500), np.ones(500)).tolist() == [0.0, 0.0]
     long = rng.uniform(0, 1, (50_000, 1))
     assert relevance(long, long[:, 0], np.ones(50_000))[0] > 0.98  # judged on some of the rows
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("all_readings", [True, False])
+def test_a_factor_of_zeros_and_ones_leaves_out_the_rows_it_silences(all_readings: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 4, 200) > 0, rng.uniform(1, 2, 200)]).astype(float)
+    y = X[:, 0] * X[:, 1] ** 2
+    table = ViewedTable.of(View((Variable(1),), Variable(0)), X, y, np.ones(200), all_readings=all_readings)
+    target, weights = table.readings[PLAIN]
+    assert ("log" in table.readings) == all_readings
+    np.testing.assert_array_equal(weights == 0, X[:, 0] == 0)
+    np.testing.assert_allclose(target[X[:, 0] == 1] * table.scale, X[X[:, 0] == 1, 1] ** 2)
+    silent = ViewedTable.of(View((Variable(1),), Variable(0)), 0 * X, y, np.ones(200), all_readings=all_readings)
+    assert np.isfinite(silent.scale)

@@ -43,9 +43,15 @@ class ViewedTable:
 
     @classmethod
     def of(cls, view: View, X: FloatArray, y: FloatArray, weights: FloatArray, *, all_readings: bool) -> ViewedTable:
-        """The view's table of some raw rows; without `all_readings` the target is read as it is only."""
+        """The view's table of some raw rows; without `all_readings` the target is read as it is only.
+
+        A row whose factor is zero says nothing about the rest and has no weight; a usual value stands there.
+        """
         factors = view.factors(X)
-        target, weights = y / factors, weights * factors**2
+        says = factors != 0
+        target = np.divide(y, factors, out=np.zeros_like(y), where=says)
+        target[~says] = np.median(target[says]) if says.any() else 0.0
+        weights = weights * factors**2
         scale = math.sqrt(float(np.mean(target**2))) or 1.0
         found = read_target(target / scale, weights)
         unscaled = read_target(target, weights / scale**2)
@@ -54,7 +60,7 @@ class ViewedTable:
             if name in unscaled:
                 found[name] = unscaled[name]
         if not all_readings:
-            found = {PLAIN: found[PLAIN]}
+            found = {name: read for name, read in found.items() if name == PLAIN}
         units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
         table = view.table(X)
         sizes = np.ones(table.shape[1]) if view.is_raw else _far_sizes(table)

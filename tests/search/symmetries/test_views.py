@@ -56,6 +56,15 @@ def test_two_columns_become_one(combine, expected):
     assert any(str(Expression(column, ("x1", "x2", "x3"))) == expected for view in views for column in view.columns)
 
 
+@pytest.mark.filterwarnings("error")
+def test_zeros_in_a_column_hide_no_sum_of_squares():
+    X = table((0.5, 3), (0.5, 3), (-2, 2))
+    X[:40, 0], X[30:70, 1] = 0.0, 0.0
+    views = find_views(X, np.sin(X[:, 2]) + np.cos(0.3 * (X[:, 0] ** 2 + X[:, 1] ** 2)))
+    found = {str(Expression(column, ("x1", "x2", "x3"))) for view in views for column in view.columns}
+    assert "x1**2 + x2**2" in found and "x1**2 - x2**2" not in found
+
+
 def test_symmetries_are_seen_through_noise():
     rng = np.random.default_rng(0)
     X = table((1, 5), (1, 5), (1, 5))

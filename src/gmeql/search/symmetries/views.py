@@ -201,10 +201,14 @@ def _merged_views(fitted: _FittedView) -> Iterator[View]:
         for p, q in itertools.product(SYMMETRIES.powers, repeat=2):
             if not (_has_power(table[:, i], p) and _has_power(table[:, j], q)):
                 continue
-            left = slopes[:, i] * table[:, i] ** (1 - p) / p
-            right = slopes[:, j] * table[:, j] ** (1 - q) / q
-            ratio = float(left @ right / (left @ left))
-            if abs(abs(ratio) - 1) > SYMMETRIES.ratio_slack:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                left = slopes[:, i] * table[:, i] ** (1 - p) / p
+                right = slopes[:, j] * table[:, j] ** (1 - q) / q
+            told = np.isfinite(left) & np.isfinite(right)  # a square has no slope to divide where its column is zero
+            left, right = left[told], right[told]
+            square = float(left @ left)
+            ratio = float(left @ right) / square if square > 0 else math.inf
+            if not abs(abs(ratio) - 1) <= SYMMETRIES.ratio_slack:
                 continue
             sign = math.copysign(1.0, ratio)
             misfit = typical(right - sign * left) / max(typical(right), 1e-300)
