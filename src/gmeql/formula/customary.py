@@ -1,8 +1,10 @@
 """Customary forms: saturation, fractions, waves and scales as people write them, with the same value.
 
-The normal form of `simplify.py` is the shortest; the customary one may be a unit of complexity longer:
+The normal form of `simplify.py` is the shortest; the customary one may be a unit of complexity longer, or two where a power
+has to be written twice:
 
     a/(b/x + c)          (a/c)*x/(x + b/c)        saturation (Michaelis and Menten 1913)
+    a/(b/x**n + c)       (a/c)*x**n/(x**n + b/c)  the same with cooperation (Hill 1910), for plain exponents
     -a/(1 - b/x)         a*x/(b - x)              constants above and below are positive where they can be
     -a*sin(w*x + p)      a*sin(w*x + p')          a phase within half a turn, a positive amplitude beside it
     1e20*exp(-x)         exp(46.05 - x)           no constant that only a scale within the formula makes so large
@@ -17,13 +19,15 @@ The normal form of `simplify.py` is the shortest; the customary one may be a uni
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, tree_complexity
 from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of, write_product, writing_order
 from gmeql.formula.sums import merge_powers
 
-MOST_ADDED = 1
-"""Units of complexity by which a customary form may be longer."""
+MOST_ADDED = 2
+"""Units of complexity by which a customary form may be longer at most: what a plain power costs that is written twice. A
+fitted exponent costs more, and would become two constants."""
 LARGEST_FACTOR = 1e12
 """A larger factor, or one smaller than its inverse, is taken into an exponential or a power beside it. Those that have
 a meaning of their own, as the frequency factor of a reaction or Stefan and Boltzmann's constant, mostly lie within."""
@@ -57,12 +61,12 @@ def _product(node: Node) -> Node:
     if not math.isfinite(coefficient) or coefficient == 0.0:
         return node
     written = node
-    for rewrite in (_saturation, _positive_fraction, _positive_amplitude, _scaled_exponential, _scaled_power):
+    for rewrite, most_added in _REWRITES.items():
         changed = rewrite(coefficient, powers)
         if changed is None or not math.isfinite(changed[0]) or changed[0] == 0.0:
             continue
         other = write_product(*changed)
-        if tree_complexity(other) <= tree_complexity(node) + MOST_ADDED:
+        if tree_complexity(other) <= tree_complexity(node) + most_added:
             (coefficient, powers), written = changed, other
     return written
 
@@ -70,8 +74,11 @@ def _product(node: Node) -> Node:
 # --- fractions ----------------------------------------------------------------------------------------------------
 
 
-def _saturation(coefficient: float, powers: Factors) -> Term | None:
-    """(b*u/v + c)**-n as c**-n * v**n * (v + (b/c)*u)**-n, where `v` is what the one term of the sum is divided by."""
+def _saturation(coefficient: float, powers: Factors, *, of_powers: bool = False) -> Term | None:
+    """(b*u/v + c)**-n as c**-n * v**n * (v + (b/c)*u)**-n, where `v` is what the one term of the sum is divided by.
+
+    With `of_powers` only b/v**n + c below the line, whose power is then written twice.
+    """
     for total, exponent in powers.items():
         if not is_sum(total) or exponent >= 0 or not exponent.is_integer():
             continue
@@ -83,6 +90,8 @@ def _saturation(coefficient: float, powers: Factors) -> Term | None:
         above = {base: power for base, power in parts.items() if power > 0}
         share = factor / constant
         if not below or any(map(is_sum, below)) or not math.isfinite(share) or share == 0.0:
+            continue
+        if of_powers and (above or len(below) != 1 or exponent != -1.0):
             continue
         rest = {base: power for base, power in powers.items() if base != total}
         merge_powers(rest, {base: -exponent * power for base, power in below.items()}, ROUNDING)
@@ -100,6 +109,10 @@ def _positive_fraction(coefficient: float, powers: Factors) -> Term | None:
                 flipped = _write_sum(-constant, [(-factor, parts) for factor, parts in terms])
                 return -coefficient, _exchanged(powers, total, flipped)
     return None
+
+
+def _cooperation(coefficient: float, powers: Factors) -> Term | None:
+    return _saturation(coefficient, powers, of_powers=True)
 
 
 # --- waves --------------------------------------------------------------------------------------------------------
@@ -164,6 +177,17 @@ def _scaled_power(coefficient: float, powers: Factors) -> Term | None:
 
 def _is_sane(factor: float) -> bool:
     return 1 / LARGEST_FACTOR <= abs(factor) <= LARGEST_FACTOR
+
+
+_REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
+    _saturation: 1,
+    _cooperation: MOST_ADDED,
+    _positive_fraction: 1,
+    _positive_amplitude: 1,
+    _scaled_exponential: 1,
+    _scaled_power: 1,
+}
+"""The rewrites of a product in their order, and by how many units of complexity each may make it longer."""
 
 
 # --- reading and writing ------------------------------------------------------------------------------------------
