@@ -18,7 +18,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
 from gmeql.search.outlook import outlooks
 from gmeql.search.polish.cutting import without_dead_terms
-from gmeql.search.polish.knowable import is_knowable
+from gmeql.search.polish.knowable import gentler, is_knowable
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
 from gmeql.search.polish.writing import written
 from gmeql.search.rows import SearchRows
@@ -80,11 +80,15 @@ class Leaderboard:
             scored = written(self._tidied(scored, rows), rows.polished)
             if self._is_dominated(scored, rows) or not self._is_resolved(scored.root, rows):
                 continue
-            scored = self._judged(scored, rows)
-            if not math.isfinite(scored.unseen) or self._is_dominated(scored, rows):
+            judged = self._judged(scored, rows)
+            if not math.isfinite(judged.unseen) or self._is_dominated(judged, rows):
                 continue
-            if not is_knowable(scored.root, scored.loss, rows.polished) or not rows.polished.admits(scored.root):
+            known = self._knowable(judged, rows)
+            if known is None or (known is not judged and self._is_dominated(known, rows)):
                 continue
+            if not rows.polished.admits(known.root):
+                continue
+            scored = known
             self.members = {c: m for c, m in self.members.items() if rows.polished.admits(m.root)}
             self.members[scored.complexity] = scored
             self.members = {
@@ -119,6 +123,18 @@ class Leaderboard:
         length = unseen_length(scored.root, loss, judged)
         return Scored(scored.root, scored.loss, length, unseen=loss)
 
+    def _knowable(self, scored: Scored, rows: SearchRows) -> Scored | None:
+        """The formula, or the gentlest one that the rows cannot tell from it; None where they cannot know that either."""
+        judged = rows.polished
+        if is_knowable(scored.root, scored.loss, judged):
+            return scored
+        root = clean(gentler(scored.root, scored.loss, judged), judged)
+        if root is None or root == scored.root:
+            return None
+        loss = _loss_on(root, judged)
+        other = self._judged(written(Scored(root, loss, description_length(root, loss, judged)), judged), rows)
+        return other if math.isfinite(other.unseen) and is_knowable(other.root, other.loss, judged) else None
+
     def _is_dominated(self, scored: Scored, rows: SearchRows) -> bool:
         """Whether a simpler member promises or fits as much; of equally complex ones the description length decides."""
         same = self.members.get(scored.complexity)
@@ -149,11 +165,15 @@ class Leaderboard:
         if root is None or root == scored.root:
             return scored
         # a formula that lives on cancelling digits loses its value in normal form: take the loss anew
-        with np.errstate(all="ignore"):
-            residual = Expression(root, rows.names)(judged.X) - judged.target
-            loss = float(np.average(residual**2, weights=judged.weights))
+        loss = _loss_on(root, judged)
         tidy = Scored(root, loss, description_length(root, loss, judged))
         return tidy if tidy.complexity <= scored.complexity and tidy.length <= scored.length else scored
+
+
+def _loss_on(root: Node, judged: JudgedRows) -> float:
+    with np.errstate(all="ignore"):
+        residual = Expression(root, judged.names)(judged.X) - judged.target
+        return float(np.average(residual**2, weights=judged.weights))
 
 
 def briefest(front: Sequence[Member], rows: JudgedRows) -> Member:

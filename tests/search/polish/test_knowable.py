@@ -7,7 +7,8 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
-from gmeql.search.polish.knowable import is_knowable
+from gmeql.formula.simplify import simplify
+from gmeql.search.polish.knowable import gentler, is_knowable
 from gmeql.search.polish.scoring import JudgedRows
 
 NAMES = ("t", "day")
@@ -29,7 +30,7 @@ def knowable(formula: str, noise: float = 0.1) -> bool:
         "exp(-1.9233e+114*day)",
         "2*tanh(6.2551e+14*t) + t",
         "tanh(1e9*t - 1.31e9)",
-        "3/(1 + exp(-4000*(t - 0.77)))",
+        "3/(1 + exp(-1e6*(t - 0.77)))",
         "1/(1 + 1e15*day)",
         "day/(day + 1e-13)",
         "t + atan(1e20*t)",
@@ -62,3 +63,24 @@ def test_an_exact_formula_is_taken_as_it_is() -> None:
     root = parse_tree("2*tanh(6.2551e+14*t) + t", NAMES)
     rows = JudgedRows.of(X, Expression(root, NAMES)(X), None, NAMES)
     assert is_knowable(root, 0.0, rows) and not is_knowable(root, 1e-6, rows)
+
+
+@pytest.mark.parametrize(
+    "formula", ["2*tanh(6.2551e+14*t) + t", "tanh(1e9*t - 1.31e9)", "3/(1 + exp(-1e6*(t - 0.77)))"]
+)
+def test_a_jump_that_many_rows_show_has_a_gentler_form_that_is_knowable(formula: str) -> None:
+    root = parse_tree(formula, NAMES)
+    value = Expression(root, NAMES)(X)
+    rows = JudgedRows.of(X, value + 0.1 * RNG.standard_normal(len(X)), None, NAMES)
+    other = simplify(gentler(root, 0.01, rows))
+    assert is_knowable(other, 0.01, rows) and not is_knowable(root, 0.01, rows)
+    assert np.abs(Expression(other, NAMES)(X) - value).max() < 0.02
+    assert max(map(abs, Expression(other, NAMES).constants)) < 1e5
+
+
+def test_a_step_through_one_row_stays_refused() -> None:
+    far = X.copy()
+    far[:, 1] = np.where(np.arange(len(X)) == 0, 0.0, far[:, 1] + 1.0)
+    root = parse_tree("5*exp(-1e9*day)", NAMES)
+    rows = JudgedRows.of(far, Expression(root, NAMES)(far) + 0.1 * RNG.standard_normal(len(X)), None, NAMES)
+    assert not is_knowable(gentler(root, 0.01, rows), 0.01, rows)

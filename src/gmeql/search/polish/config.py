@@ -34,9 +34,12 @@ class PolishConfig:
     frozen: float = 1e-14
     """A function whose values differ by no more than this, relative to their size, is a constant on the rows."""
     least_felt: float = 0.01
-    """Nats that doubling or halving the argument of a steep function, or a constant of a silly size, must cost ..."""
+    """Nats that halving the argument of a steep function, or leaving the function out, or halving a constant of a silly
+    size must cost; the last two ..."""
     few_rows: int = 2
     """... apart from this many rows that feel it most."""
+    halvings: tuple[int, ...] = (256, 128, 64, 32, 16, 8, 4, 2, 1)
+    """Steps by which the number of halvings is found that a steep argument takes unfelt; together they reach 1e-153."""
     silly_constant: float = 1e6
     """Constants larger than this, or smaller than its inverse, have to matter."""
     cancelling: float = 1e10

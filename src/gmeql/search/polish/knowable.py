@@ -1,13 +1,12 @@
-"""Whether the rows can know what a formula claims.
+"""Whether the rows can know what a formula claims, and the gentlest form of a claim that they cannot.
 
-exp(-1.9e114*day) is one on the first day and zero on all others: twice the constant gives the same values, and so does
-half of it. Such steps, constants of a silly size that might as well be another, and sums whose value is made of the
-last digits of huge terms are nothing that a person would write.
+exp(-1.9e114*day) is one on the first day and zero on all others: half of the constant gives the same values. Such steps,
+constants of a silly size that might as well be another, and sums whose value is made of the last digits of huge terms
+are nothing that a person would write. A jump that many rows show is real all the same: 2*tanh(6e14*t) says no more than
+2*tanh(40*t) where no row lies nearer to the jump, and that is how it is written (`gentler`).
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,36 +18,69 @@ from gmeql.search.polish.scoring import JudgedRows
 
 
 def is_knowable(root: Node, loss: float, rows: JudgedRows) -> bool:
-    """Whether every steep function and every huge or tiny constant matters to more than a few rows, and no sum lives
-    on cancelling digits.
+    """Whether every steep function and every huge or tiny constant matters to more than a few rows, no function is
+    steeper than the rows can tell, and no sum lives on cancelling digits.
 
-    What could be doubled or halved while the log-likelihood hardly moves was not learnt from the rows. A formula that
-    is exact to rounding is taken as it is.
+    A formula that is exact to rounding is taken as it is.
     """
     if rows.is_exact(loss):
         return True
-    value = Expression(root, rows.names)(rows.X)
-    for other in _otherwise(root, rows):
-        with np.errstate(all="ignore"):
-            change = Expression(other, rows.names)(rows.X) - value
-            felt = np.sort(rows.weights * change**2) / (2 * loss)
+    for steep in _steep_parts(root):
         # a step through one or two rows is fitted to them, and to nothing else
-        if float(felt[: -POLISH.few_rows].sum()) < POLISH.least_felt:
+        if not _is_felt(_with_part(root, steep, _usual(steep, rows)), root, loss, rows, by_few=False):
             return False
-    return not any(_cancels(node, rows) for node in calls(root) if node.operator in ("add", "sub"))
-
-
-def _otherwise(root: Node, rows: JudgedRows) -> Iterator[Node]:
-    """The formula with the argument of a steep function doubled or halved, or a constant of a silly size halved."""
-    for steep in {node for node in calls(root) if node.operator in SATURATING and used_columns(node)}:
-        for factor in (2.0, 0.5):
-            other = Call(steep.operator, (build("mul", Constant(factor), steep.args[0]),), steep.protected)
-            yield _with_part(root, steep, other)
+        if not _is_felt(_scaled(root, steep, 0.5), root, loss, rows, by_few=True):
+            return False
     expression = Expression(root, rows.names)
     constants = expression.constants
     for i, constant in enumerate(constants):
         if constant and not 1 / POLISH.silly_constant < abs(constant) < POLISH.silly_constant:
-            yield expression.with_constants([*constants[:i], constant / 2, *constants[i + 1 :]]).root
+            other = expression.with_constants([*constants[:i], constant / 2, *constants[i + 1 :]]).root
+            if not _is_felt(other, root, loss, rows, by_few=False):
+                return False
+    return not any(_cancels(node, rows) for node in calls(root) if node.operator in ("add", "sub"))
+
+
+def gentler(root: Node, loss: float, rows: JudgedRows) -> Node:
+    """The formula with the argument of every steep function divided by 2 as often as the rows do not feel it."""
+    for steep in _steep_parts(root):
+        halvings = 0
+        for more in POLISH.halvings:
+            if not _is_felt(_scaled(root, steep, 0.5 ** (halvings + more)), root, loss, rows, by_few=True):
+                halvings += more
+        if halvings:
+            root = _scaled(root, steep, 0.5**halvings)
+    return root
+
+
+def _steep_parts(root: Node) -> list[Call]:
+    """Functions that a steep argument turns into a step, each once, in the order of the formula."""
+    parts = [node for node in calls(root) if node.operator in SATURATING and used_columns(node)]
+    return list(dict.fromkeys(parts))
+
+
+def _usual(part: Call, rows: JudgedRows) -> Constant:
+    """The value that a part of the formula has on most rows."""
+    with np.errstate(all="ignore"):
+        values = Expression(part, rows.names)(rows.X)
+    finite = values[np.isfinite(values)]
+    return Constant(float(np.median(finite)) if len(finite) else 0.0)
+
+
+def _scaled(root: Node, steep: Call, factor: float) -> Node:
+    """The formula with the argument of one of its functions multiplied."""
+    argument = build("mul", Constant(factor), steep.args[0])
+    return _with_part(root, steep, Call(steep.operator, (argument,), steep.protected))
+
+
+def _is_felt(other: Node, root: Node, loss: float, rows: JudgedRows, *, by_few: bool) -> bool:
+    """Whether the log-likelihood moves when the formula is exchanged for another; unless `by_few`, a few rows that feel
+    it most do not count."""
+    with np.errstate(all="ignore"):
+        change = Expression(other, rows.names)(rows.X) - Expression(root, rows.names)(rows.X)
+        felt = np.sort(rows.weights * change**2) / (2 * loss)
+    counted = felt if by_few else felt[: -POLISH.few_rows]
+    return not float(counted.sum()) < POLISH.least_felt
 
 
 def _with_part(root: Node, old: Node, new: Node) -> Node:
