@@ -119,12 +119,14 @@ class SearchConfig:
     device_candidates: int = 1024  # candidates of an island's step on an accelerator
     device_islands: int = 4  # times as many islands in the first generation there,
     later_device_islands: int = 16  # and in later ones: they fill the card, and there is time
+    device_offered: int = (
+        8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
+    )
     device_patience: float = 1.0  # seconds without an exact formula after which "auto" looks for an accelerator
     islands_per_generation: int = 32  # where smaller tables were found
     few_islands: int = 14  # islands of a generation elsewhere, which skips the first stage
     stage_ages: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
     rewarded_per_stage: int = 3  # islands whose view and reading are drawn more often from then on
-    offered_per_stage: int = 32  # islands whose elites are offered to the front: all, but on an accelerator
     polished_per_stage: int = 1  # islands whose best formula is cut to shape, once the loss has settled
     polished_at_end: int = 5
     large_fall: float = 0.5  # share of the loss it falls to that is worth a look: at an island's best, at a stage's end

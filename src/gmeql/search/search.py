@@ -201,7 +201,8 @@ class Search:
         lowest = state.portfolio.loss(ranked[0])
         settled = lowest > config.large_fall * state.lowest
         state.lowest = lowest
-        for rank, island in enumerate(ranked[: config.offered_per_stage]):
+        offered = config.device_offered if self._executor.on_cards else len(ranked)
+        for rank, island in enumerate(ranked[:offered]):
             if settled and rank < config.polished_per_stage:
                 polish_island(state, island, self._clock.is_late)
             offer_elites(state, island)
