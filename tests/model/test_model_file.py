@@ -114,7 +114,7 @@ class TestModelFiles:
     def test_a_newer_version_is_named(self, tmp_path: Path) -> None:
         path = tmp_path / "m.json"
         save_model(path, example_model())
-        path.write_text(path.read_text().replace('"version": 2', '"version": 3'))
+        path.write_text(path.read_text().replace('"version": 2', '"version": 4'))
         with pytest.raises(NewerFormatError, match="upgrade gmeql"):
             load_model(path)
 

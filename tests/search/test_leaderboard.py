@@ -55,7 +55,7 @@ def scored(root: Node, loss: float, seen: SearchRows) -> Scored:
 
 def test_it_starts_with_the_mean() -> None:
     board, seen = start()
-    (member,) = board.front(seen.names)
+    (member,) = board.front(seen)
     assert member.complexity == 1 and member.loss == pytest.approx(Y.std())
     assert member.expression(X) == pytest.approx(np.full(100, Y.mean()))
 
@@ -67,7 +67,7 @@ def test_a_more_complex_member_is_always_better(offers: list[tuple[int, float]])
         before = board.best.length
         gained = board.offer([scored(power_sum(n), loss, seen)], seen)
         assert gained == (board.best.length < before - 0.5)
-        front = board.front(seen.names)
+        front = board.front(seen)
         assert all(a.complexity < b.complexity and a.loss > b.loss for a, b in pairwise(front))
         assert {m.complexity for m in front} == set(board.members)
     # whatever was offered, nothing of it dominates a member
@@ -113,7 +113,7 @@ def test_the_best_is_the_shortest_description() -> None:
 def test_the_briefest_of_any_front_is_the_boards_best() -> None:
     board, seen = start()
     board.offer([scored(power_sum(n), loss, seen) for n, loss in ((1, 1e-2), (2, 1e-3), (3, 0.99e-3))], seen)
-    front = board.front(seen.names)
+    front = board.front(seen)
     assert briefest(front, seen.polished).complexity == board.best.complexity < front[-1].complexity
     assert briefest(front[::-1], seen.polished) == briefest(front, seen.polished)
 
@@ -153,10 +153,10 @@ def test_promising_means_better_than_what_is_half_as_complex() -> None:
 def test_ranking_anew_forgets_what_is_not_offered() -> None:
     board, seen = start()
     board.offer([scored(power_sum(n), 10.0**-n, seen) for n in (1, 2, 3)], seen)
-    front = board.front(seen.names)
+    front = board.front(seen)
     assert board.rank_anew([scored(power_sum(3), 1e-4, seen), scored(power_sum(1), 1e-2, seen)], seen)
     assert [m.loss for m in board.members.values()][1:] == pytest.approx([1e-2, 1e-4])
-    assert board.front(seen.names) != front
+    assert board.front(seen) != front
 
 
 def test_members_are_written_as_people_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_members_are_written_as_people_write_them(monkeypatch: pytest.MonkeyPatc
     seen = SearchRows.of(X, 4 * X[:, 0] / (X[:, 0] + 1.3) + 0.05 * noise, names=("S", "t"), config=config)
     board = Leaderboard.start(config, seen)
     board.offer(refit([parse_tree("3.27/(1/S + 0.78)", seen.names)], seen.polished, keep_recognised=False), seen)
-    assert "*S/(S + " in str(board.front(seen.names)[-1].expression)
+    assert "*S/(S + " in str(board.front(seen)[-1].expression)
 
 
 def test_a_step_is_no_steeper_than_the_rows_know(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_a_step_is_no_steeper_than_the_rows_know(monkeypatch: pytest.MonkeyPatch
     board.offer(refit([parse_tree("3*exp(-1.9233e+114*day) + 2", seen.names)], seen.polished), seen)
     assert list(board.members) == [1]  # beyond the first day it would explode
     board.offer(refit([parse_tree("5 - 3*tanh(6.2551e+14*day)", seen.names)], seen.polished), seen)
-    step = board.front(seen.names)[-1].expression
+    step = board.front(seen)[-1].expression
     assert max(map(abs, step.constants)) < 100
     assert step(day[[0, -1]]) == pytest.approx([5.0, 2.0], abs=0.1)
     seen = SearchRows.of(day, 3 * np.exp(-0.5 * day[:, 0]) + y, names=("day",), config=config)

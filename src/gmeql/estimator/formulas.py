@@ -26,6 +26,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
 
     n_features_in_: int
     seconds_: float
+    group_constants_: Any
     _target_columns: int | None
 
     def _keep_fronts(self, fronts: Sequence[Front], selected: Sequence[int]) -> None:
@@ -78,6 +79,9 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
         right cells; a model of `gmeql fit` knows those of its file, and else the columns of `fit` stand in A, B, C, ...
         """
         expressions = self._expressions(index)
+        if hasattr(self, "group_constants_"):
+            tables, n = as_list(self.group_constants_), self.n_features_in_
+            expressions = [table.compact(e, n) for table, e in zip(tables, expressions, strict=True)]
         if format == "spreadsheet":
             columns = table if table is not None else getattr(self, "table_columns_", None)
             return one_or_list([to_spreadsheet(expression, columns) for expression in expressions])
@@ -117,6 +121,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
                 seconds=self.seconds_,
                 ranges=None if ranges is None else tuple((float(low), float(high)) for low, high in ranges),
                 table_columns=getattr(self, "table_columns_", None),
+                groups=tuple(as_list(self.group_constants_)) if hasattr(self, "group_constants_") else None,
             ),
         )
 
@@ -139,6 +144,8 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
             model.feature_ranges_ = np.array(stored.ranges, dtype=np.float64)
         if stored.table_columns is not None:
             model.table_columns_ = stored.table_columns
+        if stored.groups is not None:
+            model.group_constants_ = one_or_list(stored.groups)
         model._target_columns = stored.target_columns
         model.candidates_ = stored.candidates
         model.seconds_ = stored.seconds

@@ -20,6 +20,7 @@ from gmeql.estimator.searching import Searching
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names
 from gmeql.model.intervals import ConstantInterval, PredictionBasis, constant_intervals
+from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters
 from gmeql.model.ranges import RangeWarning, column_ranges, rows_outside
 from gmeql.model.targets import one_or_list
@@ -102,6 +103,8 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         `elapsed`, `candidates` and best `loss` during the search (a list when `y` has several columns).
     n_features_in_ : int
         Number of columns seen in `fit`.
+    group_constants_ : OwnConstants
+        Constants of each group's own, after a fit with groups (a list when `y` has several columns); see `group_table`.
     feature_names_in_ : ndarray of str
         Names of those columns, when they had names.
     feature_ranges_ : ndarray of shape (n_features_in_, 2)
@@ -163,14 +166,19 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
 
     # --- fitting -----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GMEQLRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None) -> GMEQLRegressor:
         """Search for formulas of `y` in the columns of `X`.
 
         `X` is an array or a data frame [N, V], `y` [N] or [N, targets], `sample_weight` [N] of at least 0. Ctrl-C ends
         the search and keeps what was found; a second one gives up.
+
+        `groups` are labels [N] of the rows, or the name of a column of the frame `X`: then all groups have one formula,
+        in which some constants are shared by all and some, such as `k1[star]`, are each group's own (`group_table`).
         """
         check_parameters(self.get_params(deep=False))
-        rows, target_columns = check_training(self, X, y, sample_weight)
+        if groups is not None and not METHODS[self.method].takes_groups:
+            raise ValueError(f'method={self.method!r} knows no groups; use method="fitted", or leave groups out')
+        rows, target_columns = check_training(self, X, y, sample_weight, groups)
         searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
         self._keep_results(self._search(searched), held_out, target_columns)
         self._prediction_bases = self._bases(searched)
@@ -179,24 +187,28 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
 
     # --- predicting --------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, index: int | Sequence[int] | None = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, index: int | Sequence[int] | None = None, groups: Any = None) -> NDArray[np.float64]:
         """The formula's value for every row of `X`: [N], or [N, targets] when `y` had two dimensions.
 
         `index` takes another member of the front (one index per target where there are several). Where a formula is not
         defined, such as the logarithm of a negative number, the value is nan. A data frame may lack columns that the
-        formula does not use. Rows outside the ranges of `fit` are a `RangeWarning`.
+        formula does not use. Rows outside the ranges of `fit` are a `RangeWarning`. After a fit with groups, `groups`
+        are the labels of the rows; a data frame that has the groups' column needs none.
         """
         check_is_fitted(self)
         expressions = self._expressions(index)
-        used = {column for expression in expressions for column in expression.variables}
+        X, groups = self._without_group_column(X, groups)
+        used = self._used_columns(expressions)
         X = check_rows(self, X, used)
         outside = rows_outside(X, getattr(self, "feature_ranges_", None), used)
         if outside is not None:
             warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=2)
-        values = [expression(X) for expression in expressions]
+        values = [expression(seen) for expression, seen in zip(expressions, self._extended(X, groups), strict=True)]
         return values[0] if self._target_columns is None else np.column_stack(values)
 
-    def prediction_interval(self, X: Any, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def prediction_interval(
+        self, X: Any, level: float = 0.95, groups: Any = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Between which values the targets of the rows of `X` lie with probability `level`: low and high, each shaped
         as `predict` gives them.
 
@@ -214,8 +226,10 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         reasons = [basis for basis in bases if isinstance(basis, str)]
         if reasons:
             raise ValueError(f"no prediction intervals: {reasons[0]}")
-        X = check_rows(self, X, {column for e in self._expressions() for column in e.variables})
-        lows, highs = zip(*(basis.interval(X, level=level) for basis in bases), strict=True)
+        X, groups = self._without_group_column(X, groups)
+        X = check_rows(self, X, self._used_columns(self._expressions()))
+        pairs = zip(bases, self._written_out(X, groups), strict=True)
+        lows, highs = zip(*(basis.interval(seen, level=level) for basis, (_, seen) in pairs), strict=True)
         if self._target_columns is None:
             return lows[0], highs[0]
         return np.column_stack(lows), np.column_stack(highs)
@@ -223,9 +237,10 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
     def _bases(self, rows: TrainingRows) -> list[PredictionBasis | str]:
         """What prediction intervals of each target's formula need, or the reason why it has none."""
         found: list[PredictionBasis | str] = []
-        for j, expression in enumerate(self._expressions()):
+        labels = None if rows.groups is None else np.array(rows.groups.labels, dtype=object)[rows.groups.codes]
+        for j, (expression, X) in enumerate(self._written_out(rows.X, labels)):
             try:
-                found.append(PredictionBasis.of(expression, rows.X, rows.targets[:, j], sample_weight=rows.weight))
+                found.append(PredictionBasis.of(expression, X, rows.targets[:, j], sample_weight=rows.weight))
             except ValueError as error:
                 found.append(str(error))
         return found
@@ -241,16 +256,21 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         method: str = "jacobian",
         resamples: int = 200,
         seed: int = 0,
+        groups: Any = None,
     ) -> tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]]:
-        """Confidence intervals of the formula's constants on the rows it was fitted to, see `constant_intervals`."""
+        """Confidence intervals of the formula's constants on the rows it was fitted to, see `constant_intervals`.
+
+        Of a formula with groups' own constants, each stands in the order of the groups in the place of its name.
+        """
         check_is_fitted(self)
+        X, groups = self._without_group_column(X, groups)
         X = check_rows(self, X)
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         found: tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]] = one_or_list(
             [
                 constant_intervals(
                     expression,
-                    X,
+                    seen,
                     targets[:, j],
                     sample_weight=sample_weight,
                     level=level,
@@ -258,7 +278,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
                     resamples=resamples,
                     seed=seed,
                 )
-                for j, expression in enumerate(self._expressions(index))
+                for j, (expression, seen) in enumerate(self._written_out(X, groups, index))
             ]
         )
         return found

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from gmeql.estimator.formulas import Formulas
+from gmeql.estimator.groups import Groups
 from gmeql.knowledge.knowledge import Knowledge, read_knowledge
 from gmeql.model.checkpoint import data_hash
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.inputs import TrainingRows, column_names
 from gmeql.model.parameters import KNOWLEDGE_PARAMETERS
 from gmeql.model.targets import one_or_list
+from gmeql.search.groups.table import OwnConstants
 
 if TYPE_CHECKING:
     from gmeql.model.fitting import RunResult
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gmeql.search.events import Progress
 
 
-class Searching(Formulas):
+class Searching(Groups):
     """An estimator whose fronts come from one search for each target."""
 
     method: str
@@ -52,16 +53,21 @@ class Searching(Formulas):
         from gmeql.model.fitting import search_targets
 
         names = column_names(self)
-        data = data_hash(rows.X, rows.targets, rows.weight, names) if self.warm_start else ""
+        data = data_hash(rows.X, rows.targets, rows.weight, names, rows.groups) if self.warm_start else ""
         earlier: list[RunResult] | None = None
         if self.warm_start and getattr(self, "_warm_data", None) == data:
             earlier = self._warm
+        knowledge = self._knowledge(names, rows.targets.shape[1])
+        if rows.groups is not None and any(known is not None for known in knowledge):
+            raise ValueError(
+                "groups cannot be combined with units, templates, guesses or constraints; give one of them"
+            )
         results = search_targets(
             rows,
             names,
             method=self.method,
             config=self._config(),
-            knowledge=self._knowledge(names, rows.targets.shape[1]),
+            knowledge=knowledge,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             callbacks=self._callbacks(),
             verbose=self.verbose,
@@ -105,11 +111,26 @@ class Searching(Formulas):
         for j, result in enumerate(results):
             judged: dict[str, Any] = {}
             if held_out is not None:
-                judged = {"X": held_out.X, "y": held_out.targets[:, j], "sample_weight": held_out.weight}
+                judged = _judging_rows(held_out, j, result.own)
             selected.append(result.front.select(self.model_selection, **judged).index)
         self._target_columns = target_columns
         self.candidates_ = sum(r.candidates for r in results)
         self.seconds_ = float(sum(r.seconds for r in results))
         self.stop_reason_ = one_or_list([r.reason for r in results])
         self.history_ = one_or_list([r.history.to_arrays() for r in results])
+        if any(r.own is not None for r in results):
+            self.group_constants_ = one_or_list([r.own for r in results])
+        elif hasattr(self, "group_constants_"):
+            del self.group_constants_  # of an earlier fit
         self._keep_fronts([r.front for r in results], selected)
+
+
+def _judging_rows(rows: TrainingRows, target: int, own: OwnConstants | None) -> dict[str, Any]:
+    """Rows kept from the search as `Front.select` takes them; those of groups that the search never saw are left out."""
+    if own is None or rows.groups is None:
+        return {"X": rows.X, "y": rows.targets[:, target], "sample_weight": rows.weight}
+    labels = np.array(rows.groups.labels, dtype=object)[rows.groups.codes]
+    seen = np.flatnonzero(np.isin(labels, own.labels))
+    X = own.extended(rows.X[seen], own.codes(labels[seen]))
+    weight = None if rows.weight is None else rows.weight[seen]
+    return {"X": X, "y": rows.targets[seen, target], "sample_weight": weight}

@@ -71,9 +71,17 @@ def _partial(node: Call, number: int) -> Node:
 def constant_slopes(root: Node, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values [N] of a formula on rows `X` [N, V], and its derivative by each of its constants [N, K].
 
-    One pass up for the values and one down for the slopes (reverse accumulation), in numbers. Constants are counted as
-    in `Expression.constants`, from left to right. What has no value is nan; a protected call is differentiated as its
-    natural form.
+    Constants are counted as in `Expression.constants`, from left to right. What has no value is nan; a protected call is
+    differentiated as its natural form.
+    """
+    values, slopes, _ = row_slopes(root, X)
+    return values, slopes
+
+
+def row_slopes(root: Node, X: np.ndarray, columns: Sequence[int] = ()) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values [N] on rows `X` [N, V], slopes by each constant [N, K], and by each of `columns` [N, C].
+
+    One pass up for the values and one down for the slopes (reverse accumulation), in numbers.
     """
     N = len(X)
 
@@ -88,12 +96,16 @@ def constant_slopes(root: Node, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return node, np.asarray(function(np, *(value for _, value, _ in below)), dtype=float), below
 
     slopes: list[np.ndarray] = []
+    by_column = {column: np.zeros(N) for column in columns}
 
     def descend(place: tuple[Node, np.ndarray, list[Any]], slope: np.ndarray) -> None:
         node, _, below = place
         if isinstance(node, Constant):
             slopes.append(slope)
-        elif isinstance(node, Call):
+        elif isinstance(node, Variable):
+            if node.index in by_column:
+                by_column[node.index] = by_column[node.index] + slope
+        else:
             partials = get_operator(node.operator).partials(np, *(value for _, value, _ in below))
             for part, inner in zip(below, partials, strict=True):
                 descend(part, slope * inner)
@@ -101,4 +113,6 @@ def constant_slopes(root: Node, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(all="ignore"):
         top = rise(root)
         descend(top, np.ones(N))
-    return np.broadcast_to(top[1], (N,)), np.stack(slopes, axis=1) if slopes else np.empty((N, 0))
+    by_constant = np.stack(slopes, axis=1) if slopes else np.empty((N, 0))
+    others = np.stack(list(by_column.values()), axis=1) if by_column else np.empty((N, 0))
+    return np.broadcast_to(top[1], (N,)), by_constant, others

@@ -158,7 +158,15 @@ def parse_tree(text: str, names: Sequence[str]) -> Node:
         quoted.append(match[1].replace("``", "`"))
         return f"{_PLACEHOLDER}{len(quoted) - 1}"
 
+    def keep_own(match: re.Match[str]) -> str:
+        """A group's own constant, such as `k1[star]`, is one name."""
+        if match[0] not in names:
+            return match[0]
+        quoted.append(match[0])
+        return f"{_PLACEHOLDER}{len(quoted) - 1}"
+
     source = re.sub(r"`((?:[^`]|``)*)`", keep, text).replace("^", "**")
+    source = re.sub(r"[^\W\d]\w*\[[^\W\d]\w*\]", keep_own, source)
     try:
         return _read(source, _Trees(names, quoted))
     except ValueError as error:

@@ -31,6 +31,7 @@ from gmeql.model.preparation import PreparedData, prepare
 from gmeql.model.progress import ProgressDisplay
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
+from gmeql.search.groups.table import OwnConstants
 from gmeql.search.search import Search
 
 CHECKPOINT_SECONDS = 30.0
@@ -57,6 +58,8 @@ class RunResult:
     interrupted: bool
     state: dict[str, Any] | None
     """The search's state, to go on from; None when it was cut in the middle of a step."""
+    own: OwnConstants | None = None
+    """Constants of each group's own that formulas of the front have, where the rows have groups."""
 
 
 def run_search(
@@ -82,9 +85,9 @@ def run_search(
     search, history = keeper.resume()
     if search is None and previous is not None and previous.state is not None:
         config, history = _extended(config, previous), previous.history
-        search = searcher.from_state(previous.state, data.X, data.y, sample_weight=data.weight, config=config)
+        search = searcher.from_state(previous.state, data.X, data.y, config=config, **data.row_options)
     if search is None:
-        search = searcher(data.X, data.y, sample_weight=data.weight, names=data.names, config=config, seed=seed)
+        search = searcher(data.X, data.y, names=data.names, config=config, seed=seed, **data.row_options)
     last: Progress | None = None
     seen: dict[Any, Member] = {}
     reason = ""
@@ -95,7 +98,7 @@ def run_search(
             for event in () if keeper.is_complete(search) else events:
                 last = data.restore_progress(event)
                 history.add(last)
-                if len(seen) < KEPT_MEMBERS:
+                if len(seen) < KEPT_MEMBERS and data.groups is None:  # own constants are those of today's front only
                     seen |= {m.expression.root: m for m in last.front}
                 if not last.done:
                     keeper.save_if_due(search, history)
@@ -136,6 +139,7 @@ def run_search(
         reason=reason or (last.reason if last is not None else keeper.reason),
         interrupted=reason == "interrupted",
         state=state,
+        own=None if data.groups is None else search.own_constants,
     )
 
 
@@ -266,7 +270,9 @@ def search_targets(
     count = rows.targets.shape[1]
     results: list[RunResult] = []
     for j in range(count):
-        data = prepare(rows.X, rows.targets[:, j], rows.weight, names, merge=METHODS[method].takes_weights)
+        data = prepare(
+            rows.X, rows.targets[:, j], rows.weight, names, merge=METHODS[method].takes_weights, groups=rows.groups
+        )
         seconds, candidates = sum(r.seconds for r in results), sum(r.candidates for r in results)
         folder = checkpoint / f"target-{j}" if checkpoint is not None and count > 1 else checkpoint
         with _display(config.max_time, verbose, j, count) as display:

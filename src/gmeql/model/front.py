@@ -95,6 +95,8 @@ class FrontMember:
     """Position on the front; what `predict(X, index=...)` takes. -1 for a formula beyond the front."""
     outlook: Outlook | None = None
     """What it promises on unseen rows; None where nobody looked (fronts of earlier versions, method "paper")."""
+    n_own: int = 0
+    """Constants of groups' own that it has, all groups together."""
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         return self.expression(np.asarray(X, dtype=float))
@@ -161,7 +163,8 @@ class Front(Sequence[FrontMember]):
                 others.append(_outside(m))
                 continue
             outlook = getattr(m, "outlook", None)
-            member = FrontMember(m.expression, float(m.loss), m.expression.complexity, 0.0, len(chosen), outlook)
+            figures = (float(m.loss), m.expression.complexity, 0.0, len(chosen))
+            member = FrontMember(m.expression, *figures, outlook, getattr(m, "n_own", 0))
             chosen.append(replace(member, score=_score(chosen[-1], member, floor)) if chosen else member)
         others.sort(key=lambda m: (m.loss, m.complexity))
         return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others))
@@ -217,18 +220,7 @@ class Front(Sequence[FrontMember]):
             "score": [m.score for m in members],
             "formula": [str(m) for m in members],
         }
-        try:
-            import pandas
-
-            return pandas.DataFrame(columns).set_index("index")
-        except ImportError:
-            pass
-        try:
-            import polars
-
-            return polars.DataFrame(columns)
-        except ImportError:
-            raise ImportError("to_frame needs pandas or polars; install one, or iterate over the front") from None
+        return data_frame(columns, "index")
 
     def select(
         self,
@@ -272,7 +264,7 @@ class Front(Sequence[FrontMember]):
 
         Where the outlook of every member is known, the residuals are those to expect on unseen rows.
         """
-        fitted = int(free_constants(member.expression).sum())
+        fitted = int(free_constants(member.expression).sum()) + member.n_own
         freedom = self.rows - fitted
         if freedom < 1:
             return math.inf
@@ -362,6 +354,7 @@ class Front(Sequence[FrontMember]):
             "members": [
                 {"expression": m.expression.to_dict(), "loss": m.loss, "complexity": m.complexity}
                 | ({} if m.outlook is None else {"outlook": m.outlook.to_dict()})
+                | ({} if not m.n_own else {"n_own": m.n_own})
                 for m in self.members
             ],
         }
@@ -379,7 +372,7 @@ class Front(Sequence[FrontMember]):
         members = []
         for position, entry in enumerate(entries):
             where = f"front.members[{position}]"
-            entry = _fields(entry, where, {"expression", "loss", "complexity"}, optional={"outlook"})
+            entry = _fields(entry, where, {"expression", "loss", "complexity"}, optional={"outlook", "n_own"})
             expression = Expression.from_dict(entry["expression"])
             loss = _number(entry["loss"], f"{where}.loss", low=0.0)
             complexity = entry["complexity"]
@@ -388,7 +381,10 @@ class Front(Sequence[FrontMember]):
                     f"{where}.complexity is {complexity!r}, but its expression has {expression.complexity}"
                 )
             outlook = Outlook.from_dict(entry["outlook"], f"{where}.outlook") if "outlook" in entry else None
-            members.append(FrontMember(expression, loss, complexity, 0.0, position, outlook))
+            n_own = entry.get("n_own", 0)
+            if type(n_own) is not int or not 0 <= n_own <= MAX_OWN:
+                raise ValueError(f"{where}.n_own must be a whole number from 0 to {MAX_OWN}")
+            members.append(FrontMember(expression, loss, complexity, 0.0, position, outlook, n_own))
         rows, spread, largest = figures
         front = cls.from_members(members, rows=rows, target_spread=spread, target_largest=largest)
         if len(front) != len(members) or any(
@@ -400,7 +396,24 @@ class Front(Sequence[FrontMember]):
         return front
 
 
+def data_frame(columns: dict[str, list[Any]], index: str) -> Any:
+    """Columns as a data frame: of pandas with an index if it is installed, else of polars."""
+    try:
+        import pandas
+
+        return pandas.DataFrame(columns).set_index(index)
+    except ImportError:
+        pass
+    try:
+        import polars
+
+        return polars.DataFrame(columns)
+    except ImportError:
+        raise ImportError("a data frame needs pandas or polars; install one, or iterate over the front") from None
+
+
 MAX_MEMBERS = 10_000
+MAX_OWN = 1_000_000
 
 
 def _fields(

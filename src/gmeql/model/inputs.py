@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, validate_data
 
+from gmeql.formula.messages import listing
+from gmeql.search.groups.table import Grouping
+
 VALIDATION_SHARE = 0.25
 """Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""
 VALIDATION_ROWS = 8
@@ -29,10 +32,14 @@ class TrainingRows:
     """[N, T]."""
     weight: NDArray[np.float64] | None
     """[N], or None where all rows count alike."""
+    groups: Grouping | None = None
+    """Which group each row belongs to, where groups have constants of their own."""
 
     def take(self, index: NDArray[np.intp]) -> TrainingRows:
         """Some of the rows."""
-        return TrainingRows(self.X[index], self.targets[index], None if self.weight is None else self.weight[index])
+        weight = None if self.weight is None else self.weight[index]
+        groups = None if self.groups is None else self.groups.take(index)
+        return TrainingRows(self.X[index], self.targets[index], weight, groups)
 
     def split(self) -> tuple[TrainingRows, TrainingRows]:
         """Rows to search and rows to judge by."""
@@ -47,11 +54,42 @@ class TrainingRows:
         return searched, held_out
 
 
-def check_training(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[TrainingRows, int | None]:
+def split_groups(X: Any, groups: Any) -> tuple[Any, Any, str]:
+    """The table without the column of its groups, the label of each row, and what the groups are called.
+
+    `groups` is the name of a column of the frame `X`, or labels [N].
+    """
+    if not isinstance(groups, str):
+        return X, groups, str(getattr(groups, "name", None) or "group")
+    names = list(getattr(X, "columns", []))
+    if groups not in names:
+        there = f"its columns are {listing(list(map(str, names)))}" if names else "X is not a data frame"
+        raise ValueError(f"groups={groups!r} is no column of X ({there}); name a column, or give a label for each row")
+    if len(names) < 2:
+        raise ValueError(f"groups={groups!r} is the only column of X; there must be others to explain y by")
+    others = [name for name in names if name != groups]
+    return X[others], X[groups].to_numpy(), groups
+
+
+def check_groups(groups: Any, column: str, n_rows: int) -> Grouping:
+    """Groups of the rows, checked."""
+    labels = np.asarray(groups, dtype=object)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"groups has shape {labels.shape}, but there are {n_rows} rows; give one label for each row")
+    return Grouping.of(labels.tolist(), column)
+
+
+def check_training(
+    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None, groups: Any = None
+) -> tuple[TrainingRows, int | None]:
     """Checked rows, and the number of columns of `y`, None where it has one dimension.
 
-    Sets `n_features_in_` and `feature_names_in_` of the estimator, as scikit-learn does.
+    `groups` are labels [N] or the name of a column of `X`. Sets `n_features_in_` and `feature_names_in_` of the
+    estimator, as scikit-learn does.
     """
+    column = ""
+    if groups is not None:
+        X, groups, column = split_groups(X, groups)
     repeated = repeated_names(X)
     table = X if repeated is None else X.to_numpy()
     try:
@@ -69,7 +107,9 @@ def check_training(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | No
     weight = None
     if sample_weight is not None:
         weight = _check_sample_weight(sample_weight, checked, dtype=np.float64, ensure_non_negative=True)
-    return TrainingRows(checked, target.reshape(len(target), -1), weight), None if target.ndim == 1 else target.shape[1]
+    grouping = None if groups is None else check_groups(groups, column, len(checked))
+    rows = TrainingRows(checked, target.reshape(len(target), -1), weight, grouping)
+    return rows, None if target.ndim == 1 else target.shape[1]
 
 
 def check_rows(estimator: Any, X: Any, used: Collection[int] | None = None) -> NDArray[np.float64]:
@@ -152,7 +192,8 @@ def _explained(error: Exception, X: Any, y: Any = None) -> Exception:
     for name, column in _columns(X):
         if (text := _first_text(column)) is not None:
             return ValueError(
-                f"column {name} of X holds text ({text!r:.60}), not numbers; leave the column out, or code it as numbers"
+                f"column {name} of X holds text ({text!r:.60}), not numbers; leave the column out, code it as numbers, or let it "
+                "name groups: fit(X, y, groups=column)"
             )
     return error
 

@@ -68,7 +68,7 @@ class Keeper:
         self.interval = interval
         self.saved_at = time.monotonic()
         self.reason = ""
-        self.hash = data_hash(data.X, data.y, data.weight, data.names) if folder is not None else ""
+        self.hash = data_hash(data.X, data.y, data.weight, data.names, data.groups) if folder is not None else ""
         self.settings = {"search": searcher.__name__} | {
             f.name: repr(getattr(config, f.name))
             for f in fields(config)
@@ -98,7 +98,7 @@ class Keeper:
                 )
         try:
             search = self.searcher.from_state(
-                content["search"], self.data.X, self.data.y, sample_weight=self.data.weight, config=self.config
+                content["search"], self.data.X, self.data.y, config=self.config, **self.data.row_options
             )
             history = History.from_arrays(content["history"])
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

@@ -20,6 +20,8 @@ class Method:
     """Whether its networks are built of a set of functions; else they are given whole, as an architecture."""
     takes_knowledge: bool = False
     """Whether units, outer forms and constraints steer it."""
+    takes_groups: bool = False
+    """Whether groups of rows can have constants of their own."""
     ends_alone: bool = True
     """Whether a schedule of its own ends it; else it needs a budget."""
     compiled: bool = False
@@ -51,6 +53,7 @@ METHODS = {
         takes_weights=True,
         takes_functions=True,
         takes_knowledge=True,
+        takes_groups=True,
         ends_alone=False,
         compiled=True,
     ),

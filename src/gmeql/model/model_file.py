@@ -7,11 +7,12 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gmeql._version import __version__
-from gmeql.model.front import Front
+from gmeql.formula.expression import Expression
+from gmeql.model.front import Front, FrontMember
 from gmeql.model.storage import (
     StorageError,
     canonical_json,
@@ -21,10 +22,12 @@ from gmeql.model.storage import (
     short_text,
     write_atomic,
 )
+from gmeql.search.groups.table import OwnConstants
 
 MODEL_FORMAT = "gmeql-model"
-MODEL_VERSION = 2
-"""Version 2 may hold the columns' ranges and the columns of the user's table; version 1 is read as before."""
+MODEL_VERSION = 3
+"""Version 3 holds constants of groups' own, version 2 may hold the columns' ranges and the columns of the user's table;
+what an earlier version can hold is written and read as that version's."""
 MAX_MODEL_BYTES = 4 << 20
 """JSON of this size parses within about 100 MB, whatever it contains; a front of 50 long formulas takes 100 kB."""
 MAX_OUTPUTS = 1000
@@ -52,6 +55,8 @@ class StoredModel:
     """Smallest and largest training value of each column; None in files of version 1."""
     table_columns: tuple[str, ...] | None = None
     """All columns of the table that the training columns were taken from, in its order; None where it is not known."""
+    groups: tuple[OwnConstants, ...] | None = None
+    """For each front the constants of each group's own; None where the rows had no groups."""
 
 
 _MODEL_FIELDS = {
@@ -64,7 +69,7 @@ _MODEL_FIELDS = {
     "candidates",
     "seconds",
 }
-_OPTIONAL_FIELDS = {"ranges", "table_columns"}
+_OPTIONAL_FIELDS = {"ranges", "table_columns", "groups"}
 
 
 def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
@@ -74,7 +79,8 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "n_features": model.n_features,
         "fronts": [
-            _without_names(front.to_dict(), _columns(model.feature_names, model.n_features)) for front in model.fronts
+            _without_names(front.to_dict(), _columns(model.feature_names, model.n_features), model.groups is not None)
+            for front in model.fronts
         ],
         "selected": list(model.selected),
         "target_columns": model.target_columns,
@@ -85,9 +91,11 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         payload["ranges"] = [list(pair) for pair in model.ranges]
     if model.table_columns is not None:
         payload["table_columns"] = list(model.table_columns)
+    if model.groups is not None:
+        payload["groups"] = [own.to_dict() for own in model.groups]
     envelope = {
         "format": MODEL_FORMAT,
-        "version": MODEL_VERSION,
+        "version": MODEL_VERSION if model.groups is not None else MODEL_VERSION - 1,
         "gmeql": __version__,
         "checksum": checksum_of(payload),
         "payload": payload,
@@ -137,16 +145,17 @@ def _columns(feature_names: Iterable[str] | None, count: int) -> list[str]:
     return [f"x{j + 1}" for j in range(count)] if feature_names is None else list(feature_names)
 
 
-def _without_names(front: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+def _without_names(front: dict[str, Any], columns: list[str], grouped: bool) -> dict[str, Any]:
     """A front's description whose expressions leave out the model's column names: a table may have thousands."""
     for member in front["members"]:
-        if member["expression"]["names"] == columns:
+        if grouped or member["expression"]["names"] == columns:
             member["expression"]["names"] = []
     return front
 
 
-def _with_names(front: Any, columns: list[str]) -> Any:
+def _with_names(front: Any, columns: list[str], own: OwnConstants | None) -> Any:
     """The front's description with the names that `_without_names` left out; other shapes are judged later."""
+    columns = columns if own is None else [*columns, *(f"own {k}" for k in range(own.values.shape[1]))]
     members = front.get("members") if isinstance(front, dict) else None
     for member in members if isinstance(members, list) else ():
         expression = member.get("expression") if isinstance(member, dict) else None
@@ -173,8 +182,14 @@ def _model_from_payload(payload: Any) -> StoredModel:
     if not isinstance(payload["fronts"], list) or not 1 <= len(payload["fronts"]) <= MAX_OUTPUTS:
         raise ValueError(f"fronts must be a list of 1 to {MAX_OUTPUTS} fronts")
     columns = _columns(names, n_features)
-    fronts = tuple(Front.from_dict(_with_names(front, columns)) for front in payload["fronts"])
-    for front in fronts:
+    groups = _check_groups(payload.get("groups"), len(payload["fronts"]))
+    owns: list[OwnConstants | None] = [None] * len(payload["fronts"]) if groups is None else list(groups)
+    fronts = tuple(
+        Front.from_dict(_with_names(front, columns, own)) for front, own in zip(payload["fronts"], owns, strict=True)
+    )
+    if groups is not None:
+        fronts = tuple(_named_by_groups(front, own, columns) for front, own in zip(fronts, groups, strict=True))
+    for front in fronts if groups is None else ():
         for member in front:
             if len(member.expression.names) != n_features:
                 raise ValueError(f"an expression has {len(member.expression.names)} columns, the model {n_features}")
@@ -206,7 +221,28 @@ def _model_from_payload(payload: Any) -> StoredModel:
         seconds=float(seconds),
         ranges=_check_ranges(payload.get("ranges"), n_features),
         table_columns=_check_table_columns(payload.get("table_columns")),
+        groups=groups,
     )
+
+
+def _check_groups(groups: Any, n_fronts: int) -> tuple[OwnConstants, ...] | None:
+    if groups is None:
+        return None
+    if not isinstance(groups, list) or len(groups) != n_fronts:
+        raise ValueError(f"groups must be a list of {n_fronts} tables, one per front")
+    return tuple(OwnConstants.from_dict(table) for table in groups)
+
+
+def _named_by_groups(front: Front, own: OwnConstants, columns: list[str]) -> Front:
+    """The front whose formulas call the columns behind the table's what they are: own constants of groups."""
+
+    def named(member: FrontMember) -> FrontMember:
+        names = own.names(member.expression.root, columns)
+        if len(member.expression.names) != len(names):
+            raise ValueError(f"an expression has {len(member.expression.names)} columns, the model {len(names)}")
+        return replace(member, expression=Expression(member.expression.root, names))
+
+    return replace(front, members=tuple(map(named, front.members)))
 
 
 def _check_ranges(ranges: Any, n_features: int) -> tuple[tuple[float, float], ...] | None:

@@ -23,7 +23,7 @@ class Pictures:
     history_: Any
     candidates_: int
 
-    def predict(self, X: Any, index: int | Sequence[int] | None = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, index: int | Sequence[int] | None = None, groups: Any = None) -> NDArray[np.float64]:
         raise NotImplementedError
 
     def _expressions(self, index: int | Sequence[int] | None = None) -> list[Expression]:

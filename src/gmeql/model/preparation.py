@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
+from gmeql.search.groups.table import Grouping
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member, Progress
@@ -50,6 +51,13 @@ class PreparedData:
     target_spread: float
     """Weighted standard deviation of the target, in the user's units."""
     target_largest: float
+    groups: Grouping | None = None
+    """Which group each row belongs to, where groups have constants of their own."""
+
+    @property
+    def row_options(self) -> dict[str, Any]:
+        """What a search is told of the rows beside their columns and target; groups only where there are some."""
+        return {"sample_weight": self.weight} | ({} if self.groups is None else {"groups": self.groups})
 
     @property
     def is_scaled(self) -> bool:
@@ -62,7 +70,7 @@ class PreparedData:
         from gmeql.formula.simplify import simplify
 
         def leaf(node: Node) -> Node:
-            if isinstance(node, Variable) and self.column_exponents[node.index]:
+            if isinstance(node, Variable) and node.index < len(self.names) and self.column_exponents[node.index]:
                 return Call("mul", (Constant(math.ldexp(1.0, -self.column_exponents[node.index])), node))
             return node
 
@@ -70,6 +78,8 @@ class PreparedData:
         if self.target_exponent:
             root = Call("mul", (Constant(math.ldexp(1.0, self.target_exponent)), root))
         restored = Expression(root, expression.names)
+        if self.groups is not None:
+            return restored  # its own constants are columns that are not in this table
         try:
             shorter = Expression(simplify(root), expression.names)
         except (ValueError, ArithmeticError):  # a product of scales that no float holds
@@ -115,6 +125,7 @@ def prepare(
     names: tuple[str, ...] = (),
     *,
     merge: bool = True,
+    groups: Grouping | None = None,
 ) -> PreparedData:
     """Bring a validated table (finite numbers, `X` [N, V], `y` [N], weights of at least 0) into the search's form.
 
@@ -126,7 +137,12 @@ def prepare(
     if not keep.any():
         raise ValueError("sample_weight is zero for every row; at least one row must count")
     table = np.column_stack([X[keep], y[keep]]) + 0.0  # + 0.0: the two zeros are one number
+    if groups is not None:
+        groups = groups.take(np.flatnonzero(keep))
+        table = np.column_stack([groups.codes.astype(float), table])  # equal rows of two groups are two
     table, weight = _merge_rows(table, weight[keep], merge)
+    if groups is not None:
+        groups, table = replace(groups, codes=table[:, 0].astype(np.int64)), table[:, 1:]
     rows = _effective_rows(weight)
     X, y = table[:, :-1], table[:, -1]
     weight = weight / weight.max()
@@ -148,6 +164,7 @@ def prepare(
         rows=rows,
         target_spread=math.ldexp(spread, target_exponent),
         target_largest=math.ldexp(largest, target_exponent),
+        groups=groups,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gmeql.formula.expression import Expression
+from gmeql.search.groups.table import OwnConstants
 from gmeql.search.outlook import Outlook
 
 REASONS = {
@@ -28,6 +29,8 @@ class Member:
     loss: float
     complexity: int
     outlook: Outlook | None = None
+    n_own: int = 0
+    """Constants of groups' own that it has, all groups together."""
 
 
 @dataclass(frozen=True)
@@ -47,3 +50,5 @@ class Progress:
     best: Member
     done: bool = False
     reason: str = ""
+    own: OwnConstants | None = None
+    """Constants of each group's own, where the rows have groups."""

@@ -16,7 +16,8 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, calls
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
-from gmeql.search.outlook import outlooks
+from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
+from gmeql.search.outlook import freedom_factor, outlooks
 from gmeql.search.polish.cutting import without_dead_terms
 from gmeql.search.polish.knowable import gentler, is_knowable
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
@@ -35,6 +36,7 @@ class Leaderboard:
         self.config = config
         self.members = members
         self._front: tuple[Member, ...] | None = None
+        self._own: OwnConstants | None = None
 
     @classmethod
     def start(cls, config: SearchConfig, rows: SearchRows) -> Leaderboard:
@@ -55,24 +57,53 @@ class Leaderboard:
         """The `n` members of least description length, the best first."""
         return sorted(self.members.values(), key=lambda member: member.length)[:n]
 
-    def front(self, names: tuple[str, ...]) -> tuple[Member, ...]:
+    def front(self, rows: SearchRows) -> tuple[Member, ...]:
         """The members as the world sees them, from simple to accurate."""
         if self._front is None:
-            self._front = tuple(
-                Member(Expression(m.root, names), math.sqrt(m.loss), c) for c, m in sorted(self.members.items())
-            )
+            ordered = sorted(self.members.items())
+            if rows.groups is not None:
+                return self._grouped_front(rows, rows.groups)
+            self._front = tuple(Member(Expression(m.root, rows.names), math.sqrt(m.loss), c) for c, m in ordered)
         return self._front
+
+    def _grouped_front(self, rows: SearchRows, groups: Grouping) -> tuple[Member, ...]:
+        """The members over the columns of the table and one table of all their own constants."""
+        ordered = sorted(self.members.items())
+        roots, own = front_table([(m.root, m.own) for _, m in ordered], rows.n_variables, groups)
+        self._own = own
+        self._front = tuple(
+            Member(
+                Expression(root, own.names(root, rows.names)),
+                math.sqrt(m.loss),
+                c,
+                n_own=len(groups.labels) * len(own_columns(root, rows.n_variables)),
+            )
+            for root, (c, m) in zip(roots, ordered, strict=True)
+        )
+        return self._front
+
+    def own_constants(self, rows: SearchRows) -> OwnConstants | None:
+        """Constants of each group's own, of all members of `front`; None where the rows have no groups."""
+        self.front(rows)
+        return self._own
 
     def look_out(self, rows: SearchRows) -> None:
         """Tell of every member what it promises on unseen rows, judged on all rows there are."""
-        front = self.front(rows.names)
-        found = outlooks([m.expression.root for m in front], rows.X, rows.y, rows.weights)
-        self._front = tuple(replace(member, outlook=outlook) for member, outlook in zip(front, found, strict=True))
+        front, own = self.front(rows), self.own_constants(rows)
+        X = rows.X if own is None or rows.groups is None else own.extended(rows.X, rows.groups.codes)
+        found = outlooks([m.expression.root for m in front], X, rows.y, rows.weights, between=own is None)
+        self._front = tuple(
+            replace(member, outlook=outlook.with_more_constants(member.n_own, len(rows.y)))
+            for member, outlook in zip(front, found, strict=True)
+        )
 
     def offer(self, found: Sequence[Scored], rows: SearchRows) -> bool:
         """Take in what no simpler member matches; whether the best description length fell by enough to count."""
         before = self.best.length
+        table = rows
         for scored in found:
+            own, source = scored.own, scored.source
+            rows = table.extended(own)
             if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:
                 continue
             if self._is_dominated(scored, rows):
@@ -89,6 +120,7 @@ class Leaderboard:
             if not rows.polished.admits(known.root):
                 continue
             scored = known
+            scored.own, scored.source = own, source
             self.members = {c: m for c, m in self.members.items() if rows.polished.admits(m.root)}
             self.members[scored.complexity] = scored
             self.members = {
@@ -120,6 +152,7 @@ class Leaderboard:
         )
         if self.config.knowledge is not None:
             loss *= self.config.knowledge.price(scored.root)
+        loss *= freedom_factor(judged.n_own(scored.root), len(judged.target))
         length = unseen_length(scored.root, loss, judged)
         return Scored(scored.root, scored.loss, length, unseen=loss)
 

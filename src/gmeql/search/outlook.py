@@ -89,6 +89,11 @@ class Outlook:
             bounds=Bounds(number("low", -math.inf), number("high", math.inf), data["defined"]),
         )
 
+    def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
+        """The same where `n_own` constants more than the formula shows were fitted to the rows: those of groups."""
+        factor = math.sqrt(freedom_factor(n_own, n_rows))
+        return replace(self, error=factor * self.error, standard_error=factor * self.standard_error) if n_own else self
+
     def scaled(self, exponent: int) -> Outlook:
         """The same for a target multiplied by 2**`exponent`."""
         return replace(
@@ -103,6 +108,14 @@ class Outlook:
         )
 
 
+def freedom_factor(n_constants: int, n_rows: int) -> float:
+    """How much larger than on the rows a mean squared error is on others, for that many constants fitted to them.
+
+    The factor of generalised cross-validation, (N/(N - K))² (Golub, Heath and Wahba 1979).
+    """
+    return (n_rows / (n_rows - n_constants)) ** 2 if n_constants < n_rows else math.inf
+
+
 def outlooks(
     roots: Sequence[Node],
     X: NDArray[np.float64],
@@ -110,10 +123,14 @@ def outlooks(
     weights: NDArray[np.float64] | None = None,
     *,
     seed: int = 0,
+    between: bool = True,
 ) -> tuple[Outlook, ...]:
-    """The outlook of each formula of a front on the rows it was fitted to."""
+    """The outlook of each formula of a front on the rows it was fitted to.
+
+    Without `between` nobody looks between the rows, as where columns are constants of groups: no row lies between two.
+    """
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
-    points = points_between(X[:MOST_ROWS], np.random.default_rng(seed), POINTS)
+    points = points_between(X[:MOST_ROWS], np.random.default_rng(seed), POINTS) if between else X[:0]
     inside = np.vstack([X[:MOST_ROWS], points])
     ranges = np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
     squares = [left_out_squares(root, X, y, weights) for root in roots]

@@ -60,6 +60,7 @@ class Portfolio:
             None if config.architecture is None else as_architecture(config.architecture, rows.n_variables)
         )
         self.relevance = relevance(rows.X, rows.y, rows.given_weights)
+        self.groups = rows.fitted_groups
         self.opened = opened
         self.tables = [self.table(view, rows) for view in views or [View.raw(rows.n_variables)]]
         self.strategies = list(strategies) or self._make_strategies()
@@ -80,6 +81,7 @@ class Portfolio:
     def attach_rows(self, rows: SearchRows) -> None:
         """Show later islands these rows."""
         self.tables = [self.table(table.view, rows) for table in self.tables]
+        self.groups = rows.fitted_groups
 
     def add_tables(self, tables: Sequence[ViewedTable]) -> None:
         """More views, whose strategies start without earnings; the others keep theirs."""
@@ -185,7 +187,15 @@ class Portfolio:
         """What an island's candidates are fitted to."""
         target, weights = self.tables[island.view].readings[island.reading]
         key = table_key(island.reading, island.view)
-        return StepTask(island.inputs, target, weights, key, self.config.max_complexity, self.config.screen_rows)
+        return StepTask(
+            island.inputs,
+            target,
+            weights,
+            key,
+            self.config.max_complexity,
+            self.config.screen_rows,
+            self.groups,
+        )
 
     def unit(self, island: Island) -> float:
         """Mean squared error of the target itself that an island's loss of 1 stands for."""

@@ -93,8 +93,9 @@ def _unbeaten(met: Iterable[Scored]) -> list[Scored]:
 def polish_leading(state: SearchState, n: int, out_of_time: OutOfTime) -> None:
     """Polish the `n` members of least description length all the way, the best first."""
     for scored in state.leaderboard.leading(n):
-        if not out_of_time() and not isinstance(scored.root, Constant):
-            state.offer(_polished(state, scored.root, out_of_time))
+        root = scored.source or scored.root
+        if not out_of_time() and not isinstance(root, Constant):
+            state.offer(_polished(state, root, out_of_time))
 
 
 def _polished(state: SearchState, root: Node, out_of_time: OutOfTime, *, exchange: bool = True) -> list[Scored]:
@@ -126,7 +127,8 @@ def _keeping_units(
 
 def reweigh(state: SearchState, rows: SearchRows) -> None:
     """Go on with rows of other weights, by which the front is refitted and ranked."""
-    roots = [m.root for m in state.leaderboard.members.values() if not isinstance(m.root, Constant)]
+    roots = [m.source or m.root for m in state.leaderboard.members.values()]
+    roots = [root for root in roots if state.rows.groups is not None or not isinstance(root, Constant)]
     state.rows = rows
     state.rank_anew(refit(roots, rows.polished))
 
@@ -139,11 +141,16 @@ def finish(state: SearchState, out_of_time: OutOfTime) -> None:
         for island in sorted(state.islands, key=state.portfolio.loss)[: config.front.islands_at_end]:
             if island.best < math.inf and not out_of_time():
                 polish_island(state, island, out_of_time)
+        if state.rows.groups is not None:  # a fit to every group takes long: a stage may never have ended
+            for island in sorted(state.islands, key=state.portfolio.loss):
+                if island.best < math.inf and not out_of_time():
+                    offer_elites(state, island)
         polish_leading(state, config.polished_at_end, out_of_time)
     if state.rows.is_sampled:
         judge_on_all_rows(state)
     for _ in range(config.reweighings_at_end):
-        rows = state.rows.reweighted(state.leaderboard.closest.root, least=config.least_reweighing_at_end)
+        closest = state.leaderboard.closest
+        rows = state.rows.reweighted(closest.root, closest.own, least=config.least_reweighing_at_end)
         if rows is state.rows or out_of_time():
             break
         reweigh(state, rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
 from gmeql.search.config import SearchConfig
+from gmeql.search.groups.config import GROUPS
+from gmeql.search.groups.table import Grouping
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.robust import WEIGHTS, robust_weights
 from gmeql.search.soundness import points_between
@@ -39,6 +42,10 @@ class SearchRows:
     n_fitted: int
     n_judged: int
     """Rows that formulas are cut to shape on, and that the front is ranked by: few while the search goes on, then all."""
+    groups: Grouping | None = None
+    """Which group each row belongs to, where groups have constants of their own."""
+    first_own: int | None = None
+    """Where such constants stand as columns behind those of the table, the first of them."""
 
     @classmethod
     def of(
@@ -50,6 +57,7 @@ class SearchRows:
         names: tuple[str, ...] | None = None,
         config: SearchConfig,
         seed: int = 0,
+        groups: Grouping | None = None,
     ) -> SearchRows:
         """A table as a search first sees it; names default to x1, x2, ..."""
         X = np.ascontiguousarray(X, dtype=float)
@@ -64,7 +72,10 @@ class SearchRows:
         # a generator of its own: the search's draws are the same whatever is drawn here
         order = np.random.default_rng(seed + 1).permutation(len(y))
         n_fitted, n_judged = min(config.search_rows, len(y)), min(config.polish_rows, len(y))
-        rows = cls(config, names, X, y, weights, weights, order, n_fitted, n_judged)
+        if groups is not None:
+            order, n_fitted = _order_of_groups(order, groups.codes, n_fitted)
+            n_judged = len(y)
+        rows = cls(config, names, X, y, weights, weights, order, n_fitted, n_judged, groups)
         return rows.reweighted(Constant(float(np.median(y))))
 
     @property
@@ -78,6 +89,18 @@ class SearchRows:
         rows = self.order[: self.n_fitted]
         return self.X[rows], self.y[rows], self.weights[rows]
 
+    @property
+    def fitted_groups(self) -> NDArray[np.int64] | None:
+        """Group numbers of the same rows."""
+        return None if self.groups is None else self.groups.codes[self.order[: self.n_fitted]]
+
+    def extended(self, own: FloatArray | None) -> SearchRows:
+        """The rows as a formula with own constants [G, K] sees them: each row's are columns behind the table's."""
+        if own is None or self.groups is None:
+            return self
+        names = (*self.names, *(f"k{k + 1}" for k in range(own.shape[1])))
+        return replace(self, X=np.hstack([self.X, own[self.groups.codes]]), names=names, first_own=self.n_variables)
+
     @cached_property
     def polished(self) -> JudgedRows:
         """Rows that formulas are cut to shape on, and that the front is ranked by."""
@@ -86,6 +109,8 @@ class SearchRows:
     @cached_property
     def between(self) -> FloatArray:
         """Rows that could have been, [S, V], between those that formulas are cut to shape on."""
+        if self.first_own is not None:
+            return np.empty((0, self.n_variables))  # a row between two groups belongs to none
         rng = np.random.default_rng(self.config.front.points_seed)
         rows = self.order[: self.config.polish_rows]
         return points_between(self.X[rows], rng, self.config.front.points_between)
@@ -93,7 +118,7 @@ class SearchRows:
     @cached_property
     def light(self) -> JudgedRows:
         """Rows that a first few cuts are judged on."""
-        return self._first(self.config.search_rows)
+        return self._first(self.config.search_rows) if self.groups is None else self.polished
 
     @property
     def is_sampled(self) -> bool:
@@ -111,15 +136,17 @@ class SearchRows:
             return self
         return replace(self, n_fitted=min(self.config.row_growth * self.n_fitted, most))
 
-    def reweighted(self, closest: Node, *, least: float | None = None) -> SearchRows:
+    def reweighted(self, closest: Node, own: FloatArray | None = None, *, least: float | None = None) -> SearchRows:
         """Weights of a robust loss, from the residuals of a formula; the same rows where they hardly change.
 
-        `least` is the mean change that counts, `config.least_reweighing` where it is None.
+        `own` [G, K] are its groups' own constants, where it has some. `least` is the mean change that counts,
+        `config.least_reweighing` where it is None.
         """
         if self.config.loss not in WEIGHTS:
             return self
         with np.errstate(all="ignore"):
-            residual = Expression(closest, self.names)(self.X) - self.y
+            seen = self.extended(own)
+            residual = Expression(closest, seen.names)(seen.X) - self.y
         weights = robust_weights(self.config.loss, residual, self.y, explained=not isinstance(closest, Constant))
         weights = self.given_weights * weights
         weights = weights / weights.mean()
@@ -130,5 +157,26 @@ class SearchRows:
     def _first(self, n: int) -> JudgedRows:
         """The first `n` rows of the order, to judge formulas on."""
         rows = self.order[:n]
-        own = self.X[rows], self.y[rows], self.weights[rows]
-        return JudgedRows.of(*own, self.names, self.config.n_threads, self.config.knowledge)
+        groups: dict[str, Any] = {}
+        if self.groups is not None:
+            own: dict[str, Any] = {"groups": self.groups.codes[rows]}
+            groups = own if self.first_own is None else {"first_own": self.first_own}
+            groups |= {"n_groups": len(self.groups.labels)}
+        data = self.X[rows], self.y[rows], self.weights[rows]
+        return JudgedRows.of(*data, self.names, self.config.n_threads, self.config.knowledge, **groups)
+
+
+def _order_of_groups(
+    order: NDArray[np.int64], groups: NDArray[np.int64], n_fitted: int
+) -> tuple[NDArray[np.int64], int]:
+    """Rows in turns, one of each of the largest groups, then those of the others; and how many to fit candidates on."""
+    sizes = np.bincount(groups)
+    leading = np.argsort(-sizes, kind="stable")[: GROUPS.searched]
+    codes = groups[order]
+    by_group = np.argsort(codes, kind="stable")
+    turn = np.empty(len(codes), np.int64)
+    turn[by_group] = np.arange(len(codes)) - np.searchsorted(codes[by_group], codes[by_group])
+    late = ~np.isin(codes, leading)
+    each = max(GROUPS.rows_each, n_fitted // len(leading))
+    n_fitted = int((~late & (turn < each)).sum())
+    return order[np.lexsort((turn, late))], n_fitted

@@ -30,6 +30,7 @@ from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.execution import Executor
+from gmeql.search.groups.table import Grouping, OwnConstants
 from gmeql.search.island import Island
 from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
 from gmeql.search.readings import PLAIN
@@ -63,9 +64,10 @@ class Search:
         names: tuple[str, ...] | None = None,
         config: SearchConfig | None = None,
         seed: int = 0,
+        groups: Grouping | None = None,
     ) -> None:
         config, seed = config or SearchConfig(), int(seed)
-        rows = SearchRows.of(X, y, sample_weight=sample_weight, names=names, config=config, seed=seed)
+        rows = SearchRows.of(X, y, sample_weight=sample_weight, names=names, config=config, seed=seed, groups=groups)
         self._begin(SearchState.new(rows, seed))
 
     @classmethod
@@ -77,10 +79,11 @@ class Search:
         *,
         sample_weight: FloatArray | None = None,
         config: SearchConfig | None = None,
+        groups: Grouping | None = None,
     ) -> Search:
         """The search as it was when `state` was taken; `config` may give it a new budget, and it goes on."""
         search = cls.__new__(cls)
-        restored = SearchState.from_dict(state, X, y, sample_weight=sample_weight, config=config)
+        restored = SearchState.from_dict(state, X, y, sample_weight=sample_weight, config=config, groups=groups)
         search._begin(replace(restored, reason=""))
         return search
 
@@ -211,7 +214,8 @@ class Search:
         """Nothing exact so far: weigh outliers anew, look for smaller tables and directly once, then see more rows."""
         state = self._state
         before = state.rows
-        reweighted = before.reweighted(state.leaderboard.closest.root)
+        closest = state.leaderboard.closest
+        reweighted = before.reweighted(closest.root, closest.own)
         if reweighted is not before:
             reweigh(state, reweighted)
             state.islands = []  # what they learnt was learnt with other weights
@@ -269,7 +273,12 @@ class Search:
     @property
     def front(self) -> tuple[Member, ...]:
         """Formulas from simple to accurate: each more complex one fits better."""
-        return self._state.leaderboard.front(self._state.rows.names)
+        return self._state.leaderboard.front(self._state.rows)
+
+    @property
+    def own_constants(self) -> OwnConstants | None:
+        """Constants of each group's own that formulas of the front have; None where the rows have no groups."""
+        return self._state.leaderboard.own_constants(self._state.rows)
 
     def progress(self) -> Progress:
         """Where the search stands."""

@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Progress
+from gmeql.search.groups.config import GROUPS
+from gmeql.search.groups.sharing import share
+from gmeql.search.groups.table import Grouping
 from gmeql.search.island import Island
 from gmeql.search.leaderboard import Leaderboard
 from gmeql.search.polish.scoring import Scored
@@ -50,13 +54,15 @@ class SearchState:
     """Candidates when the best description length last fell."""
     reason: str = ""
     """Why the search ended; empty while it goes on."""
+    shared_losses: dict[Node, float] = field(default_factory=dict)
+    """Structures whose constants were shared out between groups, and their losses: not worth doing twice."""
 
     @classmethod
     def new(cls, rows: SearchRows, seed: int) -> SearchState:
         """Before the first round: the mean on the front, no island open."""
         config = rows.config
         portfolio = Portfolio(config, rows, views=known_views(rows))
-        return cls(
+        state = cls(
             config=config,
             seed=seed,
             rng=np.random.default_rng(seed),
@@ -64,18 +70,23 @@ class SearchState:
             portfolio=portfolio,
             leaderboard=Leaderboard.start(config, rows),
             tried=TriedStructures(config.table_bits),
-            symmetries_done=not config.symmetries or portfolio.architecture is not None,
-            direct_done=portfolio.architecture is not None,
+            symmetries_done=not config.symmetries or portfolio.architecture is not None or rows.groups is not None,
+            direct_done=portfolio.architecture is not None or rows.groups is not None,
         )
+        mean = state.leaderboard.best
+        state.offer([Scored(mean.root, mean.loss, mean.length)] if rows.groups is not None else [])
+        return state
 
     def offer(self, found: Sequence[Scored]) -> None:
         """Offer formulas to the front, and note when the best description length fell."""
-        if self.leaderboard.offer(found, self.rows):
+        if self.leaderboard.offer(self._shared(found), self.rows):
             self.last_gain = self.candidates
 
     def rank_anew(self, found: Sequence[Scored]) -> None:
         """Let these formulas be the front, whose losses were taken on other rows or with other weights."""
-        if self.leaderboard.rank_anew(found, self.rows):
+        self.shared_losses.clear()
+        self.leaderboard.members = {}
+        if self.leaderboard.rank_anew(self._shared(found), self.rows):
             self.last_gain = self.candidates
 
     def keeps_units(self, view: View) -> bool:
@@ -85,6 +96,28 @@ class SearchState:
             return True
         return all(knowledge.units.is_sound(part) for part in (*view.columns, view.factor))
 
+    def _shared(self, found: Sequence[Scored]) -> Sequence[Scored]:
+        """Where rows have groups, formulas with shared and own constants in place of those with own ones only.
+
+        Sharing takes a hundred fits, so only the briefest of those that no simpler one matches are looked at, and no
+        structure that was before, unless its loss is lower now.
+        """
+        if self.rows.groups is None:
+            return found
+        worth: list[Scored] = []
+        for scored in sorted(found, key=lambda s: (s.complexity, s.loss)):
+            if not worth or scored.loss < self.config.front.class_gain * worth[-1].loss:
+                worth.append(scored)
+        shared = []
+        for scored in sorted(worth, key=lambda s: s.length)[: GROUPS.shared_at_once]:
+            structure = transform(scored.root, lambda leaf: leaf if isinstance(leaf, Variable) else Constant(0.0))
+            better = scored.loss < self.shared_losses.get(structure, math.inf) * (1 - self.config.front.least_gain)
+            if better and self.leaderboard.is_promising(scored.loss, scored.complexity):
+                self.shared_losses[structure] = scored.loss
+                formula = share(scored, self.rows.polished)
+                shared += [] if formula is None else [formula]
+        return shared
+
     def behind(self) -> list[Island]:
         """Islands that have not reached the age at which this stage ends."""
         goal = self.config.stage_ages[self.stage]
@@ -92,7 +125,7 @@ class SearchState:
 
     def progress(self) -> Progress:
         """What there is to report."""
-        front = self.leaderboard.front(self.rows.names)
+        front = self.leaderboard.front(self.rows)
         complexity = self.leaderboard.best.complexity
         return Progress(
             elapsed=self.elapsed,
@@ -103,6 +136,7 @@ class SearchState:
             best=next(member for member in front if member.complexity == complexity),
             done=bool(self.reason),
             reason=self.reason,
+            own=self.leaderboard.own_constants(self.rows),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,10 +164,12 @@ class SearchState:
             "strategies": [asdict(strategy) for strategy in self.portfolio.strategies],
             "members": [
                 {
-                    "expression": Expression(m.root, names).to_dict(),
+                    "expression": Expression(m.root, self.rows.extended(m.own).names).to_dict(),
                     "loss": m.loss,
                     "unseen": m.unseen,
                     "length": m.length,
+                    "own": m.own,
+                    "source": None if m.source is None else Expression(m.source, names).to_dict(),
                 }
                 for m in self.leaderboard.members.values()
             ],
@@ -149,12 +185,19 @@ class SearchState:
         *,
         sample_weight: FloatArray | None = None,
         config: SearchConfig | None = None,
+        groups: Grouping | None = None,
     ) -> SearchState:
         """The state that `to_dict` gave, on the same rows; `config` may give it a new budget or other machines."""
         data = _in_this_version(data)
         config = config or SearchConfig.from_dict(data["config"])
         rows = SearchRows.of(
-            X, y, sample_weight=sample_weight, names=tuple(data["names"]), config=config, seed=int(data["seed"])
+            X,
+            y,
+            sample_weight=sample_weight,
+            names=tuple(data["names"]),
+            config=config,
+            seed=int(data["seed"]),
+            groups=groups,
         )
         weights = rows.weights if data["weights"] is None else np.array(data["weights"], float)
         rows = replace(rows, n_fitted=int(data["search_rows"]), weights=weights)
@@ -205,6 +248,9 @@ def _members(members: Sequence[Mapping[str, Any]]) -> dict[int, Scored]:
         root = Expression.from_dict(member["expression"]).root
         unseen = float(member.get("unseen", member["loss"]))  # states of earlier versions lack it
         scored = Scored(root, float(member["loss"]), float(member["length"]), unseen=unseen)
+        if member.get("own") is not None:
+            scored.own = np.array(member["own"], float)
+            scored.source = Expression.from_dict(member["source"]).root
         found[scored.complexity] = scored
     return found
 

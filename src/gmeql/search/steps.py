@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.fitters.cpu import fit_batches
+from gmeql.fitters.grouped import fit_groups, overall_losses, split_rows
 from gmeql.fitters.jobs import FitJob
 from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.threads import thread_pool
@@ -40,6 +41,8 @@ class StepTask:
     """Keeps the tries of its view and reading apart from others' in the table of tried structures."""
     max_complexity: int
     screen_rows: int
+    groups: NDArray[np.int64] | None = None
+    """Group number of each row [N], where every group has constants of its own."""
 
 
 @dataclass
@@ -119,6 +122,11 @@ def take_steps(
         each(lambda island, task: island.draw(shared_tried, task.max_complexity, task.table_key), islands, tasks)
     )
     config = islands[0].config
+    if tasks[0].groups is not None:
+        for island, task, candidates in zip(islands, tasks, drawn, strict=True):
+            _fit_to_groups(candidates, task, island.worst, config.max_steps, config.tolerance, n_threads)
+        list(each(_finish_best, islands, tasks, drawn))
+        return [Step(len(candidates.losses), candidates) for candidates in drawn]
     jobs = [
         FitJob(candidates, FitData(task.inputs, task.target, task.weights), island.worst)
         for island, task, candidates in zip(islands, tasks, drawn, strict=True)
@@ -131,6 +139,19 @@ def take_steps(
     return [Step(len(candidates.losses), candidates) for candidates in drawn]
 
 
+def _fit_to_groups(
+    candidates: Candidates, task: StepTask, hopeless: float, max_steps: int, tolerance: float, n_threads: int
+) -> None:
+    """Fit candidates to every group by itself, in place; the constants left are those of the group met best."""
+    assert task.groups is not None
+    groups = split_rows(FitData(task.inputs, task.target, task.weights), task.groups)
+    fitted = fit_groups(
+        candidates, groups, max_steps=max_steps, tolerance=tolerance, hopeless=hopeless, n_threads=n_threads
+    )
+    candidates.losses[:] = overall_losses(fitted, groups, candidates.n_constants)
+    candidates.constants[:] = fitted.leading_constants
+
+
 def _finish_best(island: Island, task: StepTask, candidates: Candidates) -> None:
     """Take the step's best candidates to convergence; the others stay where their few steps led."""
     if not len(candidates.losses):
@@ -139,13 +160,12 @@ def _finish_best(island: Island, task: StepTask, candidates: Candidates) -> None
     best = best[candidates.losses[best] < island.worst]
     if len(best):
         chosen = candidates.take(best)
-        fit_batches(
-            [FitJob(chosen, FitData(task.inputs, task.target, task.weights), np.inf)],
-            max_steps=island.config.finish_steps,
-            tolerance=FINISH_TOLERANCE,
-            screen_rows=None,
-            n_threads=1,
-        )
+        steps = island.config.finish_steps
+        if task.groups is not None:
+            _fit_to_groups(chosen, task, np.inf, steps, FINISH_TOLERANCE, n_threads=1)
+        else:
+            job = FitJob(chosen, FitData(task.inputs, task.target, task.weights), np.inf)
+            fit_batches([job], max_steps=steps, tolerance=FINISH_TOLERANCE, screen_rows=None, n_threads=1)
         candidates.losses[best] = chosen.losses
         candidates.constants[best] = chosen.constants
 

@@ -32,7 +32,8 @@ def has_exact_formula(state: SearchState) -> bool:
     best, numbers = state.leaderboard.best, state.config.front
     if not state.rows.polished.is_exact(best.loss):
         return False
-    if len(state.rows.y) <= 2 * n_loose_constants(best.root) + 2:
+    n_fitted = n_loose_constants(best.root) + (0 if best.own is None else best.own.size)
+    if len(state.rows.y) <= 2 * n_fitted + 2:
         return False
     looked_on = state.candidates >= numbers.look_on * max(state.last_gain, numbers.look_on_candidates)
     return best.complexity <= numbers.short or all_recognised(best.root) or looked_on

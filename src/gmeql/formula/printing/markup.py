@@ -9,14 +9,17 @@ from dataclasses import replace
 from itertools import count, pairwise
 from typing import ClassVar
 
-from gmeql.formula.printing.notation import Formula, display_names, is_plain_name, round_constants
+from gmeql.formula.printing.notation import Formula, display_names, is_own_constant, is_plain_name, round_constants
 from gmeql.formula.printing.writing import ATOM, POWER, Notation, Written, write
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
 def _text_names(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name if is_plain_name(name) else "`" + name.replace("`", "``") + "`" for name in display_names(names))
+    return tuple(
+        name if is_plain_name(name) or is_own_constant(name) else "`" + name.replace("`", "``") + "`"
+        for name in display_names(names)
+    )
 
 
 def to_text(expression: Formula) -> str:
@@ -69,6 +72,9 @@ def _latex_word(word: str) -> str:
 
 def _latex_names(names: Sequence[str]) -> tuple[str, ...]:
     def spell(name: str) -> str:
+        if is_own_constant(name):
+            base, group = name[:-1].split("[")
+            return rf"{spell(base)}\left[{_latex_word(group)}\right]"
         parts = _split_subscript(name)
         return f"{_latex_word(parts[0])}_{{{_latex_word(parts[1])}}}" if parts else _latex_word(name)
 

@@ -93,6 +93,12 @@ def is_plain_name(name: str) -> bool:
     return name.isidentifier() and unicodedata.normalize("NFKC", name) == name
 
 
+def is_own_constant(name: str) -> bool:
+    """Whether a name is one of a constant that each group has for itself, such as `k1[star]`."""
+    base, _, group = name.partition("[")
+    return is_plain_name(base) and group.endswith("]") and is_plain_name(group[:-1])
+
+
 def identifiers(names: Sequence[str], keep: Callable[[str], bool]) -> tuple[str, ...]:
     """A distinct identifier for each name: the name itself where `keep` allows, else one made of [A-Za-z0-9_].
 

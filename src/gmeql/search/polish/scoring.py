@@ -11,13 +11,17 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from gmeql.fitters import fit
-from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants
+from gmeql.fitters.grouped import fit_groups, split_rows
+from gmeql.fitters.kernel.arrays import FitData
+from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants, stack
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, transform, tree_complexity
+from gmeql.formula.nodes import Constant, Node, transform, tree_complexity, used_columns
 from gmeql.formula.simplify import simplify
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.search.polish.config import POLISH
@@ -37,6 +41,12 @@ class JudgedRows:
     n_threads: int = 1
     knowledge: Knowledge | None = None
     """What the user knows: formulas that it does not admit are not fitted."""
+    groups: np.ndarray | None = None
+    """Group number of each row [N], where every group has constants of its own."""
+    first_own: int | None = None
+    """Where groups' own constants stand as columns, the first of them,"""
+    n_groups: int = 0
+    """and how many groups there are, each of which had such a constant fitted."""
 
     @classmethod
     def of(
@@ -47,9 +57,10 @@ class JudgedRows:
         names: Iterable[str],
         n_threads: int = 1,
         knowledge: Knowledge | None = None,
+        **groups: Any,
     ) -> JudgedRows:
         weights = np.ones(len(y)) if weights is None else weights / weights.mean()
-        return cls(X, input_slots(X)[0], y, weights, tuple(names), n_threads, knowledge)
+        return cls(X, input_slots(X)[0], y, weights, tuple(names), n_threads, knowledge, **groups)
 
     def admits(self, root: Node) -> bool:
         """Whether what the user knows lets a formula be tried."""
@@ -58,6 +69,22 @@ class JudgedRows:
     @property
     def n_variables(self) -> int:
         return int(self.X.shape[1])
+
+    @cached_property
+    def by_group(self) -> tuple[FitData, ...]:
+        """The rows of each group."""
+        assert self.groups is not None
+        return split_rows(FitData(self.inputs, self.target, self.weights), self.groups)
+
+    def n_own(self, root: Node) -> int:
+        """How many constants of groups' own a formula has, all groups together."""
+        if self.first_own is None:
+            return 0
+        return self.n_groups * sum(column >= self.first_own for column in used_columns(root))
+
+    def n_fitted(self, root: Node) -> int:
+        """How many constants of a formula were fitted: loose ones, and those of groups."""
+        return n_loose_constants(root) + self.n_own(root)
 
     @cached_property
     def is_positive(self) -> Callable[[Node], bool]:
@@ -120,6 +147,10 @@ class Scored:
         self.loss = loss
         self.unseen = loss if unseen is None else unseen
         self.length = length
+        self.own: np.ndarray | None = None
+        """[G, K] where columns of the formula behind those of the table are groups' own constants,"""
+        self.source: Node | None = None
+        """and the formula that every group was fitted to by itself."""
         self.complexity = tree_complexity(root) if complexity is None else complexity
 
     @property
@@ -131,10 +162,11 @@ class Scored:
 
 def description_length(root: Node, loss: float, rows: JudgedRows) -> float:
     """Nats to state the residuals, the constants and the shape of a formula on some rows."""
-    return _length_on(rows, loss, n_loose_constants(root), tree_complexity(root))
+    return length_on(rows, loss, rows.n_fitted(root), tree_complexity(root))
 
 
-def _length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int) -> float:
+def length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int) -> float:
+    """The same for a formula of which only these figures are known."""
     n = len(rows.target)
     if not math.isfinite(loss) or n_constants >= n - 1:
         return math.inf
@@ -144,7 +176,7 @@ def _length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int)
 
 def unseen_length(root: Node, unseen: float, rows: JudgedRows) -> float:
     """Description length with the loss to expect on other rows in place of the loss over the rows left free."""
-    n, n_constants = len(rows.target), n_loose_constants(root)
+    n, n_constants = len(rows.target), rows.n_fitted(root)
     if not math.isfinite(unseen) or n_constants >= n - 1:
         return math.inf
     # a row left out costs the fit twice what the degrees of freedom account for
@@ -183,6 +215,21 @@ def refit(
         expressions.append(expression)
     if not programs:
         return []
+    fits, n_groups = (_fit_once, 1) if rows.groups is None else (_fit_each_group, len(rows.by_group))
+    scored = []
+    fitted = fits(programs, rows, max_steps)
+    for expression, program, constants, loss in zip(expressions, programs, *fitted, strict=True):
+        if not math.isfinite(loss) or not np.isfinite(constants[: len(program.start)]).all():
+            continue
+        complexity = expression.complexity
+        length = length_on(rows, float(loss), program.n_free * n_groups, complexity)
+        refitted = partial(_refitted, expression, program, constants)
+        scored.append(Scored(expression.root, float(loss), length, complexity, refitted))
+    return scored
+
+
+def _fit_once(programs: list[Program], rows: JudgedRows, max_steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Constants [B, P] and losses [B] of programs on all rows."""
     result = fit(
         programs,
         None,
@@ -193,17 +240,18 @@ def refit(
         tolerance=POLISH.refit_tolerance,
         n_threads=rows.n_threads,
     )
-    scored = []
-    for expression, program, constants, loss in zip(
-        expressions, programs, result.constants, result.losses, strict=True
-    ):
-        if not math.isfinite(loss) or not np.isfinite(constants[: len(program.start)]).all():
-            continue
-        complexity = expression.complexity
-        length = _length_on(rows, float(loss), program.n_free, complexity)
-        refitted = partial(_refitted, expression, program, constants)
-        scored.append(Scored(expression.root, float(loss), length, complexity, refitted))
-    return scored
+    return result.constants, result.losses
+
+
+def _fit_each_group(programs: list[Program], rows: JudgedRows, max_steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Constants [B, P] of the group that each program meets best, and losses [B] over all groups."""
+    codes, lengths, n_free, start = stack(programs)
+    batch = SimpleNamespace(programs=codes, lengths=lengths, n_constants=n_free, constants=start)
+    fitted = fit_groups(
+        batch, rows.by_group, max_steps=max_steps, tolerance=POLISH.refit_tolerance, n_threads=rows.n_threads
+    )
+    masses = np.array([data.weights.sum() for data in rows.by_group])
+    return fitted.leading_constants, masses @ fitted.losses / masses.sum()
 
 
 def _refitted(expression: Expression, program: Program, constants: np.ndarray) -> Node:

@@ -120,7 +120,7 @@ class WorkerPool:
         arrays = {_content_name(array): array for array in (task.inputs, task.target, task.weights)}
         inputs, target, weights = (_content_name(array) for array in (task.inputs, task.target, task.weights))
         assignment = Assignment(packed(island), island.config, n_steps, inputs, target, weights, task.table_key,
-                                task.max_complexity, task.screen_rows)  # fmt: skip
+                                task.max_complexity, task.screen_rows, task.groups)  # fmt: skip
         self._under_way.add(island.number)
         self._queue.append(_Pending(island.number, assignment, arrays))
         self._hand_out()

@@ -31,6 +31,7 @@ class Assignment:
     table_key: int
     max_complexity: int
     screen_rows: int
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def carry_out(message: Message) -> list[TrimmedStep] | None:
     island = unpacked(assignment.island, assignment.config)
     island.inputs = data.arrays[assignment.inputs]
     task = StepTask(island.inputs, data.arrays[assignment.target], data.arrays[assignment.weights], assignment.table_key,
-                  assignment.max_complexity, assignment.screen_rows)  # fmt: skip
+                  assignment.max_complexity, assignment.screen_rows, assignment.groups)  # fmt: skip
     return advance(island, task, data.tried, assignment.n_steps)
 
 

@@ -1,0 +1,39 @@
+"""Numbers of the search with groups, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GroupConfig:
+    """Numbers of the search with groups, each with its reason."""
+
+    searched: int = 16
+    """Groups, the largest ones, that candidates are fitted to; formulas are judged on all."""
+    rows_each: int = 32
+    """Rows of a group that candidates are fitted to at least, as far as it has them: several times the constants."""
+    least_rows: int = 5
+    """Rows that the largest group must have: fewer cannot tell two constants from noise."""
+    most_groups: int = 5000
+    """Groups that a table may have."""
+    refit_steps: int = 30
+    joint_steps: int = 40
+    """Levenberg-Marquardt steps of one formula in every group by itself, and in all together."""
+    shared_at_once: int = 5
+    """Formulas of one offer whose constants are shared out."""
+    joint_tolerance: float = 1e-8
+    """Relative gain of a step below which such a fit ends."""
+    lost: float = 10.0
+    """A group whose relative error is this many times the median group's may sit in a local minimum ..."""
+    lost_starts: int = 32
+    """... and is given this many starts more,"""
+    jitter: float = 0.7
+    """spread by this standard deviation of the logarithm around the constants of groups that are met."""
+    kept_starts: int = 8
+    """Groups that lend their constants so."""
+    ridge: float = 1e-12
+    """Share of the largest diagonal entry added to the equations of a group, whose rows may leave a constant open."""
+
+
+GROUPS = GroupConfig()
