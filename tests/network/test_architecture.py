@@ -220,9 +220,8 @@ def test_presets_hold_the_paper_truths(name: str) -> None:
 
 def wired_by_hand(name: str, w: Wiring) -> int:
     """The truths in the small networks selected by hand."""
-    if HAND_CHOSEN[name] == "powers":
-        total = wired_sum(name, w)
-        return w.wire(w.node(3, "add"), (0.5, total), (0.5, total))
+    if name in ("b1", "b2", "b3", "b4"):
+        return w.wire(w.node(3, "id"), wired_sum(name, w))
     if name == "b5":
         first = w.wire(w.node(2, "sin"), w.wire(w.node(1, "id"), 0))
         second = w.wire(w.node(2, "sin", 1), w.wire(w.node(1, "square"), 1))
@@ -249,6 +248,17 @@ def test_networks_selected_by_hand_hold_the_paper_truths(name: str) -> None:
     (formula,) = expression_from_structure(w.network, w.choices, w.weights, protected=False)
     np.testing.assert_allclose(formula(X), y, rtol=1e-10)
     assert w.network.n_nodes < architecture_preset("general", X.shape[1]).n_nodes
+
+
+def test_the_released_layers_without_waves_hold_b1_to_b4() -> None:
+    for name in ("b1", "b4"):
+        problem = paper_problem(name)
+        X, y = problem.sample(np.random.default_rng(0), 50)
+        w = Wiring(architecture_preset("powers", 3))
+        total = wired_sum(name, w)
+        w.output(w.wire(w.node(3, "add"), (0.5, total), (0.5, total)))
+        (formula,) = expression_from_structure(w.network, w.choices, w.weights, protected=False)
+        np.testing.assert_allclose(formula(X), y, rtol=1e-10)
 
 
 def test_preset_names_and_what_users_may_give() -> None:

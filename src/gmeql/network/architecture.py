@@ -325,8 +325,10 @@ PRESETS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     # The paper selects its functions "manually" and prints no layers. The presets below are selected by hand too: the
     # functions of a problem's kind, in small layers, nothing wired.
-    # b1-b4: the released layers without sine and cosine, whose small angles stand in for x and keep it out.
+    # The released layers without sine and cosine, whose small angles stand in for x and keep it out.
     "powers": (("id", *WHOLE_POWERS), ("add", "mul", "div", "sum"), ("add", "mul")),
+    # b1-b4: smaller still, one Σ over the powers: every term has its own weight, and nothing else can stand in.
+    "power_sum": (("id", *WHOLE_POWERS), ("sum",), ("id",)),
     # b5: waves of powers, added. A second sine, because a node can be used by one formula only in one way.
     "wave_sum": (("id", "square"), ("sin", "sin", "cos"), ("add",)),
     # b6: waves multiplied.
@@ -337,13 +339,15 @@ PRESETS: dict[str, tuple[tuple[str, ...], ...]] = {
     "root_of_ratio": (("div", "id"), ("sum",), ("sqrt",)),
 }
 HAND_CHOSEN = {
-    **{f"b{i}": "powers" for i in range(1, 5)},
+    **{f"b{i}": "power_sum" for i in range(1, 5)},
     "b5": "wave_sum",
     "b6": "wave_product",
     "b7": "modulated_product",
     "b8": "root_of_ratio",
 }
 """The preset selected by hand for each of the paper's problems."""
+PUBLISHED = {**HAND_CHOSEN, **{f"b{i}": "released" for i in range(1, 5)}}
+"""The preset nearest to what was published: the released code's layers for b1-b4; for b5-b8 nobody knows them."""
 _PROBLEM_PRESETS = {**{f"b{i}": "sums" for i in range(1, 5)}, **{f"b{i}": "general" for i in range(5, 9)}}
 
 
