@@ -29,9 +29,10 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.evaluation.paper.records import device
 from gmeql.evaluation.problems import paper_problem, released_problem
 from gmeql.fitters.programs import expression_from_structure
-from gmeql.network.architecture import HAND_CHOSEN, Architecture, architecture_preset
+from gmeql.network.architecture import HAND_CHOSEN, PUBLISHED, Architecture, architecture_preset
 from gmeql.paper import two_stage
 from gmeql.paper.two_stage import TwoStageConfig
 from gmeql.search import polish
@@ -42,6 +43,7 @@ RACE_SEED = 1000
 FULL = (3, 2000, 48_000)
 """The paper's n, m and q: with p = 40 its budget is 2,160,000 sampled instances."""
 CHUNK = 500
+CURVE_POINTS = 30
 ROUNDS = ((1 / 12, 1, 0.25), (1 / 4, 4, 0.5), (1 / 2, 12, 1.0))
 """Of each round: the share of the paper's steps, by how many the settings are fewer and the seeds more than at first, and
 the share of all time after which runs are ended where they stand."""
@@ -97,10 +99,11 @@ class Group:
 
 
 def groups_of(problems: Iterable[str], layers: str) -> list[Group]:
-    """One group for each network: selected by hand ("hand"), or a preset's layers for all problems."""
+    """One group for each network: selected by hand ("hand"), "published", or a preset's layers for all problems."""
+    tables = {"hand": HAND_CHOSEN, "published": PUBLISHED}
     found: dict[Any, list[str]] = defaultdict(list)
     for problem in problems:
-        preset = HAND_CHOSEN[problem] if layers == "hand" else layers
+        preset = tables[layers][problem] if layers in tables else layers
         found[preset, len(paper_problem(problem).names)].append(problem)
     return [
         Group(preset, tuple(names), architecture_preset(preset, width).layers)
@@ -118,7 +121,7 @@ class Setting:
     def config(self, schedule: tuple[int, int, int], chunk: int) -> TwoStageConfig:
         rounds, first, second = schedule
         steps = dict(stage1_rounds=rounds, stage1_steps=first, stage2_steps=second)
-        return TwoStageConfig(**{**steps, **self.changes, "chunk_steps": chunk, "curve_every": chunk})
+        return TwoStageConfig(**{**self.changes, **steps, "chunk_steps": chunk, "curve_every": chunk})
 
 
 def drawn_settings(count: int, seed: int, base: Sequence[dict[str, Any]] = ()) -> list[Setting]:
@@ -194,18 +197,23 @@ def train(
     seconds = time.perf_counter() - started
     log(f"{budget} {group.name}: {len(runs)} runs, {seconds:.0f} s, {first[0] - started:.0f} s of it the first chunk")
     result = progress.result
+    points = np.unique(np.linspace(0, len(result.curves.steps) - 1, CURVE_POINTS).round().astype(int))
     lines = []
     for i, (setting, problem, seed) in enumerate(runs):
         lines.append(
             {
                 "setting": setting.name, "changes": plain(setting.changes), "budget": budget, "problem": problem,
-                "seed": seed, "noise": noise, "layers": [list(layer) for layer in group.layers], "dtype": options.dtype,
+                "seed": seed, "noise": noise, "layers": [list(layer) for layer in group.layers],
+                "dtype": options.dtype, "device": device(),
                 "rows": X.shape[1], "steps": progress.step, "loss": float(result.loss[i]),
                 "hard_loss": float(result.hard_loss[i]),
                 "relative": float(result.hard_loss[i] / np.std(y[i])), "found_at": int(result.found_at[i]),
                 "choices": result.choices[i].tolist(), "weights": short(result.weights[i]),
                 "mode": result.mode[i].tolist(), "mode_weights": short(result.mode_weights[i]),
-                "curve": short(result.curves.best[:, i][:: max(1, len(result.curves.steps) // 30)]),
+                "curve_steps": result.curves.steps[points].tolist(),
+                "curve": short(result.curves.best[points, i]),
+                "batch": len(runs),
+                "samples_per_step": configs[i].samples_per_step,
                 "seconds": seconds / len(runs),
             }
         )  # fmt: skip
@@ -390,7 +398,7 @@ def final(options: argparse.Namespace) -> None:
                 (group, [(setting, p, seed) for p in group.problems for seed in seeds])
                 for group in groups_of(options.problems, options.layers)
             ]
-            budget = f"final{noise:g}{'' if options.layers == 'hand' else ' ' + options.layers}"
+            budget = f"final noise {noise:g} {options.layers}"
             lines = run_all(jobs, schedule, options, deadline, budget, records, noise)
             show(lines, [setting.name])
 
