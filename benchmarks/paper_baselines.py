@@ -71,8 +71,9 @@ class Session:
         if method not in self.methods:
             return []
         found = [c for c in self.wanted if c.method == method and c.seed < seeds and c.key not in self.done]
-        standard = self.options.skip_standard and method != "gp"
-        return [c for c in found if not standard or c.noise or c.setting != "standard"]
+        return [
+            c for c in found if not self.options.settings or c.method != "gmeql" or c.setting in self.options.settings
+        ]
 
     def keep(self, lines: list[dict]) -> None:
         text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -146,7 +147,7 @@ class Session:
 
         self.start_evolutions()
         self.attempt(self.missing("eql", self.options.seeds))
-        for batch in batches(self.missing("gmeql", self.options.seeds), {"gmeql": 200}):
+        for batch in batches(self.missing("gmeql", self.options.seeds), {"gmeql": 400}):
             self.attempt(batch)
         self.attempt(self.missing("dsr", self.options.seeds))
         while self.evolutions and self.left() > 5:
@@ -170,7 +171,12 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 2), help="for GP and fitted")
     parser.add_argument("--budget", default="full")
     parser.add_argument("--seconds", type=float, default=520.0, help="end by then, start included")
-    parser.add_argument("--skip-standard", action="store_true", help="only ablations and noise, except for GP")
+    parser.add_argument(
+        "--settings",
+        default=[],
+        type=lambda text: text.split(","),
+        help="of GMEQL, such as raced,released; all by default",
+    )
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     Session(options).run()

@@ -44,3 +44,5 @@ def test_a_small_cell_of_each_method_becomes_a_record(method, tmp_path):
     assert record["curve"]["candidates"] and len(record["curve"]["mae"]) == len(record["curve"]["candidates"])
     assert record["versions"]["numpy"] == np.__version__
     assert record["solved"] in (True, False) and record["seconds"] > 0
+    assert record["structure"] in (True, False) and (record["structure"] or not record["solved"])
+    assert (record["structure_mode"] is None) == (method != "gmeql")

@@ -32,7 +32,7 @@ def test_every_figure_and_table_is_drawn_from_records(tmp_path):
 
 def test_figures_say_when_nothing_was_measured_and_name_failures(tmp_path):
     pytest.importorskip("matplotlib")
-    records.append(tmp_path, [records.failure_of(Cell("b1", "gmeql"), "it <died>", 2)])
+    records.append(tmp_path, [records.failure_of(Cell("b1", "gmeql", "raced"), "it <died>", 2)])
     some = figures.chosen(["fig2a", "fig2i", "fig2l", "time", "noise"])
     report.write(tmp_path, SMOKE, some, records.load(tmp_path))
     page = (tmp_path / "index.html").read_text()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gmeql.evaluation.paper.figures import Figure, Finding
-from gmeql.evaluation.paper.figures.ablations import SETTING_LABELS
+from gmeql.evaluation.paper.cells import SETTINGS
 from gmeql.evaluation.paper.figures.statistics import TOO_FEW
 from gmeql.evaluation.paper.methods import METHODS
 from gmeql.report import asset
@@ -34,14 +34,22 @@ COLUMNS = {
     "low": "from",
     "high": "to",
     "runs": "runs",
-    "solved": "solved",
+    "structure": "true structure",
+    "structure_low": "interval from",
+    "structure_high": "to",
+    "structure_best": "of T*",
+    "structure_mode": "of the mode",
+    "solved": "strictly solved",
     "paper_share": "solved in the paper",
+    "paper_low": "interval from",
+    "paper_high": "to",
     "median_test_mae": "test MAE",
     "median_training_mae": "training MAE",
     "seconds_per_run": "seconds a run",
     "paper": "in the paper",
     "p_value": "p, test",
     "p_value_training": "p, training",
+    "p_value_structure": "p, structure",
     "p_value_solved": "p, solved",
     "verdict": "verdict",
 }
@@ -49,6 +57,8 @@ COLUMNS = {
 TEXTS = ("problem", "method", "setting", "expression", "paper", "verdict")
 """Columns of words; the others are numbers and stand to the right."""
 
+SHARES = ("paper_share", "paper_low", "paper_high", "structure_low", "structure_high")
+"""Columns of shares, shown in percent."""
 SAID_ABOVE = ("problem", "setting", "verdict")
 """Columns that need not stand in a table where all rows agree: the title or the verdict above says it."""
 
@@ -104,9 +114,9 @@ def _cell(name: str, value: Any) -> str:
     if name == "method":
         return METHODS[value].label
     if name == "setting":
-        return SETTING_LABELS.get(value, "as published")
+        return SETTINGS[value].label
     if name == "expression":
         return str(value).replace("**", "^").replace("*", " ")
-    if name == "paper_share":
+    if name in SHARES:
         return f"{100 * value:.0f} %"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

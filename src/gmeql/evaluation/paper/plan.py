@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gmeql.evaluation.paper.cells import Cell
+from gmeql.evaluation.paper.cells import MAIN_SETTING, Cell, setting_of
 from gmeql.evaluation.paper.methods import CURVE_METHODS
 
 PROBLEMS = ("b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8")
@@ -18,7 +18,7 @@ NOISE_LEVELS = (0.0, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class BudgetPlan:
-    """Sizes of one budget. Attributes name the method they belong to.
+    """Sizes of one budget. Attributes name the method they belong to; GMEQL's are those of the text's preset.
 
     `largest_batch` says how many runs of a method train side by side on a CPU core. `fitted_seconds` is a second bound
     beside `fitted_candidates`; where it decides, other machines give other runs.
@@ -27,6 +27,7 @@ class BudgetPlan:
     name: str
     seeds: int
     gp_seeds: int
+    gmeql_settings: tuple[str, ...]
     gmeql_rounds: int
     gmeql_stage1: int
     gmeql_stage2: int
@@ -51,6 +52,7 @@ BUDGETS = {
         name="smoke",
         seeds=2,
         gp_seeds=2,
+        gmeql_settings=(MAIN_SETTING,),
         gmeql_rounds=1,
         gmeql_stage1=100,
         gmeql_stage2=400,
@@ -70,6 +72,7 @@ BUDGETS = {
         name="quick",
         seeds=5,
         gp_seeds=3,
+        gmeql_settings=("standard", MAIN_SETTING),
         gmeql_rounds=3,
         gmeql_stage1=500,
         gmeql_stage2=8_000,
@@ -88,6 +91,7 @@ BUDGETS = {
         name="full",
         seeds=20,
         gp_seeds=20,
+        gmeql_settings=("standard", "released", MAIN_SETTING),
         gmeql_rounds=3,
         gmeql_stage1=2_000,
         gmeql_stage2=48_000,
@@ -122,11 +126,11 @@ def seeds_of(plan: BudgetPlan, method: str) -> range:
 
 
 def cells_for(
-    plan: BudgetPlan, problems: Iterable[str], methods: Iterable[str], *, setting: str = "standard", noise: float = 0.0
+    plan: BudgetPlan, problems: Iterable[str], methods: Iterable[str], *, setting: str | None = None, noise: float = 0.0
 ) -> list[Cell]:
-    """One cell per problem, method and seed."""
+    """One cell per problem, method and seed; without a setting the one that stands for the method."""
     return [
-        Cell(problem, method, setting, noise, seed, plan.name)
+        Cell(problem, method, setting or setting_of(method), noise, seed, plan.name)
         for problem in problems
         for method in methods
         for seed in seeds_of(plan, method)

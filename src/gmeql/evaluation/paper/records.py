@@ -1,7 +1,8 @@
 """Records: one JSON line per finished cell, appended and flushed, so that a killed run loses at most its last line.
 
 A record holds the cell, the method's config, versions, the sampled curve, the final expression, its errors, whether it
-is solved, and what it cost. Tables and figures are pure functions of records.
+is solved (`judging.SOLVED_RULE`) and has the truth's structure (`judging.STRUCTURE_RULE`), and what it cost.
+Tables and figures are pure functions of records.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import Any
 from gmeql._version import versions
 from gmeql.evaluation.baselines import mean_absolute_error
 from gmeql.evaluation.paper.cells import Cell, table, test_table
-from gmeql.evaluation.paper.judging import judge_expression
+from gmeql.evaluation.paper.judging import judge_expression, judge_structure
 from gmeql.evaluation.paper.methods import METHODS
 from gmeql.evaluation.paper.train import TrainedCell
 from gmeql.fitters.threads import available_cores
+from gmeql.formula.expression import Expression
 
 Record = dict[str, Any]
 FILE = "records.jsonl"
@@ -45,11 +47,19 @@ def record_of(trained: TrainedCell, *, where: str | None = None) -> Record:
     X, y = table(cell)
     X_test, y_test = test_table(cell)
     verdict, judged = judge_expression(trained.expression, cell, X, y)
+    best = verdict.solved or judge_structure(trained.expression, cell, X, y)[0].solved
+    mode: bool | None = None
+    if trained.mode is not None:
+        same = best and _wiring(trained.mode) == _wiring(trained.expression)
+        mode = same or judge_structure(trained.mode, cell, X, y)[0].solved
     return {
         "key": cell.key,
         "cell": dataclasses.asdict(cell),
         "status": "done",
         "solved": verdict.solved,
+        "structure": bool(best or mode),
+        "structure_best": best,
+        "structure_mode": mode,
         "reason": verdict.reason,
         "relative_rmse": _number(verdict.relative_rmse),
         "train_mae": _number(mean_absolute_error(trained.expression, X, y)),
@@ -64,6 +74,7 @@ def record_of(trained: TrainedCell, *, where: str | None = None) -> Record:
         "batch": trained.batch,
         "text": str(trained.expression)[:2000],
         "judged": str(judged)[:2000],
+        "mode": None if trained.mode is None else str(trained.mode)[:2000],
         "expression": trained.expression.to_dict(),
         "complexity": trained.expression.complexity,
         "config": plain(trained.config),
@@ -71,6 +82,11 @@ def record_of(trained: TrainedCell, *, where: str | None = None) -> Record:
         "device": where or device(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _wiring(expression: Expression) -> Expression:
+    """The expression with all constants alike."""
+    return expression.with_constants((1.0,) * len(expression.constants))
 
 
 def failure_of(cell: Cell, error: str, attempts: int) -> Record:

@@ -14,7 +14,8 @@ from typing import Any
 from gmeql._version import versions
 from gmeql.evaluation.paper.figures import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.statistics import ENOUGH, LEVEL
-from gmeql.evaluation.paper.judging import SOLVED_RULE
+from gmeql.evaluation.paper.figures.success import markdown
+from gmeql.evaluation.paper.judging import SOLVED_RULE, STRUCTURE_RULE
 from gmeql.evaluation.paper.page import page_of
 from gmeql.evaluation.paper.plan import BudgetPlan
 from gmeql.evaluation.paper.records import checksum
@@ -29,7 +30,15 @@ TABLE_COLUMNS = (
     "runs",
     "solved",
     "solved_share",
+    "structure",
+    "structure_share",
+    "structure_low",
+    "structure_high",
+    "structure_best",
+    "structure_mode",
     "paper_share",
+    "paper_low",
+    "paper_high",
     "median_test_mae",
     "mean_test_mae",
     "std_test_mae",
@@ -42,6 +51,7 @@ TABLE_COLUMNS = (
     "p_value",
     "p_value_training",
     "p_value_solved",
+    "p_value_structure",
     "verdict",
     "paper",
     "expression",
@@ -53,7 +63,7 @@ TABLE_COLUMNS = (
 
 
 def write(folder: Path, plan: BudgetPlan, figures: Sequence[Figure], records: Records) -> None:
-    """Draw every figure as PNG and SVG, and write table.json, table.csv and index.html."""
+    """Draw every figure as PNG and SVG, and write table.json, table.csv, success.md and index.html."""
     pictures = folder / "figures"
     pictures.mkdir(parents=True, exist_ok=True)
     parts: list[tuple[Figure, Finding, str]] = []
@@ -61,6 +71,7 @@ def write(folder: Path, plan: BudgetPlan, figures: Sequence[Figure], records: Re
         svg = _draw(figure, plan, records, pictures)
         parts.append((figure, figure.measure(plan, records), base64.b64encode(svg).decode()))
     _write_table(folder, plan, parts)
+    write_atomic(folder / "success.md", markdown(plan, records).encode())
     _write_page(folder, plan, figures, parts, records)
 
 
@@ -89,6 +100,7 @@ def _write_table(folder: Path, plan: BudgetPlan, parts: Sequence[tuple[Figure, F
         "budget": plan.name,
         "note": plan.note,
         "solved": SOLVED_RULE,
+        "structure": STRUCTURE_RULE,
         "significance": LEVEL,
         "figures": [
             {
@@ -121,7 +133,7 @@ def _write_page(
     page = page_of(
         parts,
         note=plan.note,
-        rule=SOLVED_RULE[0].upper() + SOLVED_RULE[1:],
+        rule=" ".join(rule[0].upper() + rule[1:] for rule in (SOLVED_RULE, STRUCTURE_RULE)),
         level=LEVEL,
         enough=ENOUGH,
         failures=[records[key] for key in sorted(wanted) if records.get(key, {}).get("status") == "failed"],

@@ -7,9 +7,11 @@ environment (see `workers`).
 from __future__ import annotations
 
 import json
+import multiprocessing
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from gmeql.evaluation.paper.workers import TrainingPool
 
@@ -71,32 +73,51 @@ def run(
     return folder / "index.html"
 
 
-def take_over(lines: str | Path, out: str | Path, where: str | None = None) -> int:
+def take_over(lines: str | Path, out: str | Path, where: str | None = None, *, workers: int = 0) -> int:
     """Judge training outcomes from another machine and add them to the records; returns how many were new.
 
-    `lines` is a file of `benchmarks/paper_baselines.py` or of `benchmarks/paper_table.py` (of which the runs with
-    the paper's numbers are taken). Of two outcomes of one cell the longer run counts.
+    `lines` is a file of `benchmarks/paper_baselines.py`, or of `benchmarks/paper_race.py`, of which the runs whose
+    setting is one of the evaluation's are taken. Of two outcomes of one cell the longer run counts. `workers` processes
+    judge side by side; 0 judges in this one.
     """
     from gmeql.evaluation.paper import records
     from gmeql.evaluation.paper.train import trained_cell_of
 
-    folder, added = Path(out), 0
+    folder = Path(out)
     done = {
         key: max(record["curve"]["candidates"], default=0)
         for key, record in records.load(folder).items()
         if record["status"] == "done"
     }  # how far the curve goes: a run that found the truth counts fewer candidates
+    longest: dict[str, tuple[int, str]] = {}
     for line in Path(lines).read_text(encoding="utf-8").splitlines():
-        data = json.loads(line)
-        trained = trained_cell_of(data)
-        if trained is None:
-            continue
-        length = max(trained.candidates, default=0)
-        if length > done.get(trained.cell.key, -1):
-            records.append(folder, [records.record_of(trained, where=where or data.get("device"))])
-            done[trained.cell.key] = length
-            added += 1
-    return added
+        trained = trained_cell_of(json.loads(line))
+        length = -1 if trained is None else max(trained.candidates, default=0)
+        if trained is not None and length > max(
+            done.get(trained.cell.key, -1), longest.get(trained.cell.key, (-1,))[0]
+        ):
+            longest[trained.cell.key] = (length, line)
+    jobs = [(line, where) for _, line in longest.values()]
+    if workers == 0:
+        for job in jobs:
+            records.append(folder, [_judged(job)])
+        return len(jobs)
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        for record in pool.imap_unordered(_judged, jobs):
+            records.append(folder, [record])
+    return len(jobs)
+
+
+def _judged(job: tuple[str, str | None]) -> dict[str, Any]:
+    """The record of a line, judged; runs in worker processes too."""
+    from gmeql.evaluation.paper.records import record_of
+    from gmeql.evaluation.paper.train import trained_cell_of
+
+    line, where = job
+    data = json.loads(line)
+    trained = trained_cell_of(data)
+    assert trained is not None  # only such lines are handed on
+    return record_of(trained, where=where or data.get("device"))
 
 
 def _has_accelerator() -> bool:

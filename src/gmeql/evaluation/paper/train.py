@@ -10,7 +10,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,19 @@ import numpy as np
 from gmeql.evaluation.baselines import Budget, Task, fit, mean_absolute_error
 from gmeql.evaluation.paper.cells import SETTINGS, Cell, table
 from gmeql.evaluation.paper.methods import METHODS
-from gmeql.evaluation.paper.plan import BudgetPlan
+from gmeql.evaluation.paper.plan import BudgetPlan, budget_plan
 from gmeql.evaluation.problems import paper_problem
 from gmeql.formula.expression import Expression
-
-ARCHITECTURES = {f"b{i}": "released" if i <= 4 else "general" for i in range(1, 9)}
-"""Network of each problem: the released code's layers for b1-b4; those that hold the other four truths for b5-b8."""
 
 CURVE_POINTS = 100
 
 
 @dataclass(frozen=True)
 class TrainedCell:
-    """What a run gave. `mae` is the training MAE along the run; `seconds` its share of its batch's wall clock."""
+    """What a run gave. `mae` is the training MAE along the run; `seconds` its share of its batch's wall clock.
+
+    Of GMEQL `expression` is that of T*, `mode` the one that the final logits make likeliest, with the final weights.
+    """
 
     cell: Cell
     expression: Expression
@@ -40,47 +40,57 @@ class TrainedCell:
     seconds: float
     batch: int
     config: dict[str, Any]
+    mode: Expression | None = None
 
     def to_dict(self) -> dict[str, Any]:
         data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         data["cell"] = dataclasses.asdict(self.cell)
         data["expression"] = self.expression.to_dict()
+        data["mode"] = None if self.mode is None else self.mode.to_dict()
         data["mae"] = [m if math.isfinite(m) else None for m in self.mae]
         return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> TrainedCell:
-        known = {f.name: data[f.name] for f in dataclasses.fields(cls)}
+        known: dict[str, Any] = {f.name: data.get(f.name) for f in dataclasses.fields(cls)}
         known["cell"] = Cell(**data["cell"])
         known["expression"] = Expression.from_dict(data["expression"])
+        known["mode"] = None if data.get("mode") is None else Expression.from_dict(data["mode"])
         known["candidates"] = tuple(data["candidates"])
         known["mae"] = tuple(math.inf if m is None else m for m in data["mae"])
         return cls(**known)
-
-
-TRAINED_SETTINGS = {"paper": "standard", "text, all connections": "resample_all", "text, refresh": "refresh_elites"}
-"""Settings of `benchmarks/paper_table.py` that are cells here."""
 
 
 def trained_cell_of(data: dict[str, Any]) -> TrainedCell | None:
     """The run that a line of a training benchmark holds; None where it is no cell of ours."""
     if "expression" in data:
         return TrainedCell.from_dict(data)
-    if data.get("setting") not in TRAINED_SETTINGS:
-        return None
+    return _raced_cell(data) if data.get("setting") in SETTINGS and "choices" in data else None
+
+
+def _raced_cell(data: dict[str, Any]) -> TrainedCell:
+    """A line of `benchmarks/paper_race.py` whose setting is one of ours, at the paper's budget."""
     from gmeql.fitters import programs
     from gmeql.network.architecture import Architecture
 
     names = paper_problem(data["problem"]).names
     architecture = Architecture(len(names), tuple(tuple(layer) for layer in data["layers"]))
-    (expression,) = programs.expression_from_structure(architecture, data["choices"], data["weights"], names)
-    config = data["config"]
-    per_step = config["samples_per_step"]
-    steps = config["stage2_steps"] + config["use_stage1"] * config["stage1_rounds"] * config["stage1_steps"]
-    curve = _thin([s * per_step for s in data["curve_steps"]], data["curve_best"])
-    cell = Cell(data["problem"], "gmeql", TRAINED_SETTINGS[data["setting"]], 0.0, data["seed"], "full")
-    share = data["train_seconds"] / data["batch"]
-    return TrainedCell(cell, expression, *curve, steps * per_step, share, data["batch"], config)
+    found, mode = (
+        programs.expression_from_structure(architecture, data[choices], data[weights], names, protected=True)[0]
+        for choices, weights in (("choices", "weights"), ("mode", "mode_weights"))
+    )
+    per_step = data["samples_per_step"]
+    return TrainedCell(
+        Cell(data["problem"], "gmeql", data["setting"], data["noise"], data["seed"], "full"),
+        found,
+        tuple(step * per_step for step in data["curve_steps"]),
+        tuple(data["curve"]),
+        data["steps"] * per_step,
+        data["seconds"],
+        data["batch"],
+        {**data["changes"], "layers": data["layers"]},
+        mode,
+    )
 
 
 def batches(cells: Iterable[Cell], largest: Mapping[str, int]) -> list[list[Cell]]:
@@ -97,12 +107,35 @@ def batches(cells: Iterable[Cell], largest: Mapping[str, int]) -> list[list[Cell
 
 def _kind(cell: Cell) -> tuple[Any, ...]:
     if cell.method == "gmeql":  # one compiled program: same layers, same columns, same stages
-        from gmeql.network.architecture import architecture_preset
-
         width = len(paper_problem(cell.problem).names)
-        layers = architecture_preset(ARCHITECTURES[cell.problem], width).layers
-        return ("gmeql", cell.budget, width, layers, SETTINGS[cell.setting].get("use_stage1", True))
+        layers = SETTINGS[cell.setting].preset_of(cell.problem)
+        return ("gmeql", cell.budget, width, layers, *_schedule(cell, budget_plan(cell.budget)).items())
     return (cell.method, cell.budget)
+
+
+def _schedule(cell: Cell, plan: BudgetPlan) -> dict[str, Any]:
+    """What cells of one batch share: lengths of the stages (the plan's in the proportions of the preset), order of updates."""
+    from gmeql.paper.two_stage import PRESETS, TwoStageConfig
+
+    setting = SETTINGS[cell.setting]
+    text, own = TwoStageConfig.paper(), replace(PRESETS[setting.preset](), **setting.changes)
+
+    def scaled(steps: int, own_steps: int, text_steps: int) -> int:
+        return max(1, round(steps * own_steps / text_steps))
+
+    chunk = plan.gmeql_stage1  # one program for both stages
+    stage2 = scaled(plan.gmeql_stage2, own.stage2_steps, text.stage2_steps)
+    return {
+        "stage1_rounds": scaled(plan.gmeql_rounds, own.stage1_rounds, text.stage1_rounds),
+        "stage1_steps": scaled(plan.gmeql_stage1, own.stage1_steps, text.stage1_steps),
+        "stage2_steps": max(chunk, round(stage2 / chunk) * chunk),
+        "use_stage1": own.use_stage1,
+        "update_order": own.update_order,
+        "samples_per_step": own.samples_per_step,
+        "offline_batch": own.offline_batch,
+        "chunk_steps": chunk,
+        "curve_every": max(1, chunk // 20),
+    }
 
 
 def train(cells: Sequence[Cell], plan: BudgetPlan, seconds: float = math.inf) -> list[TrainedCell]:
@@ -151,19 +184,15 @@ def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> lis
 
     started = time.perf_counter()
     configs = [
-        two_stage.TwoStageConfig.paper(
-            stage1_rounds=plan.gmeql_rounds,
-            stage1_steps=plan.gmeql_stage1,
-            stage2_steps=plan.gmeql_stage2,
-            curve_every=max(1, plan.gmeql_stage1 // 20),
-            chunk_steps=plan.gmeql_stage1,  # one program for both stages
-            **SETTINGS[cell.setting],
+        dataclasses.replace(
+            two_stage.PRESETS[SETTINGS[cell.setting].preset](),
+            **{**SETTINGS[cell.setting].changes, **_schedule(cell, plan)},
         )
         for cell in cells
     ]
     data = [table(cell) for cell in cells]
     X, y = np.stack([X for X, _ in data]), np.stack([y for _, y in data])
-    architecture = ARCHITECTURES[cells[0].problem]
+    architecture = SETTINGS[cells[0].setting].preset_of(cells[0].problem)
     run = two_stage.run(architecture, X, y, seeds=[cell.seed for cell in cells], config=configs)
     begun: tuple[float, int] | None = None  # when the first chunk, which holds the compilation, had ended
     for progress in run:
@@ -178,20 +207,22 @@ def _train_gmeql(cells: Sequence[Cell], plan: BudgetPlan, seconds: float) -> lis
     outcomes = []
     for s, cell in enumerate(cells):
         names = paper_problem(cell.problem).names
-        (expression,) = programs.expression_from_structure(
-            result.architecture, result.choices[s], result.weights[s], names, protected=True
+        found, mode = (
+            programs.expression_from_structure(result.architecture, choices, weights, names, protected=True)[0]
+            for choices, weights in ((result.choices[s], result.weights[s]), (result.mode[s], result.mode_weights[s]))
         )
         per_step = configs[s].samples_per_step
         curve = _thin(result.curves.steps * per_step, result.curves.best[:, s])
         outcomes.append(
             TrainedCell(
                 cell,
-                expression,
+                found,
                 *curve,
                 progress.step * per_step,
                 share,
                 len(cells),
                 {**dataclasses.asdict(configs[s]), "layers": result.architecture.layers},
+                mode,
             )
         )
     return outcomes

@@ -4,7 +4,16 @@ import math
 
 import pytest
 
-from gmeql.evaluation.paper.figures.statistics import TOO_FEW, compare, fisher, mann_whitney, overall, summary
+from gmeql.evaluation.paper.figures.statistics import (
+    TOO_FEW,
+    compare,
+    counts,
+    fisher,
+    interval,
+    mann_whitney,
+    overall,
+    summary,
+)
 from fake_records import group
 
 
@@ -42,3 +51,14 @@ def test_one_word_for_several_verdicts():
     assert overall(["not measured", TOO_FEW]) == TOO_FEW and overall([]) == overall(["not measured"]) == "not measured"
     assert overall([TOO_FEW, "agrees"]) == "agrees" and overall(["differs", "agrees"]) == "partly"
     assert overall(["differs", "undecided"]) == "differs"
+
+
+def test_both_counts_and_the_exact_interval():
+    runs = group([1.0] * 4)
+    runs[0] |= {"solved": True, "structure": True}
+    runs[1] |= {"structure": True, "structure_best": False, "structure_mode": True}
+    found = counts(runs)
+    assert (found["runs"], found["solved"], found["structure"]) == (4, 1, 2)
+    assert (found["structure_best"], found["structure_mode"]) == (1, 1)
+    assert interval(0, 20) == (0.0, pytest.approx(1 - 0.025 ** (1 / 20)))
+    assert interval(0, 0) == (0.0, 1.0)

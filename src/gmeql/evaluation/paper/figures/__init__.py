@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gmeql.evaluation.paper.figures.ablations import ablation
-from gmeql.evaluation.paper.figures.comparisons import genetic_programming, running_time, success, table1
+from gmeql.evaluation.paper.figures.comparisons import genetic_programming, running_time, table1
 from gmeql.evaluation.paper.figures.curves import learning_curve
 from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.noise import noise
+from gmeql.evaluation.paper.figures.success import success
 from gmeql.evaluation.paper.plan import PROBLEMS
 
 __all__ = ["FIGURES", "Figure", "Finding", "Records", "chosen"]
@@ -21,7 +22,7 @@ FIGURES: tuple[Figure, ...] = (
         "Figure 2i: effect of stage 1",
         "Without stage 1 training progresses fast at first, then converges to poor local optima.",
         "b4",
-        "no_stage1",
+        "raced_no_stage1",
         "<",
     ),
     ablation(
@@ -29,7 +30,7 @@ FIGURES: tuple[Figure, ...] = (
         "Figure 2j: effect of the elite repository",
         "Without the elite repository performance is clearly inferior.",
         "b4",
-        "no_elites",
+        "raced_no_elites",
         "<",
     ),
     ablation(
@@ -37,7 +38,7 @@ FIGURES: tuple[Figure, ...] = (
         "Figure 2k: effect of offline training",
         "Offline training improves accuracy and sample efficiency.",
         "b7",
-        "no_offline",
+        "raced_no_offline",
         "<",
     ),
     genetic_programming(),
@@ -48,7 +49,7 @@ FIGURES: tuple[Figure, ...] = (
         "Appendix C: the two offline rules",
         "The rule of appendix B trains as well; the differences are not statistically significant.",
         "b2",
-        "squared_difference",
+        "raced_squared_difference",
         "=",
     ),
     noise(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gmeql.evaluation.paper.cells import Cell
+from gmeql.evaluation.paper.cells import MAIN_SETTING, SETTINGS, Cell
 from gmeql.evaluation.paper.figures.drawing import add_note, draw_curves
 from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.statistics import (
@@ -25,55 +25,51 @@ from gmeql.evaluation.paper.methods import METHODS
 from gmeql.evaluation.paper.plan import BudgetPlan, cells_for
 from gmeql.evaluation.paper.records import Record, select
 
-SETTING_LABELS = {
-    "no_stage1": "without stage 1",
-    "no_elites": "without the elite repository",
-    "no_offline": "without offline training",
-    "squared_difference": "with the rule of appendix B",
-}
-
 
 def ablation(name: str, title: str, says: str, problem: str, setting: str, claim: str) -> Figure:
     def groups(plan: BudgetPlan, records: Records) -> tuple[list[Record], list[Record]]:
         return tuple(
             select(records, cells_for(plan, [problem], ["gmeql"], setting=s))  # type: ignore[return-value]
-            for s in ("standard", setting)
+            for s in (MAIN_SETTING, setting)
         )
 
     def cells(plan: BudgetPlan) -> list[Cell]:
-        return [c for s in ("standard", setting) for c in cells_for(plan, [problem], ["gmeql"], setting=s)]
+        return [c for s in (MAIN_SETTING, setting) for c in cells_for(plan, [problem], ["gmeql"], setting=s)]
 
     def measure(plan: BudgetPlan, records: Records) -> Finding:
         whole, cut = groups(plan, records)
-        names = "GMEQL as published", f"GMEQL {SETTING_LABELS[setting]}"
+        names = "GMEQL whole", f"GMEQL {SETTINGS[setting].label}"
         rows = [
             {"problem": problem, "method": "gmeql", "setting": s, **summary(g)}
-            for s, g in (("standard", whole), (setting, cut))
+            for s, g in ((MAIN_SETTING, whole), (setting, cut))
         ]
         if not whole or not cut:
             return Finding(rows, [compare(whole, cut, names)[1]], "not measured")
         verdict, sentence, p = compare(whole, cut, names, claim)
         on_curve, curve_sentence, curve_p = compare(whole, cut, names, claim, errors=final_errors)
-        solved = [sum(bool(r["solved"]) for r in g) for g in (whole, cut)]
-        solved_p = fisher(solved[0], len(whole), solved[1], len(cut))
-        counts = f"Solved: {solved[0]} of {len(whole)} and {solved[1]} of {len(cut)}"
-        if TOO_FEW in (verdict, on_curve):
-            words = [curve_sentence, sentence, f"{counts}."]
-        else:
-            direction = _direction(names[1], whole, cut, p, curve_p)
-            words = [direction, curve_sentence, sentence, f"{counts}, p = {solved_p:.2g} (Fisher's exact test)."]
+        told = []
+        chances = {}
+        for count, label in (("structure", "True structure"), ("solved", "Solved")):
+            a, b = (row[count] for row in rows)
+            chances[count] = fisher(a, len(whole), b, len(cut))
+            chance = "" if TOO_FEW in (verdict, on_curve) else f", p = {chances[count]:.2g} (Fisher's exact test)"
+            told.append(f"{label}: {a} of {len(whole)} and {b} of {len(cut)}{chance}.")
+        words = [curve_sentence, sentence, *told]
+        if TOO_FEW not in (verdict, on_curve):
+            words.insert(0, _direction(names[1], whole, cut, p, curve_p))
         both = overall([verdict, on_curve])
         rows[1] |= {
-            **tested("standard", p, both),
+            **tested(MAIN_SETTING, p, both),
             "p_value_training": number_or_none(curve_p),
-            "p_value_solved": number_or_none(solved_p),
+            "p_value_solved": number_or_none(chances["solved"]),
+            "p_value_structure": number_or_none(chances["structure"]),
         }
         return Finding(rows, words, both)
 
     def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
         ax = figure.subplots()
         whole, cut = groups(plan, records)
-        draw_curves(ax, {"GMEQL": (whole, METHODS["gmeql"].colour), SETTING_LABELS[setting]: (cut, "#c0392b")})
+        draw_curves(ax, {"GMEQL": (whole, METHODS["gmeql"].colour), SETTINGS[setting].label: (cut, "#c0392b")})
         ax.set_title(f"{title.split(': ', 1)[1]} ({problem})", fontsize=9)
         add_note(plan, figure)
 

@@ -1,8 +1,7 @@
-"""Comparisons over all problems: Table 1, GP (figure 2 l), success rates, running time."""
+"""Comparisons over all problems: Table 1, GP (figure 2 l), running time."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,8 @@ import numpy as np
 from gmeql.evaluation.paper.figures.drawing import add_note, draw_bars
 from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.statistics import (
-    LEVEL,
-    TOO_FEW,
     compare,
     final_errors,
-    fisher,
     median_error,
     number_or_none,
     overall,
@@ -27,10 +23,7 @@ from gmeql.evaluation.paper.plan import PROBLEMS, BudgetPlan, cells_for
 from gmeql.evaluation.paper.records import Record, select
 from gmeql.evaluation.problems.paper import PAPER, PAPER_ROWS
 
-PAPER_SUCCESS = {"b1": 61, "b2": 70, "b3": 45, "b4": 40, "b5": 53, "b6": 100, "b7": 47, "b8": 100}
-"""GMEQL's success rates in the paper, percent."""
 COLOURS = {name: method.colour for name, method in METHODS.items()}
-OTHERS = tuple(name for name in METHODS if name != "gmeql")
 
 
 def table1() -> Figure:
@@ -138,77 +131,6 @@ def genetic_programming() -> Figure:
         size=(8.0, 4.0),
         also=("gp",),
     )
-
-
-def success() -> Figure:
-    def counts(plan: BudgetPlan, records: Records, problem: str, method: str) -> tuple[int, int]:
-        found = select(records, cells_for(plan, [problem], [method]))
-        return sum(bool(r["solved"]) for r in found), len(found)
-
-    def measure(plan: BudgetPlan, records: Records) -> Finding:
-        rows, words, verdicts = [], [], []
-        for problem in PROBLEMS:
-            own = counts(plan, records, problem, "gmeql")
-            claimed = round(PAPER_SUCCESS[problem] / 5)  # of 20 runs
-            p = fisher(*own, claimed, 20)
-            if own[1]:
-                verdicts.append(TOO_FEW if math.isnan(p) else "differs" if p < LEVEL else "agrees")
-                found = f"{own[0]} of {own[1]}"
-                if not math.isnan(p):
-                    found += f" ({100 * own[0] / own[1]:.0f} %), p = {p:.2g} (Fisher's exact test)"
-                others = ", ".join(_share(METHODS[m].label, *counts(plan, records, problem, m)) for m in OTHERS)
-                words.append(f"{problem}: the paper {PAPER_SUCCESS[problem]} %, here {found}; {others}.")
-            for method in METHODS:
-                solved, runs = counts(plan, records, problem, method)
-                row = {
-                    "problem": problem,
-                    "method": method,
-                    "runs": runs,
-                    "solved": solved,
-                    "solved_share": solved / runs if runs else None,
-                }
-                if method == "gmeql":
-                    row |= {
-                        "paper_share": PAPER_SUCCESS[problem] / 100,
-                        "p_value_solved": number_or_none(p),
-                        "test": "Fisher's exact",
-                    }
-                rows.append(row)
-        return Finding(rows, words, overall(verdicts))
-
-    def draw(plan: BudgetPlan, records: Records, figure: Any) -> None:
-        ax = figure.subplots()
-        values = {"paper": [float(PAPER_SUCCESS[p]) for p in PROBLEMS]}
-        for method in METHODS:
-            pairs = [counts(plan, records, p, method) for p in PROBLEMS]
-            if any(n for _, n in pairs):  # an empty place would read as "never solved"
-                values[method] = [100 * s / n if n else 0.0 for s, n in pairs]
-        draw_bars(
-            ax,
-            values,
-            PROBLEMS,
-            {"paper": "#b9d7e5", **COLOURS},
-            {"paper": "GMEQL, the paper"} | {name: method.label for name, method in METHODS.items()},
-        )
-        ax.set_ylabel("solved, % of runs")
-        ax.set_ylim(0, 119)
-        ax.set_title("Success rates", fontsize=9)
-        add_note(plan, figure)
-
-    return Figure(
-        "success",
-        "Success rates on b1 to b8",
-        "GMEQL finds the truth in 61, 70, 45, 40, 53, 100, 47 and 100 percent of the runs on b1 to b8, "
-        "consistently more often than the other algorithms.",
-        lambda plan: cells_for(plan, PROBLEMS, METHODS),
-        measure,
-        draw,
-        size=(9.0, 4.0),
-    )
-
-
-def _share(label: str, solved: int, runs: int) -> str:
-    return f"{label} {solved} of {runs}" if runs else f"{label} not measured"
 
 
 def running_time() -> Figure:

@@ -13,6 +13,7 @@ from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.statistics import (
     LEVEL,
     TOO_FEW,
+    counts,
     mann_whitney,
     median_error,
     number_or_none,
@@ -72,7 +73,7 @@ def noise() -> Figure:
                 continue
             look: dict[str, Any] = {"color": METHODS[method].colour, "label": METHODS[method].label}
             left.plot(NOISE_LEVELS, [median_error(g) for g in groups], "o-", **look)
-            shares = [100 * np.mean([r["solved"] for r in g]) if g else math.nan for g in groups]
+            shares = [100 * counts(g)["structure_share"] if g else math.nan for g in groups]
             right.plot(NOISE_LEVELS, shares, "o-", **look)
         right.plot(
             list(PAPER_NOISE_SUCCESS),
@@ -84,7 +85,7 @@ def noise() -> Figure:
         if any(np.isfinite(line.get_ydata()).any() for line in left.lines):
             left.set_yscale("log")
         left.set_ylabel("median MAE on noise-free test points")
-        right.set_ylabel("solved, % of runs")
+        right.set_ylabel("true structure, % of runs")
         for ax in (left, right):
             ax.set_xlabel("standard deviation of the noise on y")
             if ax.lines:
@@ -114,10 +115,11 @@ def _noise_words(problem: str, method: str, groups: dict[float, list[Record]]) -
         if not mine:
             parts.append(f"{noise:g}: not measured")
             continue
-        solved = sum(bool(r["solved"]) for r in mine)
+        both = counts(mine)
         p = mann_whitney(clean, mine) if noise else math.nan
         chance = "" if math.isnan(p) else f", p = {p:.2g}"
-        parts.append(f"{noise:g}: {said(median_error(mine))}{chance}, solved {solved} of {len(mine)}")
+        found = f"true structure {both['structure']}, solved {both['solved']} of {len(mine)}"
+        parts.append(f"{noise:g}: {said(median_error(mine))}{chance}, {found}")
     text = f"{METHODS[method].label} on {problem}, median test MAE at noise " + "; ".join(parts)
     if (problem, method) == ("b2", "gmeql"):
         text += f" (the paper solves {', '.join(f'{v} %' for v in PAPER_NOISE_SUCCESS.values())})"

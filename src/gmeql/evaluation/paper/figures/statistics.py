@@ -46,11 +46,8 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
     """One row of the machine-readable table."""
     errors = test_errors(records)
     finite = errors[np.isfinite(errors)]
-    solved = sum(bool(r["solved"]) for r in records)
     return {
-        "runs": len(records),
-        "solved": solved,
-        "solved_share": solved / len(records) if records else None,
+        **counts(records),
         "median_test_mae": number_or_none(np.median(errors)) if len(errors) else None,
         "mean_test_mae": number_or_none(np.mean(finite)) if len(finite) else None,
         "std_test_mae": number_or_none(np.std(finite)) if len(finite) else None,
@@ -59,6 +56,32 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
         "seconds_per_run": number_or_none(np.mean([r["seconds"] for r in records])) if records else None,
         "candidates": number_or_none(np.median([r["candidates"] for r in records])) if records else None,
     }
+
+
+def counts(records: Sequence[Record]) -> dict[str, Any]:
+    """Both counts of a group: strictly solved runs, and runs with the truth's structure, of T* and of the mode."""
+    solved = sum(bool(r["solved"]) for r in records)
+    structure = sum(bool(r["solved"] or r.get("structure")) for r in records)
+    modes = [r["structure_mode"] for r in records if r.get("structure_mode") is not None]
+    return {
+        "runs": len(records),
+        "solved": solved,
+        "solved_share": solved / len(records) if records else None,
+        "structure": structure,
+        "structure_share": structure / len(records) if records else None,
+        "structure_best": sum(bool(r["solved"] or r.get("structure_best")) for r in records),
+        "structure_mode": sum(modes) if modes else None,
+    }
+
+
+def interval(count: int, runs: int) -> tuple[float, float]:
+    """The exact (Clopper and Pearson) 95 % interval of a share; (0, 1) without runs."""
+    from scipy.stats import binomtest
+
+    if not runs:
+        return 0.0, 1.0
+    found = binomtest(count, runs).proportion_ci(1 - LEVEL, method="exact")
+    return float(found.low), float(found.high)
 
 
 def number_or_none(value: Any) -> float | None:
