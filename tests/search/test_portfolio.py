@@ -161,3 +161,24 @@ def test_table_keys_differ() -> None:
     keys = {table_key(reading, view) for reading in READINGS for view in range(5)}
     assert len(keys) == 5 * len(READINGS) and all(0 <= key < 2**64 for key in keys)
     assert table_key(PLAIN, 0) == 0
+
+
+def test_a_reading_that_misses_the_target_near_its_zeros_does_not_lead() -> None:
+    """1/y of a target that crosses zero: to first order its islands look better than those that read y itself."""
+    rng = np.random.default_rng(138)
+    X = rng.uniform(0.0, 10.0, (300, 2))
+    made, rows = portfolio(X, 1.5 * np.sin(X[:, 0]) + 1.3 * np.sin(X[:, 1] ** 2))
+    generator = np.random.default_rng(1)
+    losses: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(12):
+        island = made.open_island(generator)
+        for _ in range(3):
+            (step,) = take_steps([island], [made.task(island)], TriedStructures(12), n_threads=1)
+            step.absorb(island)
+        if island.best > 1e-9:
+            pair = made.loss(island), made.seen_loss(island, rows)
+            losses.setdefault(island.reading, []).append(pair)
+    assert {PLAIN, "inv"} <= set(losses)
+    assert all(first == seen for first, seen in losses[PLAIN])
+    assert min(first for first, _ in losses["inv"]) < min(first for first, _ in losses[PLAIN])
+    assert min(seen for _, seen in losses["inv"]) > max(seen for _, seen in losses[PLAIN])

@@ -139,6 +139,7 @@ class SearchConfig:
     light_cuts: int = 4  # rounds of cutting for a formula that is not exact
     identity_share: float = 0.5  # islands that read the target as it is
     plain_islands: int = 2  # the first islands, which read the columns and the target as they are
+    largest_miss: float = 2.0  # spreads of the target that one row may miss by where islands are compared, at most
     prior_gain: float = 1.0  # what a view and reading is taken to have earned before it was tried
     prior_tried: float = 2.0  # in so many islands
     max_columns: int = 30  # columns an island sees of a wide table

@@ -6,6 +6,7 @@ what its islands earned so far, (earned + 1) / (tried + 2) for each: the mean of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.fitters.programs import to_node
-from gmeql.formula.nodes import Node
+from gmeql.formula.nodes import Node, row_values
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.network.families import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.search.config import SearchConfig
@@ -204,6 +205,26 @@ class Portfolio:
     def loss(self, island: Island) -> float:
         """An island's best loss as a mean squared error of the target."""
         return island.best * self.unit(island)
+
+    def seen_loss(self, island: Island, rows: SearchRows) -> float:
+        """The best loss by which islands are compared: of the inverted formula itself, where that is larger.
+
+        The loss of a reading is that of the target to first order only. Near a zero of the target 1/y has a pole, whose
+        two sides cost its island nothing and the target everything. One row counts `largest_miss` spreads at most:
+        formulas on their way to a fraction may have a pole beside its place.
+        """
+        loss = self.loss(island)
+        if island.reading == PLAIN or self.groups is not None or not math.isfinite(loss):
+            return loss
+        root = self.formula(island, 0)
+        if root is None:
+            return math.inf
+        X, y, weights = rows.fitted
+        with np.errstate(all="ignore"):
+            squares = np.nan_to_num((row_values(root, rows.names, X) - y) ** 2, nan=np.inf)
+        spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+        capped = np.minimum(squares, self.config.largest_miss**2 * spread)
+        return max(loss, float(np.average(capped, weights=weights)))
 
     def formula(self, island: Island, e: int) -> Node | None:
         """The formula of elite `e` in the user's columns and units; None where a constant is not finite."""

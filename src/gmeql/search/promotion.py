@@ -138,7 +138,8 @@ def finish(state: SearchState, out_of_time: OutOfTime) -> None:
     config = state.config
     if state.reason != "exact":
         polish_leading(state, 1, out_of_time)
-        for island in sorted(state.islands, key=state.portfolio.loss)[: config.front.islands_at_end]:
+        seen = {island.number: state.portfolio.seen_loss(island, state.rows) for island in state.islands}
+        for island in sorted(state.islands, key=lambda each: seen[each.number])[: config.front.islands_at_end]:
             if island.best < math.inf and not out_of_time():
                 polish_island(state, island, out_of_time)
         if state.rows.groups is not None:  # a fit to every group takes long: a stage may never have ended

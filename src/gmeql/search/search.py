@@ -191,7 +191,8 @@ class Search:
         """Close the worse half, and all after the last stage. Returns the islands of this stage, the best first."""
         state = self._state
         self._executor.share_tried(state)
-        ranked = sorted(state.islands, key=lambda island: (state.portfolio.loss(island), island.number))
+        seen = {island.number: state.portfolio.seen_loss(island, state.rows) for island in state.islands}
+        ranked = sorted(state.islands, key=lambda island: (seen[island.number], island.number))
         state.portfolio.reward(ranked)
         better = [island for island in ranked[: (len(ranked) + 1) // 2] if not island.finished]
         state.stage += 1
