@@ -138,3 +138,32 @@ def test_stacked_programs_are_padded() -> None:
     codes, lengths, n_free, start = stack(programs)
     assert codes.shape == (2, 5, MAX_NODES) and lengths.tolist() == [1, 2] and n_free.tolist() == [1, 0]
     assert start.shape == (2, MAX_CONSTANTS) and start[0, 0] == 2.0 and not start[1].any()
+
+
+def test_parameters_stand_in_several_places_and_are_fitted_once() -> None:
+    a, b = Variable(3), Variable(4)
+    root = build(
+        "add", build("mul", a, build("sin", build("mul", b, x))), build("mul", a, build("sin", build("mul", b, y)))
+    )
+    program = from_expression(root, 3, (), parameters=(1.5, 0.7))
+    assert sorted(program.leaves) == [-2, -1] and program.n_free == 2
+    expected = 1.5 * (np.sin(0.7 * X[:, 0]) + np.sin(0.7 * X[:, 1]))
+    found, slopes = reference.evaluate(program.code, program.start, program.n_free, SLOTS)
+    np.testing.assert_allclose(found, expected)
+    place = program.leaves.index(-1)
+    np.testing.assert_allclose(slopes[:, place], expected / 1.5)  # the slope by a is the sum over its places
+    held = from_expression(root, 3, {-1}, parameters=(1.5, 0.7))
+    assert held.n_free == 1 and held.leaves == (-2, -1)
+
+
+def test_a_parameter_of_one_place_takes_no_node() -> None:
+    program = from_expression(build("mul", Variable(3), build("sin", x)), 3, (), parameters=(2.0,))
+    assert program.length == 2
+    power = from_expression(Call("pow", (x, Variable(3))), 3, (), parameters=(1.5,))
+    assert power.code[0].tolist() == [POWER_FITTED]
+
+
+def test_a_formula_with_names_in_the_places_of_constants() -> None:
+    program = from_expression(build("mul", Constant(2.5), build("sin", x)), 3)
+    node = to_node(program.code, program.length, [Variable(7)], 3)
+    assert node == build("mul", Variable(7), build("sin", x))

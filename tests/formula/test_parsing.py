@@ -9,8 +9,8 @@ from hypothesis import given
 
 from gmeql.formula.canonical import evaluate
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Node, Variable, used_columns
-from gmeql.formula.parsing import parse_formula, parse_tree
+from gmeql.formula.nodes import Node, Variable, leaves, used_columns
+from gmeql.formula.parsing import FIRST_CALL, FIRST_NAME, parse_formula, parse_open_form, parse_tree
 from random_trees import call, comparable, expressions, plain_constants, rows
 
 a, b = Variable(0), Variable(1)
@@ -119,3 +119,12 @@ def test_names_of_any_kind_read_back() -> None:
 def test_what_is_no_tree_says_why(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_tree(text, ["a", "b", "a b"])
+
+
+def test_open_forms_hold_functions_and_names() -> None:
+    form = parse_open_form("a*sin(b*f(x, `flow rate`)) + a", ["x", "flow rate"])
+    assert form.names == ("a", "b") and form.calls == (("f", (Variable(0), Variable(1))),)
+    found = {leaf.index for leaf in leaves(form.root) if isinstance(leaf, Variable)}
+    assert found == {FIRST_CALL, FIRST_NAME, FIRST_NAME + 1}
+    with pytest.raises(ValueError, match="no other functions"):
+        parse_open_form("f(g(x))", ["x"])

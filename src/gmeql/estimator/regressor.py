@@ -84,6 +84,13 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         Units that constants may carry, with products of their powers. None: constants are pure numbers.
     unit_check : {"strict", "soft"}, default="strict"
         Whether formulas that break the units are never kept, or must fit better to be kept.
+    template : str or None, default=None
+        The outer form of every formula, such as "a*exp(-b*f(x)) + g(y, z)": functions that are not known are found,
+        names that are no columns are constants to fit (docs/templates.md).
+    constants : mapping of name to (low, high), default=None
+        Bounds of the template's constants; None is no bound.
+    guesses : list of str or None, default=None
+        Formulas to begin with, such as "sin(x)*exp(-k*t)"; their numbers and named constants are fitted.
 
     Attributes
     ----------
@@ -142,6 +149,9 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         target_units: Any = None,
         constant_units: Any = None,
         unit_check: str = "strict",
+        template: str | None = None,
+        constants: Mapping[str, Any] | None = None,
+        guesses: Sequence[str] | None = None,
     ) -> None:
         self.method = method
         self.functions = functions
@@ -163,6 +173,9 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         self.target_units = target_units
         self.constant_units = constant_units
         self.unit_check = unit_check
+        self.template = template
+        self.constants = constants
+        self.guesses = guesses
 
     # --- fitting -----------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,9 @@ class Searching(Groups):
     target_units: Any
     constant_units: Any
     unit_check: str
+    template: str | None
+    constants: Mapping[str, Any] | None
+    guesses: Sequence[str] | None
 
     def _search(self, rows: TrainingRows) -> list[RunResult]:
         from gmeql.model.fitting import search_targets

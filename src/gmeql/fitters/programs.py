@@ -9,7 +9,8 @@ Input slots: V variables, the constant 1, then the logarithm of each variable (n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from gmeql.fitters.opcodes import EXP, ID, MAX_CONSTANTS, MAX_NODES, MUL, POW, POWER_FITTED, POWER_WHOLE
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, whole_exponent
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, leaves, whole_exponent
 from gmeql.formula.operators import get_operator, operator_of_opcode
 from gmeql.network.architecture import Architecture
 
@@ -34,7 +35,8 @@ class Program:
         code: [5, length] int16: opcode, left slot, right slot, left constant, right constant (-1: none).
         start: [P] the formula's own constants, the free ones first.
         n_free: how many of them are free.
-        leaves: [P] which constant of the formula (in the order of `Expression.constants`) each one is.
+        leaves: [P] which constant of the formula (in the order of `Expression.constants`) each one is; -1 - p for its
+            parameter p.
     """
 
     code: np.ndarray
@@ -62,21 +64,35 @@ def input_slots(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class _Writer:
     """Writes nodes; a value is (slot, constant): the slot times its constant, where there is one."""
 
-    def __init__(self, n_variables: int) -> None:
+    def __init__(
+        self, n_variables: int, parameters: Sequence[float] = (), uses: Mapping[int, int] | None = None
+    ) -> None:
         self.one = n_variables
+        self.parameters = parameters
+        self.uses = uses or {}
+        self.shared: dict[int, tuple[int, int]] = {}
         self.first = 2 * n_variables + 1
         self.nodes: list[tuple[int, int, int, int, int]] = []
         self.constants: list[float] = []
         self.leaves: list[int] = []
         self.n_leaves = 0
 
-    def constant(self, value: float) -> tuple[int, int]:
+    def constant(self, value: float, leaf: int | None = None) -> tuple[int, int]:
         self.constants.append(value)
-        self.leaves.append(self.n_leaves)
-        self.n_leaves += 1
+        self.leaves.append(self.n_leaves if leaf is None else leaf)
+        self.n_leaves += leaf is None
         if len(self.constants) > MAX_CONSTANTS:
             raise ProgramTooLong(f"more than {MAX_CONSTANTS} constants")
         return self.one, len(self.constants) - 1
+
+    def parameter(self, index: int) -> tuple[int, int]:
+        """A parameter by its variable's number; one that stands in several places is a node that all of them read."""
+        if index in self.shared:
+            return self.shared[index]
+        value = self.constant(self.parameters[index - self.one], leaf=-1 - (index - self.one))
+        if self.uses.get(index, 1) > 1:
+            value = self.shared[index] = self.emit(ID, value)
+        return value
 
     def emit(self, op: int, left: tuple[int, int], right: tuple[int, int] = (0, -1)) -> tuple[int, int]:
         self.nodes.append((op, left[0], right[0], left[1], right[1]))
@@ -86,7 +102,7 @@ class _Writer:
 
     def write(self, node: Node) -> tuple[int, int]:
         if isinstance(node, Variable):
-            return node.index, -1
+            return (node.index, -1) if node.index < self.one else self.parameter(node.index)
         if isinstance(node, Constant):
             return self.constant(node.value)
         name = node.operator
@@ -122,22 +138,32 @@ class _Writer:
             return self.emit(POWER_WHOLE, base, (whole, -1))
         if isinstance(node.args[1], Constant):
             return self.emit(POWER_FITTED, base, (0, self.constant(node.args[1].value)[1]))
-        return self.emit(POW, base, self.write(node.args[1]))
+        slot, constant = self.write(node.args[1])
+        if slot == self.one and constant >= 0:  # a parameter of this place alone
+            return self.emit(POWER_FITTED, base, (0, constant))
+        return self.emit(POW, base, (slot, constant))
 
 
-def from_expression(root: Node, n_variables: int, fixed: Collection[int] = ()) -> Program:
-    """The program of a formula. Constants whose number is in `fixed` keep their value in a fit."""
-    writer = _Writer(n_variables)
+def from_expression(
+    root: Node, n_variables: int, fixed: Collection[int] = (), parameters: Sequence[float] = ()
+) -> Program:
+    """The program of a formula. Constants whose number is in `fixed` keep their value in a fit.
+
+    Variables from `n_variables` on are `parameters` with these values: constants that may stand in several places.
+    Parameter p has the number -1 - p among the program's `leaves`, and in `fixed`.
+    """
+    uses = Counter(leaf.index for leaf in leaves(root) if isinstance(leaf, Variable)) if len(parameters) else None
+    writer = _Writer(n_variables, parameters, uses)
     slot, constant = writer.write(root)
     if constant >= 0 or slot < writer.first or slot != writer.first + len(writer.nodes) - 1:
         writer.emit(ID, (slot, constant))
     order = sorted(range(len(writer.leaves)), key=lambda p: writer.leaves[p] in fixed)
     rank = {p: i for i, p in enumerate(order)} | {-1: -1}
     code = np.array([(op, left, right, rank[c], rank[d]) for op, left, right, c, d in writer.nodes], np.int16).T
-    leaves = tuple(writer.leaves[p] for p in order)
+    numbers = tuple(writer.leaves[p] for p in order)
     start = np.array([writer.constants[p] for p in order])
-    n_free = sum(leaf not in fixed for leaf in leaves)
-    return Program(code, start, n_free, leaves)
+    n_free = sum(number not in fixed for number in numbers)
+    return Program(code, start, n_free, numbers)
 
 
 def replace_constants(expression: Expression, program: Program, fitted: np.ndarray) -> Expression:
@@ -169,21 +195,25 @@ def starts(own: np.ndarray, given: np.ndarray | None) -> np.ndarray:
 # --- program -> formula -------------------------------------------------------------------------------------------
 
 
-def to_node(code: np.ndarray, length: int, constants: np.ndarray, n_variables: int) -> Node:
-    """The formula that a program spells with the given constants."""
+def to_node(code: np.ndarray, length: int, constants: np.ndarray | Sequence[Node], n_variables: int) -> Node:
+    """The formula that a program spells with the given constants: numbers, or what is to stand in their places."""
     first = 2 * n_variables + 1
     nodes: list[Node] = [Variable(i) for i in range(n_variables)]
     nodes.append(Constant(1.0))
     nodes += [Call("log", (Variable(i),)) for i in range(n_variables)]
 
     def weighted(slot: int, constant: int) -> Node:
-        return nodes[slot] if constant < 0 else build("mul", Constant(float(constants[constant])), nodes[slot])
+        return nodes[slot] if constant < 0 else build("mul", number(constant), nodes[slot])
+
+    def number(constant: int) -> Node:
+        given = constants[constant]
+        return given if isinstance(given, Constant | Variable | Call) else Constant(float(given))
 
     for k in range(length):
         op, left, right, left_constant, right_constant = (int(v) for v in code[:, k])
         u = weighted(left, left_constant)
         if op == POWER_FITTED:
-            node = build("pow", u, Constant(float(constants[right_constant])))
+            node = build("pow", u, number(right_constant))
         elif op == POWER_WHOLE:
             node = build("pow", u, Constant(float(right)))
         elif op == EXP and (powers := _log_terms(u)) is not None:

@@ -17,14 +17,15 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 from gmeql.formula.canonical import evaluate
 from gmeql.formula.limits import NUMBER_EXPONENT_LIMIT, NUMBER_LIMIT
-from gmeql.formula.nodes import Call, Constant, Node, Variable
-from gmeql.formula.operators import get_operator
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, leaves
+from gmeql.formula.operators import get_operator, is_known
 
 if TYPE_CHECKING:
     import sympy
@@ -49,7 +50,7 @@ class _Builder(Protocol[T]):
 
     def arithmetic(self, operator: str, left: T, right: T) -> T: ...
 
-    def function(self, name: str) -> Callable[[T], T]: ...
+    def function(self, name: str, n_arguments: int) -> Callable[..., T]: ...
 
     def checked(self, part: T, source: ast.expr) -> T:
         """A finished part, or a ValueError where it must not be used any further."""
@@ -93,14 +94,10 @@ def _build_any(source: ast.expr, builder: _Builder[T]) -> T:
         if type(source.op) not in _ARITHMETIC:
             raise ValueError(f"uses {type(source.op).__name__}; allowed are + - * / and ** for powers")
         return builder.arithmetic(_ARITHMETIC[type(source.op)], left, right)
-    if (
-        isinstance(source, ast.Call)
-        and isinstance(source.func, ast.Name)
-        and len(source.args) == 1
-        and not source.keywords
-    ):
-        function = builder.function(source.func.id)  # first: what open('x') calls is worse than what it is given
-        return function(_build(source.args[0], builder))
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.args and not source.keywords:
+        # first: what open('x') calls is worse than what it is given
+        function = builder.function(source.func.id, len(source.args))
+        return function(*(_build(argument, builder) for argument in source.args))
     raise ValueError(f"contains {_short(ast.unparse(source))}, which is not arithmetic on columns and numbers")
 
 
@@ -133,13 +130,15 @@ class _Trees:
     def arithmetic(self, operator: str, left: Node, right: Node) -> Node:
         return Call(operator, (left, right))
 
-    def function(self, name: str) -> Callable[[Node], Node]:
+    def function(self, name: str, n_arguments: int) -> Callable[..., Node]:
         try:
             operator = get_operator(name)
         except ValueError:
             raise ValueError(f"{name!r} is not a function that is known here") from None
-        if operator.arity != 1:
-            raise ValueError(f"{name!r} does not take one argument")
+        if operator.arity != 1 or n_arguments != 1:
+            raise ValueError(
+                f"{name!r} does not take {'one argument' if n_arguments == 1 else f'{n_arguments} arguments'}"
+            )
         return lambda part: Call(operator.name, (part,))
 
     def checked(self, part: Node, source: ast.expr) -> Node:
@@ -152,6 +151,74 @@ def parse_tree(text: str, names: Sequence[str]) -> Node:
     A name that is no identifier stands in backticks, its own doubled, as formulas are printed; ^ is a power, too.
     Nothing is a constant but numbers: a name that is no column is a slip of the pen.
     """
+    return _parse(text, lambda quoted: _Trees(names, quoted))
+
+
+FIRST_CALL, FIRST_NAME = 500_000, 600_000
+"""Variables from these numbers on stand in an open form for calls of unknown functions, and for names of constants."""
+
+
+@dataclass(frozen=True)
+class OpenForm:
+    """A formula with open places: calls of functions that nobody knows yet, and names of constants."""
+
+    root: Node
+    calls: tuple[tuple[str, tuple[Node, ...]], ...]
+    names: tuple[str, ...]
+
+
+def parse_open_form(text: str, names: Sequence[str]) -> OpenForm:
+    """The tree of a formula in which functions and constants may be unknown, such as "a*exp(-b*f(x)) + g(y, z)".
+
+    What is neither a column nor `pi` is the name of a constant, what is no operator the name of a function.
+    """
+    builders: list[_OpenTrees] = []
+
+    def builder(quoted: list[str]) -> _OpenTrees:
+        builders.append(_OpenTrees(names, quoted))
+        return builders[0]
+
+    root = _parse(text, builder)
+    return OpenForm(root, tuple(builders[0].calls), tuple(builders[0].open_names))
+
+
+class _OpenTrees(_Trees):
+    """Trees with open places."""
+
+    def __init__(self, names: Sequence[str], quoted: Sequence[str]) -> None:
+        super().__init__(names, quoted)
+        self.calls: list[tuple[str, tuple[Node, ...]]] = []
+        self.open_names: list[str] = []
+
+    def name(self, name: str) -> Node:
+        if name in self.names or name.startswith(_PLACEHOLDER):
+            return super().name(name)
+        if name == "pi":
+            return Constant(math.pi)
+        if name not in self.open_names:
+            self.open_names.append(name)
+        return Variable(FIRST_NAME + self.open_names.index(name))
+
+    def arithmetic(self, operator: str, left: Node, right: Node) -> Node:
+        return build(operator, left, right)  # 3/2 is a number
+
+    def function(self, name: str, n_arguments: int) -> Callable[..., Node]:
+        if is_known(name):
+            return super().function(name, n_arguments)
+
+        def call(*arguments: Node) -> Node:
+            if any(leaf.index >= FIRST_CALL for a in arguments for leaf in leaves(a) if isinstance(leaf, Variable)):
+                raise ValueError(
+                    f"the function {name!r} takes columns and numbers, no constants and no other functions"
+                )
+            self.calls.append((name, arguments))
+            return Variable(FIRST_CALL + len(self.calls) - 1)
+
+        return call
+
+
+def _parse(text: str, builder: Callable[[list[str]], _Builder[T]]) -> T:
+    """What a builder makes of a text whose names may stand in backticks."""
     quoted: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
@@ -168,7 +235,7 @@ def parse_tree(text: str, names: Sequence[str]) -> Node:
     source = re.sub(r"`((?:[^`]|``)*)`", keep, text).replace("^", "**")
     source = re.sub(r"[^\W\d]\w*\[[^\W\d]\w*\]", keep_own, source)
     try:
-        return _read(source, _Trees(names, quoted))
+        return _read(source, builder(quoted))
     except ValueError as error:
         reason = str(error)
         for number, name in enumerate(quoted):
@@ -244,11 +311,13 @@ class _SympyObjects:
                 raise ValueError(f"raises a number to the power {exponent}, which is too large")
         return base**exponent
 
-    def function(self, name: str) -> Callable[[Any], Any]:
+    def function(self, name: str, n_arguments: int) -> Callable[..., Any]:
         import sympy
 
         if name not in FUNCTIONS:
             raise ValueError(f"calls {name!r}; allowed are {', '.join(sorted(FUNCTIONS))}")
+        if n_arguments != 1:
+            raise ValueError(f"calls {name!r} with {n_arguments} arguments; it takes one")
 
         def apply(part: Any) -> Any:
             if name == "harmonic" and not part.free_symbols:

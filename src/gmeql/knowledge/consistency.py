@@ -84,6 +84,13 @@ class UnitRules:
         """Whether a part of a formula breaks no units inside, whatever its own."""
         return self.allowed is None or all(self._is_allowed(form.dimension) for form in _equations(part, self)[:-1])
 
+    def held_exponents(self, root: Node) -> frozenset[int]:
+        """Numbers of the constants that must not be fitted: exponents of what carries a unit."""
+        held: list[int] = []
+        if self.allowed is not None:
+            _equations(root, self, held)
+        return frozenset(held)
+
     def units_of_constants(self, root: Node) -> tuple[Dimension | None, ...]:
         """The unit of each constant, from left to right as in `Expression.constants`; None where none fits.
 
@@ -119,8 +126,11 @@ class UnitRules:
         }
 
 
-def _equations(root: Node, rules: UnitRules) -> list[_Form]:
-    """Forms that must be pure numbers: differences of terms, arguments of functions, last the formula over its target."""
+def _equations(root: Node, rules: UnitRules, held: list[int] | None = None) -> list[_Form]:
+    """Forms that must be pure numbers: differences of terms, arguments of functions, last the formula over its target.
+
+    `held` takes in the numbers of the exponents of what is no pure number.
+    """
     wanted: list[_Form] = []
     counter = iter(range(root.size))
 
@@ -146,6 +156,8 @@ def _equations(root: Node, rules: UnitRules) -> list[_Form]:
         exponent = exponent_of(name, node.args)
         if exponent is not None:
             exact = Fraction(exponent).limit_denominator(LARGEST_DENOMINATOR)
+            if held is not None and name == "pow" and not args[0].dimension.is_one:
+                held.extend(number for number, _ in args[1].unknowns)
             return args[0].power(exact if abs(float(exact) - exponent) <= _NEAR else Fraction(exponent))
         wanted.extend(args)
         return _Form()

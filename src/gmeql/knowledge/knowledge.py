@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gmeql.formula.messages import listing, short
-from gmeql.formula.nodes import Node
+from gmeql.formula.nodes import Constant, Node
 from gmeql.knowledge.consistency import ANY_UNIT, UnitRules, rules_from_dict
+from gmeql.knowledge.templates import Template, read_template, template_from_dict
 from gmeql.knowledge.units import read_unit
 
 UNIT_CHECKS = {
@@ -26,6 +27,10 @@ class Knowledge:
 
     units: UnitRules | None = None
     unit_check: str = "strict"
+    template: Template | None = None
+    """The outer form that every formula has."""
+    guesses: tuple[Template, ...] = ()
+    """Formulas to begin with; their numbers are only starts."""
 
     @property
     def has_strict_units(self) -> bool:
@@ -34,7 +39,13 @@ class Knowledge:
 
     def admits(self, root: Node) -> bool:
         """Whether a formula may be tried at all: nothing hard that its tree alone shows is broken."""
+        if self.template is not None and isinstance(root, Constant):
+            return False
         return not self.has_strict_units or self.units is None or self.units.keeps(root)
+
+    def held_constants(self, root: Node) -> frozenset[int]:
+        """Numbers of the constants that a fit must leave as they are, lest it break what is known."""
+        return frozenset() if self.units is None or not self.has_strict_units else self.units.held_exponents(root)
 
     def price(self, root: Node) -> float:
         """Factor on the loss to expect of a formula for the soft rules that it breaks."""
@@ -44,13 +55,23 @@ class Knowledge:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"units": None if self.units is None else self.units.to_dict(), "unit_check": self.unit_check}
+        return {
+            "units": None if self.units is None else self.units.to_dict(),
+            "unit_check": self.unit_check,
+            "template": None if self.template is None else self.template.to_dict(),
+            "guesses": [guess.to_dict() for guess in self.guesses],
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
         """What `to_dict` gave."""
-        units = data["units"]
-        return cls(None if units is None else rules_from_dict(units), data["unit_check"])
+        units, template = data["units"], data["template"]
+        return cls(
+            None if units is None else rules_from_dict(units),
+            data["unit_check"],
+            None if template is None else template_from_dict(template),
+            tuple(template_from_dict(guess) for guess in data["guesses"]),
+        )
 
 
 def read_knowledge(
@@ -61,23 +82,51 @@ def read_knowledge(
     target_units: Any = None,
     constant_units: Any = None,
     unit_check: str = "strict",
+    template: str | None = None,
+    constants: Mapping[str, Any] | None = None,
+    guesses: Sequence[str] | None = None,
 ) -> list[Knowledge | None]:
     """What is known of each target over the columns `names`; None where nothing is. A ValueError says what is wrong."""
+    if template is None and constants is not None:
+        raise ValueError("constants= gives bounds of a template's constants; give template= too")
+    shared = Knowledge(
+        None,
+        unit_check,
+        None if template is None else read_template(template, names, constants),
+        tuple(_read_guess(guess, names) for guess in guesses or ()),
+    )
+    rules = _unit_rules(names, n_targets, units, target_units, constant_units)
+    if unit_check == "strict":
+        for rule in rules:
+            if rule is not None:
+                rule.check_target(names)
+    found = [replace(shared, units=rule) for rule in rules]
+    return [None if one == Knowledge(unit_check=unit_check) else one for one in found]
+
+
+def _read_guess(guess: Any, names: Sequence[str]) -> Template:
+    try:
+        found = read_template(guess, names)
+    except ValueError as error:
+        raise ValueError(str(error).replace("template", "guess", 1)) from None
+    if found.functions:
+        raise ValueError(f"guess {guess!r}: calls {next(iter(found.functions))}, which is no function known here; a form with "
+                         "free functions is a template")  # fmt: skip
+    return found
+
+
+def _unit_rules(
+    names: Sequence[str], n_targets: int, units: Any, target_units: Any, constant_units: Any
+) -> list[UnitRules | None]:
+    """The units of each target, None where none are given."""
     if units is None:
         for name, value in (("target_units", target_units), ("constant_units", constant_units)):
             if value is not None:
                 raise ValueError(f"{name}={value!r} needs units=, the units of the columns")
         return [None] * n_targets
-    columns = _column_units(units, names)
+    columns, allowed = _column_units(units, names), _constant_units(constant_units)
     targets = _target_units(target_units, n_targets)
-    allowed = _constant_units(constant_units)
-    found: list[Knowledge | None] = []
-    for target in targets:
-        rules = UnitRules(columns, _read("target_units", target), allowed)
-        if unit_check == "strict":
-            rules.check_target(names)
-        found.append(Knowledge(rules, unit_check))
-    return found
+    return [UnitRules(columns, _read("target_units", target), allowed) for target in targets]
 
 
 def _read(where: str, unit: Any) -> Any:

@@ -26,7 +26,7 @@ from gmeql.knowledge.knowledge import Knowledge
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.keeping import History, Keeper
-from gmeql.model.methods import METHODS
+from gmeql.model.methods import METHODS, searcher_of
 from gmeql.model.preparation import PreparedData, prepare
 from gmeql.model.progress import ProgressDisplay
 from gmeql.search.config import SearchConfig
@@ -78,7 +78,7 @@ def run_search(
     With `checkpoint`, a folder, the state is saved there every `checkpoint_seconds` and at the end, and a state already
     there is continued. `previous` is an earlier run on the same data to go on from, with the budget on top of its own.
     """
-    searcher = METHODS[method].load()
+    searcher = searcher_of(method, config)
     if METHODS[method].compiled:
         keep_kernels() if config.max_time is None else load_kernels()
     keeper = Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)

@@ -34,6 +34,15 @@ def _fitted() -> Any:
     return Search
 
 
+def searcher_of(method: str, config: Any) -> Any:
+    """The class that searches by a method: inside a template one of its own."""
+    if config.knowledge is not None and config.knowledge.template is not None:
+        from gmeql.search.templates.search import TemplateSearch
+
+        return TemplateSearch
+    return METHODS[method].load()
+
+
 def _paper() -> Any:
     from gmeql.paper.search import PaperSearch
 

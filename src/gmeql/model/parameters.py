@@ -18,7 +18,7 @@ from gmeql.model.methods import METHODS
 from gmeql.network.architecture import Architecture
 from gmeql.search.config import DEVICES, LOSSES
 
-KNOWLEDGE_PARAMETERS = ("units", "target_units", "constant_units", "unit_check")
+KNOWLEDGE_PARAMETERS = ("units", "target_units", "constant_units", "unit_check", "template", "constants", "guesses")
 """Parameters that say what the user knows; `read_knowledge` takes and judges them."""
 _CODE = ("callbacks", "random_state", "model_selection")
 """Parameters that may hold objects no file can; those come back as their defaults."""
@@ -70,6 +70,12 @@ def _check_knowledge(parameters: Mapping[str, Any]) -> None:
     allowed = 'None, a mapping such as {"m": "kg", "v": "m/s"}, or a list with one unit per column'
     _check(units is None or several, "units", units, allowed)
     _check_choice("unit_check", get("unit_check"), UNIT_CHECKS)
+    template, constants, guesses = get("template"), get("constants"), get("guesses")
+    _check(template is None or isinstance(template, str), "template", template, "None or text such as 'a*f(x) + g(y)'")
+    mapping = constants is None or isinstance(constants, Mapping)
+    _check(mapping, "constants", constants, 'None or bounds by name, such as {"a": (0, 10)}')
+    texts = isinstance(guesses, Sequence) and not isinstance(guesses, str) and all(isinstance(g, str) for g in guesses)
+    _check(guesses is None or texts, "guesses", guesses, 'None or a list of formulas such as ["sin(x)*exp(-k*t)"]')
     given = [name for name in KNOWLEDGE_PARAMETERS if get(name) is not None and name != "unit_check"]
     if given and not METHODS[get("method")].takes_knowledge:
         raise ValueError(
@@ -94,7 +100,7 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-_MAPPINGS = ("units",)
+_MAPPINGS = ("units", "constants")
 """Parameters that may be objects in a model file."""
 
 

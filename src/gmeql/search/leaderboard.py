@@ -108,7 +108,8 @@ class Leaderboard:
                 continue
             if self._is_dominated(scored, rows):
                 continue
-            scored = written(self._tidied(scored, rows), rows.polished)
+            if not self._keeps_form:
+                scored = written(self._tidied(scored, rows), rows.polished)
             if self._is_dominated(scored, rows) or not self._is_resolved(scored.root, rows):
                 continue
             judged = self._judged(scored, rows)
@@ -130,6 +131,11 @@ class Leaderboard:
             }
             self._front = None
         return self.best.length < before - self.config.front.gain_nats
+
+    @property
+    def _keeps_form(self) -> bool:
+        """Whether formulas stay as they are written: the outer form is the user's."""
+        return self.config.knowledge is not None and self.config.knowledge.template is not None
 
     def rank_anew(self, found: Sequence[Scored], rows: SearchRows) -> bool:
         """A front of these formulas alone, whose losses were taken on other rows or with other weights."""

@@ -31,6 +31,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.execution import Executor
 from gmeql.search.groups.table import Grouping, OwnConstants
+from gmeql.search.guesses import try_guesses
 from gmeql.search.island import Island
 from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
 from gmeql.search.readings import PLAIN
@@ -121,9 +122,9 @@ class Search:
         """One step of the islands that are furthest behind; at the end of a stage the better half goes on."""
         state, clock = self._state, self._clock
         if not state.islands:
-            if state.candidates == 0:
-                self._offer_factors()
+            guessed = self._begin_with_knowledge() if state.candidates == 0 else []
             self._open_generation()
+            state.islands = [*guessed, *state.islands]
         waiting = state.behind()
         active = self._executor.together(waiting)
         if self._executor.takes_stages(active):
@@ -138,12 +139,16 @@ class Search:
             self._polish(ranked)
             self._prepare_next_stage()
 
-    def _offer_factors(self) -> None:
-        """Offer what given units alone say: a constant times a product of powers that has the target's unit."""
+    def _begin_with_knowledge(self) -> list[Island]:
+        """Offer what is known beforehand, and return the islands that guesses open.
+
+        Units alone say: a constant times a product of powers that has the target's unit.
+        """
         state = self._state
         for table in state.portfolio.tables:
             if not table.view.is_raw:
                 self._offer_multiple(table)
+        return try_guesses(state, self._clock.is_late)
 
     def _offer_multiple(self, table: ViewedTable) -> None:
         """Offer a multiple of a view's factor: all there is to say where its columns hold nothing more."""

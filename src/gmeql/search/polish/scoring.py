@@ -208,6 +208,8 @@ def refit(
             continue
         expression = Expression(root, rows.names)
         fixed = {i for i, v in enumerate(expression.constants) if keep_recognised and is_recognised(v)}
+        if rows.knowledge is not None:
+            fixed |= rows.knowledge.held_constants(root)
         try:
             programs.append(from_expression(root, rows.n_variables, fixed))
         except ProgramTooLong:

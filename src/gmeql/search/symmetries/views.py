@@ -352,7 +352,7 @@ def unitless(
             for c, j in enumerate(others)
         ]
         factor = _monomial([(view.factor, 1.0), *((view.columns[u], powers[i, -1]) for i, u in enumerate(chosen))])
-        views.append(View(tuple(columns) or (_ONE,), factor, chosen if units is not None else ()))
+        views.append(View(tuple(columns) or (_ONE,), factor, tuple(map(int, chosen)) if units is not None else ()))
     return views
 
 

@@ -1,0 +1,1 @@
+"""Searching inside a user's outer form: only its free functions and constants are open."""

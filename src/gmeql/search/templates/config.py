@@ -1,0 +1,39 @@
+"""Numbers of the search inside a template, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TemplateConfig:
+    """Each with its reason; those of islands are `IslandConfig`'s. Trials: five templates, 300 rows, two seeds."""
+
+    first_starts: int = 256
+    """Random starts of all constants with the plainest functions: a wrong frequency is a minimum that no step leaves."""
+    least_size: float = 0.1
+    largest_size: float = 30.0
+    """Sizes that random starts of unbounded constants are drawn between, evenly by their logarithm."""
+    restart_share: float = 0.15
+    """Candidates whose named constants start anew instead of where the best solution has them."""
+    candidates_per_step: int = 64
+    finished_per_step: int = 4
+    """Best candidates of a step that are taken to convergence."""
+    finish_steps: int = 40
+    pool: int = 24
+    """Solutions that are built upon: the best of each complexity."""
+    best_share: float = 0.5
+    """Steps that build upon the best solution; others upon any of the pool."""
+    steps_per_track: int = 24
+    patience: int = 8
+    """Steps of every function without a gain after which a track ends, and all is begun anew."""
+    gain: float = 0.01
+    bound_rounds: int = 3
+    """Times that constants beyond their bounds are put on them and the others fitted anew."""
+    polished_per_track: int = 2
+    cut_rounds: int = 12
+    rounded: int = 12
+    """Constants that are rounded at most."""
+
+
+TEMPLATES = TemplateConfig()

@@ -1,0 +1,180 @@
+"""The search inside a template, behind the interface of `search/search.py`.
+
+Tracks follow one another until a formula is exact or the budget is spent. A state is taken where a track begins, with
+the generator as it stood there: who goes on from it draws the very same candidates again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+
+from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
+from gmeql.search.clock import Clock
+from gmeql.search.config import SearchConfig
+from gmeql.search.events import Member, Progress
+from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.state import SearchState
+from gmeql.search.stopping import why_stop
+from gmeql.search.templates.config import TEMPLATES
+from gmeql.search.templates.cutting import cut, scored
+from gmeql.search.templates.solutions import Solution, refit_solutions
+from gmeql.search.templates.tracks import Track
+
+
+class TemplateSearch:
+    """A search for the free functions and constants of `config.knowledge.template`."""
+
+    def __init__(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        *,
+        sample_weight: FloatArray | None = None,
+        names: tuple[str, ...] | None = None,
+        config: SearchConfig,
+        seed: int = 0,
+    ) -> None:
+        rows = SearchRows.of(X, y, sample_weight=sample_weight, names=names, config=config, seed=int(seed))
+        self._begin(SearchState.new(rows, int(seed)))
+
+    @classmethod
+    def from_state(
+        cls,
+        state: Mapping[str, Any],
+        X: FloatArray,
+        y: FloatArray,
+        *,
+        sample_weight: FloatArray | None = None,
+        config: SearchConfig | None = None,
+    ) -> TemplateSearch:
+        """The search as it was when the track of `state` began."""
+        search = cls.__new__(cls)
+        restored = SearchState.from_dict(state, X, y, sample_weight=sample_weight, config=config)
+        search._begin(replace(restored, reason=""))
+        return search
+
+    def _begin(self, state: SearchState) -> None:
+        knowledge = state.config.knowledge
+        if knowledge is None or knowledge.template is None:
+            raise ValueError("a template is needed; the search without one is gmeql.search.search.Search")
+        self._state, self.template = state, knowledge.template
+        self._snapshot = state.to_dict()
+        self._clock = Clock.unlimited()
+        self._best: list[Solution] = []
+
+    # --- the algorithm -----------------------------------------------------------------------------------------------
+
+    def run(self) -> Iterator[Progress]:
+        """Tracks until the search ends; an event after each round of steps. Closing the iterator is a clean stop."""
+        state = self._state
+        self._clock = Clock.start(state.config, elapsed=state.elapsed)
+        while not state.reason:
+            before = state.candidates
+            for _ in self._track():
+                state.elapsed = self._clock.elapsed()
+                yield self.progress()
+            state.elapsed = self._clock.elapsed()
+            idle = state.config.max_idle_rounds if state.candidates == before else 0
+            state.reason = why_stop(state, self._clock, idle) or ("" if self.template.functions else "exhausted")
+            if state.reason:
+                self._finish()
+                yield self.progress()
+            else:
+                self._snapshot = state.to_dict()
+
+    def _track(self) -> Iterator[None]:
+        """One attempt from the start, until it has not gained for long or the budget is spent."""
+        state, late = self._state, self._clock.is_late
+        rows = state.rows.light
+        functions = FunctionSet(state.config.functions or DEFAULT_FUNCTIONS)
+        state.portfolio.opened += 1
+        track = Track(self.template, state.config, functions, state.rng, number=state.portfolio.opened, rows=rows)
+        state.candidates += track.start()
+        self._offer(track)
+        last_gain, best = 0, track.best
+        for number in range(TEMPLATES.steps_per_track if self.template.functions else 0):
+            for i in range(len(track.islands)):
+                state.candidates += track.step(i)
+            if track.best < best * (1 - TEMPLATES.gain):
+                last_gain, best = number, track.best
+            self._offer(track)
+            yield
+            if number - last_gain >= TEMPLATES.patience or self._is_over() or rows.is_exact(track.best):
+                break
+        ranked = sorted(track.pool.values(), key=lambda solution: solution.loss)
+        for solution in ranked[: TEMPLATES.polished_per_track]:
+            if not late():
+                met = cut(solution, state.rows.polished, late)
+                self._best += met[:1]
+                state.offer([scored(found, state.rows.polished) for found in met])
+
+    def _is_over(self) -> bool:
+        most = self._state.config.max_candidates
+        return self._clock.is_closing() or (most is not None and self._state.candidates >= most)
+
+    def _offer(self, track: Track) -> None:
+        """Offer what a track has, refitted on the rows that the front is judged by."""
+        rows = self._state.rows.polished
+        ranked = sorted(track.pool.values(), key=lambda solution: (solution.complexity, solution.loss))
+        chosen: list[Solution] = []
+        for solution in ranked:
+            if not chosen or solution.loss < chosen[-1].loss:
+                chosen.append(solution)
+        wanted = [s for s in chosen if self._state.leaderboard.is_promising(s.loss, s.complexity)]
+        found = refit_solutions(wanted, rows, max_steps=TEMPLATES.finish_steps)
+        self._state.offer([scored(solution, rows) for solution in found if math.isfinite(solution.loss)])
+
+    def _finish(self) -> None:
+        """Refit the best solutions on all rows where the search saw a sample, and look at unseen rows."""
+        state = self._state
+        if state.rows.is_sampled:
+            state.rows = state.rows.whole()
+            rows = state.rows.polished
+            found = refit_solutions(self._best, rows, max_steps=state.config.front.final_steps)
+            state.rank_anew([scored(s, rows) for s in found if math.isfinite(s.loss)])
+        state.leaderboard.look_out(state.rows)
+
+    # --- what others see ---------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> SearchConfig:
+        """What the search goes by."""
+        return self._state.config
+
+    @property
+    def candidates(self) -> int:
+        """Candidates drawn and fitted so far."""
+        return self._state.candidates
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds spent in `run` so far."""
+        return self._state.elapsed
+
+    @property
+    def reason(self) -> str:
+        """Why the search ended; empty while it has not."""
+        return self._state.reason
+
+    @property
+    def front(self) -> tuple[Member, ...]:
+        """Formulas from simple to accurate: each more complex one fits better."""
+        return self._state.leaderboard.front(self._state.rows.names)
+
+    def progress(self) -> Progress:
+        """Where the search stands."""
+        return self._state.progress()
+
+    def finish(self, reason: str) -> Progress:
+        """End the search between two rounds for a reason of the caller's."""
+        self._state.reason = reason
+        self._finish()
+        return self.progress()
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on from where the present track began."""
+        return self._state.to_dict() if self.reason else {**self._snapshot, "elapsed": float(self.elapsed)}
