@@ -91,6 +91,9 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         Bounds of the template's constants; None is no bound.
     guesses : list of str or None, default=None
         Formulas to begin with, such as "sin(x)*exp(-k*t)"; their numbers and named constants are fitted.
+    constraints : list of str or None, default=None
+        What is known of the formula's course and form, such as "increasing in x", "output >= 0", "f(x=0) = 0",
+        "finite for 0 <= x <= 100"; with "soft " in front a price instead of a refusal (docs/constraints.md).
 
     Attributes
     ----------
@@ -152,6 +155,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         template: str | None = None,
         constants: Mapping[str, Any] | None = None,
         guesses: Sequence[str] | None = None,
+        constraints: Sequence[Any] | None = None,
     ) -> None:
         self.method = method
         self.functions = functions
@@ -176,6 +180,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         self.template = template
         self.constants = constants
         self.guesses = guesses
+        self.constraints = constraints
 
     # --- fitting -----------------------------------------------------------------------------------------------------
 

@@ -51,6 +51,7 @@ class Searching(Groups):
     template: str | None
     constants: Mapping[str, Any] | None
     guesses: Sequence[str] | None
+    constraints: Sequence[Any] | None
 
     def _search(self, rows: TrainingRows) -> list[RunResult]:
         from gmeql.model.fitting import search_targets

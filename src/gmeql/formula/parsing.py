@@ -151,7 +151,7 @@ def parse_tree(text: str, names: Sequence[str]) -> Node:
     A name that is no identifier stands in backticks, its own doubled, as formulas are printed; ^ is a power, too.
     Nothing is a constant but numbers: a name that is no column is a slip of the pen.
     """
-    return _parse(text, lambda quoted: _Trees(names, quoted))
+    return _parse(text, names, lambda quoted: _Trees(names, quoted))
 
 
 FIRST_CALL, FIRST_NAME = 500_000, 600_000
@@ -178,7 +178,7 @@ def parse_open_form(text: str, names: Sequence[str]) -> OpenForm:
         builders.append(_OpenTrees(names, quoted))
         return builders[0]
 
-    root = _parse(text, builder)
+    root = _parse(text, names, builder)
     return OpenForm(root, tuple(builders[0].calls), tuple(builders[0].open_names))
 
 
@@ -217,8 +217,8 @@ class _OpenTrees(_Trees):
         return call
 
 
-def _parse(text: str, builder: Callable[[list[str]], _Builder[T]]) -> T:
-    """What a builder makes of a text whose names may stand in backticks."""
+def _parse(text: str, names: Sequence[str], builder: Callable[[list[str]], _Builder[T]]) -> T:
+    """What a builder makes of a text over the columns `names`, which may stand in backticks."""
     quoted: list[str] = []
 
     def keep(match: re.Match[str]) -> str:

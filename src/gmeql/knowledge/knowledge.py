@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gmeql.formula.messages import listing, short
 from gmeql.formula.nodes import Constant, Node
+from gmeql.formula.operators import get_operator
 from gmeql.knowledge.consistency import ANY_UNIT, UnitRules, rules_from_dict
+from gmeql.knowledge.constraint_text import read_constraint
+from gmeql.knowledge.constraints import Constraint, LargestExponent
+from gmeql.knowledge.scene import Scene, Verdict, scene_from_dict
 from gmeql.knowledge.templates import Template, read_template, template_from_dict
 from gmeql.knowledge.units import read_unit
 
@@ -21,6 +26,9 @@ SOFT_PRICE = 4.0
 """Factor on the loss to expect of a formula for each soft rule that it breaks: it must halve the error to be kept."""
 
 
+_NOWHERE = Scene((), (), 1.0)
+
+
 @dataclass(frozen=True)
 class Knowledge:
     """What is known of one target."""
@@ -31,6 +39,9 @@ class Knowledge:
     """The outer form that every formula has."""
     guesses: tuple[Template, ...] = ()
     """Formulas to begin with; their numbers are only starts."""
+    constraints: tuple[Constraint, ...] = ()
+    scene: Scene | None = None
+    """Where constraints of the formula's course are looked at; None before the data are known."""
 
     @property
     def has_strict_units(self) -> bool:
@@ -41,7 +52,44 @@ class Knowledge:
         """Whether a formula may be tried at all: nothing hard that its tree alone shows is broken."""
         if self.template is not None and isinstance(root, Constant):
             return False
-        return not self.has_strict_units or self.units is None or self.units.keeps(root)
+        if self.has_strict_units and self.units is not None and not self.units.keeps(root):
+            return False
+        return all(self._check(c, root).holds for c in self.constraints if not c.soft and not c.needs_values)
+
+    def keeps(self, root: Node) -> bool:
+        """Whether a fitted formula may stand on the front: no hard constraint is broken by its values either."""
+        if self.scene is None:
+            return True
+        return all(self._check(c, root).holds for c in self.constraints if not c.soft and c.needs_values)
+
+    def verdicts(self, root: Node) -> list[tuple[Constraint, Verdict]]:
+        """What becomes of each constraint in a formula."""
+        return [(constraint, self._check(constraint, root)) for constraint in self.constraints]
+
+    def _check(self, constraint: Constraint, root: Node) -> Verdict:
+        scene = self.scene if self.scene is not None else _NOWHERE
+        try:
+            return constraint.check(scene.in_users_units(root) if constraint.needs_values else root, scene)
+        except (ArithmeticError, ValueError):  # a slope that no formula can say, a constant that no float holds
+            return Verdict(False)
+
+    @property
+    def looks_at_values(self) -> bool:
+        """Whether fitted formulas may still be refused."""
+        return any(c.needs_values and not c.soft for c in self.constraints)
+
+    @property
+    def rules_out_offsets(self) -> bool:
+        """Whether a constant added to the formula breaks a hard constraint as a rule."""
+        return any(c.no_offset for c in self.constraints if not c.soft)
+
+    def allowed_functions(self, functions: Sequence[str]) -> list[str]:
+        """The functions that no constraint of form rules out altogether."""
+        most = min(
+            (c.most for c in self.constraints if isinstance(c, LargestExponent) and not c.soft), default=math.inf
+        )
+        kept = [name for name in functions if abs(get_operator(name).exponent or 0.0) <= most]
+        return kept or list(functions)
 
     def held_constants(self, root: Node) -> frozenset[int]:
         """Numbers of the constants that a fit must leave as they are, lest it break what is known."""
@@ -49,9 +97,10 @@ class Knowledge:
 
     def price(self, root: Node) -> float:
         """Factor on the loss to expect of a formula for the soft rules that it breaks."""
-        if self.units is None or self.has_strict_units or self.units.keeps(root):
-            return 1.0
-        return SOFT_PRICE
+        broken = sum(not self._check(c, root).holds for c in self.constraints if c.soft)
+        if self.units is not None and not self.has_strict_units:
+            broken += not self.units.keeps(root)
+        return SOFT_PRICE**broken
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -60,17 +109,21 @@ class Knowledge:
             "unit_check": self.unit_check,
             "template": None if self.template is None else self.template.to_dict(),
             "guesses": [guess.to_dict() for guess in self.guesses],
+            "constraints": [constraint.text() for constraint in self.constraints],
+            "scene": None if self.scene is None else asdict(self.scene),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
         """What `to_dict` gave."""
-        units, template = data["units"], data["template"]
+        units, template, scene = data["units"], data["template"], data["scene"]
         return cls(
             None if units is None else rules_from_dict(units),
             data["unit_check"],
             None if template is None else template_from_dict(template),
             tuple(template_from_dict(guess) for guess in data["guesses"]),
+            () if scene is None else tuple(read_constraint(text, scene["names"]) for text in data["constraints"]),
+            None if scene is None else scene_from_dict(scene),
         )
 
 
@@ -85,6 +138,7 @@ def read_knowledge(
     template: str | None = None,
     constants: Mapping[str, Any] | None = None,
     guesses: Sequence[str] | None = None,
+    constraints: Sequence[Any] | None = None,
 ) -> list[Knowledge | None]:
     """What is known of each target over the columns `names`; None where nothing is. A ValueError says what is wrong."""
     if template is None and constants is not None:
@@ -94,6 +148,7 @@ def read_knowledge(
         unit_check,
         None if template is None else read_template(template, names, constants),
         tuple(_read_guess(guess, names) for guess in guesses or ()),
+        tuple(read_constraint(constraint, names) for constraint in constraints or ()),
     )
     rules = _unit_rules(names, n_targets, units, target_units, constant_units)
     if unit_check == "strict":

@@ -27,8 +27,10 @@ from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.keeping import History, Keeper
 from gmeql.model.methods import METHODS, searcher_of
-from gmeql.model.preparation import PreparedData, prepare
+from gmeql.knowledge.scene import Scene
+from gmeql.model.preparation import FloatArray, PreparedData, prepare
 from gmeql.model.progress import ProgressDisplay
+from gmeql.model.ranges import column_ranges
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import OwnConstants
@@ -121,6 +123,7 @@ def run_search(
         state = search.state() if whole else None
         if whole and reason:  # ended from outside: what lies in the islands still has to reach the front
             search.finish(reason)
+    _require_kept(search, config)
     members = [data.restore_member(m) for m in search.front]
     for member in members:
         seen.pop(member.expression.root, None)
@@ -141,6 +144,23 @@ def run_search(
         state=state,
         own=None if data.groups is None else search.own_constants,
     )
+
+
+class NoFormulaError(ValueError):
+    """Nothing was found that keeps what the user knows."""
+
+
+def _require_kept(search: Any, config: SearchConfig) -> None:
+    """Refuse a front that holds nothing but the mean where what is known rules that out."""
+    knowledge, front = config.knowledge, search.front
+    if knowledge is None or len(front) > 1:
+        return
+    root = front[0].expression.root
+    if not knowledge.admits(root) or not knowledge.keeps(root):
+        raise NoFormulaError(
+            "no formula that keeps all that is known was found; give the search more time, or make some of it soft "
+            '(unit_check="soft", or "soft " in front of a constraint)'
+        )
 
 
 def _measured(beaten: Iterable[Member], data: PreparedData) -> list[Member]:
@@ -280,7 +300,10 @@ def search_targets(
                 data,
                 method=method,
                 config=_for_target(
-                    share_budget(config, count - j, seconds, candidates), None if knowledge is None else knowledge[j]
+                    share_budget(config, count - j, seconds, candidates),
+                    None if knowledge is None else knowledge[j],
+                    data,
+                    rows.X,
                 ),
                 seed=seed + j,
                 callbacks=[*callbacks, display.update] if display is not None else callbacks,
@@ -298,9 +321,13 @@ def search_targets(
     return results
 
 
-def _for_target(config: SearchConfig, knowledge: Knowledge | None) -> SearchConfig:
-    """The config with what is known of one target."""
-    return config if knowledge is None else replace(config, knowledge=knowledge)
+def _for_target(config: SearchConfig, knowledge: Knowledge | None, data: PreparedData, X: FloatArray) -> SearchConfig:
+    """The config with what is known of one target, and where that is looked at."""
+    if knowledge is None:
+        return config
+    ranges = tuple((float(low), float(high)) for low, high in column_ranges(X))
+    scene = Scene(data.names, ranges, data.target_spread or 1.0, data.column_exponents, data.target_exponent)
+    return replace(config, knowledge=replace(knowledge, scene=scene))
 
 
 def _display(

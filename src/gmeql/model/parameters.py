@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.knowledge.constraints import Constraint
 from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.knowledge.units import read_unit
 from gmeql.model.front import RULES
@@ -18,7 +19,8 @@ from gmeql.model.methods import METHODS
 from gmeql.network.architecture import Architecture
 from gmeql.search.config import DEVICES, LOSSES
 
-KNOWLEDGE_PARAMETERS = ("units", "target_units", "constant_units", "unit_check", "template", "constants", "guesses")
+KNOWLEDGE_PARAMETERS = ("units", "target_units", "constant_units", "unit_check", "template", "constants", "guesses",
+    "constraints",)  # fmt: skip
 """Parameters that say what the user knows; `read_knowledge` takes and judges them."""
 _CODE = ("callbacks", "random_state", "model_selection")
 """Parameters that may hold objects no file can; those come back as their defaults."""
@@ -75,6 +77,9 @@ def _check_knowledge(parameters: Mapping[str, Any]) -> None:
     mapping = constants is None or isinstance(constants, Mapping)
     _check(mapping, "constants", constants, 'None or bounds by name, such as {"a": (0, 10)}')
     texts = isinstance(guesses, Sequence) and not isinstance(guesses, str) and all(isinstance(g, str) for g in guesses)
+    rules = get("constraints")
+    listed = isinstance(rules, Sequence) and not isinstance(rules, str)
+    _check(rules is None or listed, "constraints", rules, 'None or a list such as ["increasing in x", "output >= 0"]')
     _check(guesses is None or texts, "guesses", guesses, 'None or a list of formulas such as ["sin(x)*exp(-k*t)"]')
     given = [name for name in KNOWLEDGE_PARAMETERS if get(name) is not None and name != "unit_check"]
     if given and not METHODS[get("method")].takes_knowledge:
@@ -128,6 +133,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, Constraint):
+        return value.text()
     if hasattr(value, "dimensionality") or hasattr(value, "decompose"):  # units of other libraries
         return str(read_unit(value))
     raise ValueError(f"a parameter of type {type(value).__name__} cannot be stored; use numbers, texts and lists")

@@ -83,6 +83,7 @@ class FrontConfig:
         1.0  # price of a unit of complexity beside errors on unseen rows, half of what polishing asks
     )
     min_wave_rows: int = 8  # rows that the fastest wave is judged by where there are fewer
+    offered_each: int = 5  # formulas of a kind that are offered where constraints may refuse the first
     light_cuts_kept: int = 4  # formulas refitted of those that a few cuts made
     islands_at_end: int = 2  # islands whose best formula is polished when the search ends
     final_steps: int = 3  # steps by which the front is refitted on all rows
@@ -175,9 +176,16 @@ class SearchConfig:
         return threads_for(self.n_jobs)
 
     @property
+    def island_in_use(self) -> IslandConfig:
+        """What islands go by: without an offset of their own where what is known rules it out."""
+        if self.knowledge is not None and self.knowledge.rules_out_offsets:
+            return replace(self.island, with_offset=False)
+        return self.island
+
+    @property
     def device_island(self) -> IslandConfig:
         """What islands on an accelerator go by."""
-        return replace(self.island, candidates_per_step=self.device_candidates)
+        return replace(self.island_in_use, candidates_per_step=self.device_candidates)
 
     @property
     def direct_seconds(self) -> float:

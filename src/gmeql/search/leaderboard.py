@@ -118,11 +118,12 @@ class Leaderboard:
             known = self._knowable(judged, rows)
             if known is None or (known is not judged and self._is_dominated(known, rows)):
                 continue
-            if not rows.polished.admits(known.root):
+            if not self._is_kept(known.root):
                 continue
             scored = known
             scored.own, scored.source = own, source
-            self.members = {c: m for c, m in self.members.items() if rows.polished.admits(m.root)}
+            # the mean was there from the start, unasked
+            self.members = {c: m for c, m in self.members.items() if c > 1 or self._is_kept(m.root)}
             self.members[scored.complexity] = scored
             self.members = {
                 c: m
@@ -131,6 +132,11 @@ class Leaderboard:
             }
             self._front = None
         return self.best.length < before - self.config.front.gain_nats
+
+    def _is_kept(self, root: Node) -> bool:
+        """Whether what the user knows lets a formula stand on the front."""
+        known = self.config.knowledge
+        return known is None or (known.admits(root) and known.keeps(root))
 
     @property
     def _keeps_form(self) -> bool:

@@ -56,7 +56,10 @@ class Portfolio:
         opened: int = 0,
     ) -> None:
         self.config = config
-        self.functions = FunctionSet(config.functions or DEFAULT_FUNCTIONS)
+        functions = config.functions or DEFAULT_FUNCTIONS
+        if config.knowledge is not None:
+            functions = tuple(config.knowledge.allowed_functions(functions))
+        self.functions = FunctionSet(functions)
         self.architecture = (
             None if config.architecture is None else as_architecture(config.architecture, rows.n_variables)
         )
@@ -132,7 +135,7 @@ class Portfolio:
         island = Island(
             architecture=architecture,
             reading=strategy.reading,
-            config=self.config.device_island if on_device else self.config.island,
+            config=self.config.device_island if on_device else self.config.island_in_use,
             number=self.opened,
             random_state=np.array([rng.integers(1, 2**63, dtype=np.int64)], np.uint64),
             strategy=index,

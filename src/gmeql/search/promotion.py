@@ -41,14 +41,19 @@ def offer_elites(state: SearchState, island: Island) -> None:
     roots: list[Node] = []
     lowest = math.inf
     for complexity in np.unique(complexities):
-        e = int(np.flatnonzero(complexities == complexity)[0])
-        loss = float(losses[e])
+        places = np.flatnonzero(complexities == complexity)[: _tries_each(state)]
+        loss = float(losses[places[0]])
         if loss < state.config.front.class_gain * lowest and state.leaderboard.is_promising(loss, int(complexity)):
             lowest = loss
-            root = state.portfolio.formula(island, e)
-            if root is not None:
-                roots.append(root)
+            found = [state.portfolio.formula(island, int(e)) for e in places]
+            roots += [root for root in found if root is not None]
     state.offer(refit(roots, state.rows.polished, keep_recognised=False))
+
+
+def _tries_each(state: SearchState) -> int:
+    """Formulas offered where else one is: what the user knows may refuse the first."""
+    knowledge = state.config.knowledge
+    return state.config.front.offered_each if knowledge is not None and knowledge.looks_at_values else 1
 
 
 def polish_island(state: SearchState, island: Island, out_of_time: OutOfTime) -> None:
@@ -77,7 +82,8 @@ def polish_formula(state: SearchState, root: Node, out_of_time: OutOfTime, *, th
         return prune(root, rows, max_rounds=state.config.light_cuts, out_of_time=out_of_time)
 
     met = _keeping_units(state, root, state.rows.light, few_cuts)
-    chosen = sorted(_unbeaten(met), key=lambda s: s.length)[: state.config.front.light_cuts_kept]
+    kept = state.config.front.light_cuts_kept * _tries_each(state)
+    chosen = sorted(_unbeaten(met), key=lambda s: s.length)[:kept]
     state.offer(refit([s.root for s in chosen], state.rows.polished, keep_recognised=False))
 
 

@@ -23,6 +23,7 @@ from gmeql.search.portfolio import Portfolio, Strategy
 from gmeql.search.robust import WEIGHTS
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.symmetries.dimensional import dimensional_views
+from gmeql.search.symmetries.stated import stated_view
 from gmeql.search.symmetries.views import View
 from gmeql.search.tried import TriedStructures
 
@@ -208,7 +209,7 @@ class SearchState:
             strategies=[Strategy(**strategy) for strategy in data["strategies"]],
             opened=int(data["opened"]),
         )
-        islands = [Island.from_dict(island, config.island) for island in data["islands"]]
+        islands = [Island.from_dict(island, config.island_in_use) for island in data["islands"]]
         for island in islands:
             portfolio.attach(island)
         return cls(
@@ -232,13 +233,19 @@ class SearchState:
 
 
 def known_views(rows: SearchRows) -> list[View]:
-    """Tables that given units make of the columns; with soft units behind the columns as they are, empty without any."""
-    knowledge = rows.config.knowledge
-    if knowledge is None or knowledge.units is None or rows.config.architecture is not None:
+    """Tables that given units or constraints make of the columns, empty without any.
+
+    Strict units leave no other; else the columns as they are come first.
+    """
+    knowledge, judged = rows.config.knowledge, rows.polished
+    if knowledge is None or rows.config.architecture is not None:
         return []
-    judged = rows.polished
-    views = dimensional_views(knowledge.units, judged.X, judged.target)
-    return views if knowledge.has_strict_units or not views else [View.raw(rows.n_variables), *views]
+    views = [] if knowledge.units is None else dimensional_views(knowledge.units, judged.X, judged.target)
+    if views and knowledge.has_strict_units:
+        return views
+    stated = stated_view(knowledge.constraints, rows.names, judged.X, judged.target)
+    views += [] if stated is None else [stated]
+    return [View.raw(rows.n_variables), *views] if views else []
 
 
 def _members(members: Sequence[Mapping[str, Any]]) -> dict[int, Scored]:

@@ -163,7 +163,7 @@ class TemplateSearch:
     @property
     def front(self) -> tuple[Member, ...]:
         """Formulas from simple to accurate: each more complex one fits better."""
-        return self._state.leaderboard.front(self._state.rows.names)
+        return self._state.leaderboard.front(self._state.rows)
 
     def progress(self) -> Progress:
         """Where the search stands."""
