@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gmeql._version import __version__
 
 if TYPE_CHECKING:
+    from gmeql.differential.fields.field import GMEQLField
     from gmeql.differential.solving.solutions import Solution, Solutions
     from gmeql.differential.solving.solve import solve
     from gmeql.estimator import GMEQLRegressor, fit_formula
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Architecture": "network.architecture",
     "architecture_preset": "network.architecture",
+    "GMEQLField": "differential.fields.field",
     "GMEQLRegressor": "estimator",
     "fit_formula": "estimator",
     "Expression": "formula.expression",
@@ -56,6 +58,7 @@ __all__ = [
     "Architecture",
     "Expression",
     "Front",
+    "GMEQLField",
     "GMEQLRegressor",
     "Member",
     "Operator",

@@ -1,0 +1,1 @@
+"""Laws of fields: partial differential equations read off gridded data."""
