@@ -21,6 +21,9 @@ DEFAULT_FUNCTIONS = (
 )  # fmt: skip
 """The paper's set, with exponential, logarithm, tanh and Π."""
 
+SEEN_FUNCTIONS = ("abs",)
+"""Functions that direct methods may use besides, where the user names none: islands do better without them."""
+
 _POWERS = (*WHOLE_POWERS, "sqrt", "inv")
 _BINARY = ("add", "sub", "mul", "div")
 _DENSE = ("sum", "prod")
@@ -46,9 +49,11 @@ RECIPES = RecipeConfig()
 
 
 class FunctionSet:
-    """The functions a user allows, sorted by the part they play."""
+    """The functions a user allows, sorted by the part they play; the default set where none are named."""
 
-    def __init__(self, functions: Sequence[str]) -> None:
+    def __init__(self, functions: Sequence[str] | None = None) -> None:
+        self.seen = [] if functions else list(SEEN_FUNCTIONS)
+        functions = functions or DEFAULT_FUNCTIONS
         names = [get_operator(name).name for name in functions]
         self.binary = [name for name in _BINARY if name in names]
         self.powers = [name for name in _POWERS if name in names]
@@ -59,7 +64,7 @@ class FunctionSet:
 
     def allows(self, operators: set[str]) -> bool:
         """Whether formulas of these operators can be made: Π holds products and powers, Σ sums."""
-        allowed = {*self.binary, *self.unary, *self.dense, "neg"}
+        allowed = {*self.binary, *self.unary, *self.dense, *self.seen, "neg"}
         if "prod" in allowed:
             allowed |= {"mul", "div", "pow", *_POWERS}
         if "div" in allowed:

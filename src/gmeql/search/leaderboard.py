@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, calls
+from gmeql.formula.nodes import Constant, Node
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
 from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
@@ -21,12 +21,10 @@ from gmeql.search.outlook import freedom_factor, outlooks
 from gmeql.search.polish.cutting import without_dead_terms
 from gmeql.search.polish.knowable import gentler, is_knowable
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
+from gmeql.search.polish.waves import are_waves_known
 from gmeql.search.polish.writing import written
 from gmeql.search.rows import SearchRows
 from gmeql.search.soundness import left_out_squares, unseen_loss
-
-WAVES = ("sin", "cos")
-"""Operators that turn a formula into a wave."""
 
 
 class Leaderboard:
@@ -110,7 +108,10 @@ class Leaderboard:
                 continue
             if not self._keeps_form:
                 scored = written(self._tidied(scored, rows), rows.polished)
-            if self._is_dominated(scored, rows) or not self._is_resolved(scored.root, rows):
+            if self._is_dominated(scored, rows):
+                continue
+            n_rows = max(len(rows.y), self.config.front.min_wave_rows)
+            if not are_waves_known(scored.root, scored.loss, rows.polished, n_rows=n_rows):
                 continue
             judged = self._judged(scored, rows)
             if not math.isfinite(judged.unseen) or self._is_dominated(judged, rows):
@@ -189,17 +190,6 @@ class Leaderboard:
         promised, fitted = max(scored.unseen, floor) * more, max(scored.loss, floor) * more
         simpler = [m for c, m in self.members.items() if c < scored.complexity]
         return any(m.unseen <= promised or m.loss <= fitted for m in simpler)
-
-    def _is_resolved(self, root: Node, rows: SearchRows) -> bool:
-        """Whether the rows are dense enough for every wave of a formula: two of them to a half-turn, no less.
-
-        A faster wave goes through any points, and says nothing between them.
-        """
-        longest = math.pi / 2 * max(len(rows.y), self.config.front.min_wave_rows)
-        waves = [node for node in calls(root) if node.operator in WAVES]
-        with np.errstate(all="ignore"):
-            angles = [Expression(wave.args[0], rows.names)(rows.polished.X) for wave in waves]
-        return all(float(np.ptp(angle)) <= longest for angle in angles)
 
     def _tidied(self, scored: Scored, rows: SearchRows) -> Scored:
         """The same formula in normal form without terms that rounding swallows, where that is no longer."""

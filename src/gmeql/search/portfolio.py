@@ -56,9 +56,9 @@ class Portfolio:
         opened: int = 0,
     ) -> None:
         self.config = config
-        functions = config.functions or DEFAULT_FUNCTIONS
+        functions = config.functions
         if config.knowledge is not None:
-            functions = tuple(config.knowledge.allowed_functions(functions))
+            functions = tuple(config.knowledge.allowed_functions(functions or DEFAULT_FUNCTIONS))
         self.functions = FunctionSet(functions)
         self.architecture = (
             None if config.architecture is None else as_architecture(config.architecture, rows.n_variables)

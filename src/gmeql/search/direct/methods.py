@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from gmeql.search.direct import linear, rational
+from gmeql.search.direct import forms, linear, rational, terms, waves
 from gmeql.search.direct.table import DirectMethod
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
     "rational": rational.propose,
+    "waves": waves.propose,
+    "forms": forms.propose,
+    "terms": terms.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
 AT_ONCE = ("linear",)

@@ -44,6 +44,8 @@ class PolishConfig:
     """Constants larger than this, or smaller than its inverse, have to matter."""
     cancelling: float = 1e10
     """Terms of a sum that are larger than the sum by this factor leave it fewer than six digits."""
+    false_alarm: float = 18.0
+    """Nats below which the chance must lie that noise has such a wave: a hundred million candidates pay for theirs."""
     same_length: float = 1e-6
     """Description lengths that differ by less are the same."""
 

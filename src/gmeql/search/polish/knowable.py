@@ -27,7 +27,7 @@ def is_knowable(root: Node, loss: float, rows: JudgedRows) -> bool:
         return True
     for steep in _steep_parts(root):
         # a step through one or two rows is fitted to them, and to nothing else
-        if not _is_felt(_with_part(root, steep, _usual(steep, rows)), root, loss, rows, by_few=False):
+        if not _is_felt(with_part(root, steep, _usual(steep, rows)), root, loss, rows, by_few=False):
             return False
         if not _is_felt(_scaled(root, steep, 0.5), root, loss, rows, by_few=True):
             return False
@@ -70,7 +70,7 @@ def _usual(part: Call, rows: JudgedRows) -> Constant:
 def _scaled(root: Node, steep: Call, factor: float) -> Node:
     """The formula with the argument of one of its functions multiplied."""
     argument = build("mul", Constant(factor), steep.args[0])
-    return _with_part(root, steep, Call(steep.operator, (argument,), steep.protected))
+    return with_part(root, steep, Call(steep.operator, (argument,), steep.protected))
 
 
 def _is_felt(other: Node, root: Node, loss: float, rows: JudgedRows, *, by_few: bool) -> bool:
@@ -83,7 +83,7 @@ def _is_felt(other: Node, root: Node, loss: float, rows: JudgedRows, *, by_few: 
     return not float(counted.sum()) < POLISH.least_felt
 
 
-def _with_part(root: Node, old: Node, new: Node) -> Node:
+def with_part(root: Node, old: Node, new: Node) -> Node:
     """The formula with one of its parts exchanged, wherever it stands."""
 
     def call(node: Call, args: list[Node]) -> Node:

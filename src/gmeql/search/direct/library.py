@@ -1,0 +1,244 @@
+"""A library of small terms over a table: products of powers with functions of single columns.
+
+A factor is a function of one column. *Plain* ones stand as people write them, without constants to fit: x**2, sqrt(x),
+exp(-abs(x)), cos(log(x + 1)). *Tuned* ones have an inner constant, taken from a coarse grid: exp(-0.3 x), x**0.7. What is
+chosen gets its constants fitted later (`terms.py`), so a grid need only be fine enough for that fit to converge.
+
+Legend: `N` rows, `F` factors, `M` terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, row_values
+
+FloatArray = NDArray[np.float64]
+Allows = Callable[[set[str]], bool]
+
+
+@dataclass(frozen=True)
+class LibraryConfig:
+    """Numbers of the library. Grids are relative to a column's size, so that they mean the same in every unit."""
+
+    powers: tuple[float, ...] = (1, 2, 3, 4, 5, 6, -1, -2, -3, -4)
+    roots: tuple[float, ...] = (1 / 2, 1 / 3, 3 / 2, 2 / 3, -1 / 2, 1 / 4)
+    mixed: tuple[float, ...] = (1, 2, 3, -1, -2, 1 / 2, 1 / 3, -1 / 2)  # exponents inside products
+    exponents: tuple[float, ...] = (0.2, 0.8, 1.4, 2.6, -0.4, -1.4, -2.6, -4.5)  # tuned ones
+    rates: tuple[float, ...] = (0.1, 0.3, 1, 2, 4, 8)  # of exponentials, over a column's range
+    offsets: tuple[float, ...] = (0.03, 0.1, 0.3, 1, 3)  # in log(x + a), sqrt(x + a), 1/(x + a), over its size
+    turns: float = 10.0  # of the fastest wave over a column's range
+    turns_step: float = 0.25  # between two frequencies: a fit converges from half of that
+    bumps: int = 8  # places of exp(-(x - a)**2) over a column's range
+    most_terms: int = 16_000
+
+
+LIBRARY = LibraryConfig()
+
+
+TUNED = ("exponent", "tuned", "wave")
+"""Groups of factors with constants to fit."""
+
+
+class Factor(NamedTuple):
+    """A function of one column: its formula, the column, its kind, its group, its values [N]."""
+
+    node: Node
+    column: int
+    kind: str
+    group: str
+    values: FloatArray
+
+
+class Library:
+    """Terms as products of up to three factors, `parts` [M, 3]: `values` [M, N], `tuned` [M], `kinds` [M] of like terms."""
+
+    def __init__(self, factors: Sequence[Factor], parts: NDArray[np.int64]) -> None:
+        table = np.stack([factor.values for factor in factors])
+        with np.errstate(all="ignore"):
+            values = table[parts[:, 0]] * table[parts[:, 1]] * table[parts[:, 2]]
+            kept = np.isfinite(np.sum(values**2, axis=1)) & (np.ptp(values, axis=1) > 0)
+        self.factors, self.parts, self.values = factors, parts[kept], values[kept]
+        self.tuned = np.array([factor.group in TUNED for factor in factors])[self.parts].any(axis=1)
+        self.plain = np.array([factor.group == "plain" for factor in factors])[self.parts].any(axis=1)
+        numbers = {kind: i for i, kind in enumerate(dict.fromkeys(factor.kind for factor in factors))}
+        of_factors = np.array([numbers[factor.kind] for factor in factors])[self.parts]
+        self.kinds = np.unique(np.sort(of_factors, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def of_columns(self) -> list[FloatArray]:
+        """Powers and plain functions of each column by itself, [N, F] for each."""
+        columns = dict.fromkeys(factor.column for factor in self.factors if factor.column >= 0)
+        return [
+            np.stack([f.values for f in self.factors if f.column == column and f.group not in TUNED], axis=1)
+            for column in columns
+        ]
+
+    def node(self, m: int) -> Node:
+        """Term `m` as a formula."""
+        return build("mul", *(self.factors[i].node for i in self.parts[m]))
+
+
+def library(X: FloatArray, allows: Allows, *, numbers: LibraryConfig = LIBRARY, waves: Sequence[Node] = ()) -> Library:
+    """The terms that a table and the allowed operators make; `allows` says whether a set of operators may be used.
+
+    `waves` are functions to tune besides, of any columns.
+    """
+    factors = [Factor(Constant(1.0), -1, "1", "power", np.ones(len(X)))]
+    columns: list[_Column] = []
+    names = [str(i) for i in range(X.shape[1])]
+    for column in range(X.shape[1]):
+        groups: dict[str, list[int]] = {"power": [], "mixed": [], "plain": [], "exponent": [], "tuned": [], "wave": []}
+        for group, kind, node in _factors(column, X[:, column], numbers):
+            values = row_values(node, names, X)
+            if not allows({call.operator for call in calls(node)}) or not np.isfinite(values).all():
+                continue
+            factors.append(Factor(node, column, f"{column} {kind}", group, values))
+            groups["power" if group == "mixed" else group].append(len(factors) - 1)
+            if group == "mixed":
+                groups["mixed"].append(len(factors) - 1)
+        columns.append(_Column(**groups))
+    given = [Factor(node, -1, f"wave {i}", "wave", row_values(node, names, X)) for i, node in enumerate(waves)]
+    numbered = list(range(len(factors), len(factors) + len(given)))
+    factors += given
+    products = chain(_given_products(columns, numbered), _products(columns))
+    parts = np.array([part for _, part in zip(range(numbers.most_terms), products, strict=False)], np.int64)
+    return Library(factors, parts.reshape(-1, 3))
+
+
+class _Column(NamedTuple):
+    """Factors of one column by the part they play: powers, those of them that products are made of, functions."""
+
+    power: list[int]
+    mixed: list[int]
+    plain: list[int]
+    exponent: list[int]
+    tuned: list[int]
+    wave: list[int]
+
+
+def _products(columns: Sequence[_Column]) -> Iterator[tuple[int, int, int]]:
+    """Which factors are multiplied, the plainest first: a large table fills the library before the end."""
+    every = range(len(columns))
+    for c in columns:
+        yield from ((f, 0, 0) for f in (*c.power, *c.plain))
+    for a, b in combinations(columns, 2):
+        yield from ((p, q, 0) for p in a.mixed for q in b.mixed)
+    for i in every:
+        for j in every:
+            yield from ((f, p, 0) for f in columns[i].plain for p in columns[j].mixed)
+    for a, b, c in combinations(columns, 3):
+        yield from ((p, q, r) for p in a.mixed[:5] for q in b.mixed[:5] for r in c.mixed[:5])
+    for c in columns:
+        yield from ((f, 0, 0) for f in (*c.exponent, *c.tuned, *c.wave))
+    for i in every:
+        for j in every:
+            tuned = (*columns[i].exponent, *columns[i].tuned, *columns[i].wave)
+            yield from ((f, p, 0) for f in tuned for p in columns[j].mixed if f not in columns[i].exponent or i != j)
+    for i in every:
+        for j in every:
+            if i != j:
+                yield from ((f, g, 0) for f in columns[i].exponent for g in columns[j].tuned)
+    for a, b in combinations(columns, 2):
+        yield from ((f, g, 0) for f in a.plain for g in b.plain)
+
+
+def _given_products(columns: Sequence[_Column], given: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Given waves alone, times powers, and times each other."""
+    for w in given:
+        yield w, 0, 0
+        yield from ((w, p, 0) for c in columns for p in c.mixed)
+        yield from ((w, p, q) for a, b in combinations(columns, 2) for p in a.mixed for q in b.mixed)
+    yield from ((a, b, 0) for a, b in combinations(given, 2))
+
+
+def _factors(column: int, x: FloatArray, numbers: LibraryConfig) -> Iterator[tuple[str, str, Node]]:
+    """Functions of a column: group, kind, formula."""
+    v = Variable(column)
+    low, high = float(x.min()), float(x.max())
+    if not high > low:
+        return
+    base: Node = v if low > 0 else build("abs", v)
+    for exponents, root in ((numbers.powers, v), (numbers.roots, base)):
+        for p in exponents:
+            if p > 0 or (x != 0).all():
+                group = "mixed" if p in numbers.mixed else "power"
+                yield group, f"x**{p:g}", build("pow", root, Constant(float(p)))
+    yield from (("plain", kind, node) for kind, node in _plain(v, base))
+    yield from (("exponent", "pow", build("pow", base, Constant(p))) for p in numbers.exponents)
+    yield from (("tuned", kind, node) for kind, node in _tuned(v, base, low, high, numbers))
+    yield from (("wave", "wave", node) for node in _waves(v, high - low, numbers))
+
+
+def _plain(v: Node, base: Node) -> Iterator[tuple[str, Node]]:
+    """Functions without constants of their own, as people write them."""
+    shifted = build("add", base, Constant(1.0))
+    if base != v:
+        yield "abs", base
+        yield "x*abs", build("mul", v, base)
+    else:
+        yield "log", build("log", v)
+    for name, node in (
+        ("x", v),
+        ("log(x + 1)", build("log", shifted)),
+        ("x**2", build("square", v)),
+        ("2x", build("mul", Constant(2.0), v)),
+    ):
+        for outer in ("sin", "cos"):
+            yield f"{outer} {name}", build(outer, node)
+    yield "log+1", build("log", shifted)
+    yield "exp -", build("exp", build("neg", base))
+    yield "exp x", build("exp", v)
+    yield "exp -x", build("exp", build("neg", v))
+    yield "gauss", build("exp", build("neg", build("square", v)))
+    yield "tanh x", build("tanh", v)
+    yield "inv+1", build("inv", shifted)
+    yield "lorentz", build("inv", build("add", build("square", v), Constant(1.0)))
+    yield "sqrt+1", build("sqrt", build("add", build("square", v), Constant(1.0)))
+
+
+def _tuned(v: Node, base: Node, low: float, high: float, numbers: LibraryConfig) -> Iterator[tuple[str, Node]]:
+    """Functions with an inner constant on a grid."""
+    span, size = high - low, max(abs(low), abs(high))
+
+    def times(a: float, node: Node) -> Node:
+        return build("mul", Constant(a), node)
+
+    def plus(node: Node, a: float) -> Node:
+        return build("add", node, Constant(a))
+
+    for rate in numbers.rates:
+        for sign in (-1.0, 1.0):
+            yield "exp", build("exp", times(sign * rate / span, v))
+        if base != v:
+            yield "exp abs", build("exp", times(-rate / size, base))
+        else:
+            yield "exp inv", build("exp", build("div", Constant(-rate * low), v))
+        yield "exp square", build("exp", times(-((rate / size) ** 2), build("square", v)))
+        yield "tanh", build("tanh", times(rate / size, v))
+    for offset in numbers.offsets:
+        a = offset * size
+        yield "log+", build("log", plus(base, a))
+        yield "inv+", build("inv", plus(base, a))
+        yield "hill2", build("inv", plus(build("square", v), a**2))
+        yield "hill4", build("inv", plus(build("pow4", v), a**4))
+        yield "sqrt+", build("sqrt", plus(v, a - min(low, 0.0)))
+    for place in np.linspace(low, high, numbers.bumps):
+        yield "bump", build("exp", times(-((numbers.bumps / span) ** 2), build("square", plus(v, -float(place)))))
+
+
+def _waves(v: Node, span: float, numbers: LibraryConfig) -> Iterator[Node]:
+    """Sines and cosines of evenly spaced frequencies."""
+    step = 2 * np.pi * numbers.turns_step / span
+    for i in range(1, round(numbers.turns / numbers.turns_step) + 1):
+        for phase in (0.0, np.pi / 2):
+            # not built: a phase of zero stays, as a constant to fit
+            yield Call("sin", (Call("add", (build("mul", Constant(i * step), v), Constant(phase))),))

@@ -1,0 +1,245 @@
+"""Waves: frequencies of powers of columns, of their products and of pairs of columns, read off a periodogram.
+
+A wave of thousands of turns is a needle for a fit, which converges only from within a turn of the truth, but a scan of
+all frequencies sees it: the rows are put on a fine grid of u = x, x**2, x**3, 1/x or x*z, and one Fourier transform gives
+the power at every frequency (Press and Rybicki 1989, with the nearest grid point in place of their interpolation). Two
+columns make a transform in two dimensions: cos(ax + bz), and cos(ax)cos(bz) as a sum of two such.
+
+A fast wave goes through a few rows of anything: one is proposed only where `stands_out` says that noise would hardly
+have one like it.
+
+Legend: `N` rows, `G` points of a grid, `M` frequencies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, row_values
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.choice import TermChoice
+from gmeql.search.direct.library import LibraryConfig, library
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.polish.waves import stands_out
+from gmeql.search.polish.scoring import JudgedRows
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WavesConfig:
+    """Numbers of the scan."""
+
+    rows: int = 400  # that frequencies are looked for on
+    few_rows: int = 20  # fewer tell nothing about waves
+    max_columns: int = 8
+    grids: tuple[int, ...] = (1 << 14, 1 << 18, 1 << 22)  # points; the finer ones where the work allows it
+    square: int = 1 << 10  # points each way of a grid for two columns
+    oversampling: int = 2  # points to a turn at the lowest frequency: peaks fall between frequencies no more than this
+    highest: int = 4  # frequencies up to the number of points over this: beyond, the nearest point is too far off
+    seconds_per_point: float = 4e-8  # of a transform on one core (measured)
+    least_turns: float = 2.0  # over the rows: slower waves are the other methods' task
+    steps: int = 12  # of Gauss-Newton on the frequency
+    rounding: float = 1e-16  # share of the variance in which no wave is looked for
+    waves: int = 2  # looked for one after the other
+    beams: tuple[int, ...] = (12, 12, 8)  # sums of each length with none, one and two waves
+
+
+WAVES = WavesConfig()
+POWERS = LibraryConfig(
+    powers=(1, 2, 3, -1), roots=(0.5,), mixed=(1, 2, -1, 0.5), exponents=(), rates=(), offsets=(), turns=0, bumps=0
+)
+"""What stands beside waves and before them."""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A wave that stands out: its angle without the phase, and its share of the variance that was left."""
+
+    angles: tuple[Node, ...]
+    frequencies: tuple[float, ...]
+    phase: float
+    share: float
+
+    def node(self) -> Node:
+        """sin(Σ frequency * angle + phase); a phase of zero stays, as a constant to fit."""
+        parts = [build("mul", Constant(f), angle) for f, angle in zip(self.frequencies, self.angles, strict=True)]
+        return Call("sin", (Call("add", (*parts, Constant(self.phase))),))
+
+
+def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
+    """Formulas of one or two waves that stand out from noise, with powers beside and before them. Draws nothing."""
+    n = min(len(table.y), WAVES.rows)
+    if not 1 <= table.n_columns <= WAVES.max_columns or n < WAVES.few_rows:
+        return
+    if not functions.allows({"sin", "add", "mul"}):
+        return
+    X, y = table.X[:n], table.y[:n]
+    residual = _without_trend(X, y)
+    if not float(residual @ residual) > WAVES.rounding * float(y @ y):
+        return
+    found: list[Wave] = []
+    unexplained, left = 1.0, effort.seconds
+    angles = _angles(X, functions)
+    for grid in WAVES.grids:
+        cost = WAVES.seconds_per_point * grid * len(angles)
+        if cost > left or effort.out_of_time() or unexplained < WAVES.rounding:
+            break
+        left -= cost
+        seen = _found(X, residual, angles, grid)
+        rest = math.prod(1.0 - wave.share for wave in seen)
+        if rest < unexplained:
+            found, unexplained = seen, rest
+    for one in found[:1]:
+        yield build("mul", Constant(math.sqrt(2 * one.share) * float(np.std(residual))), one.node())
+    yield from _products(found, float(np.std(residual)))
+    if found:
+        yield from _with_powers(found, table, n, functions, effort)
+
+
+def _without_trend(X: FloatArray, y: FloatArray) -> FloatArray:
+    """What is left of the target beside columns, their squares and products."""
+    sizes = np.abs(X).max(axis=0)
+    scaled = X[:, sizes > 0] / sizes[sizes > 0]
+    products = [scaled[:, [i]] * scaled[:, i:] for i in range(scaled.shape[1])]
+    table = np.hstack([np.ones((len(y), 1)), scaled, *products])
+    return np.asarray(y - table @ np.linalg.lstsq(table, y, rcond=None)[0])
+
+
+def _angles(X: FloatArray, functions: FunctionSet) -> list[Node]:
+    """What waves may be waves of, with finite values that differ."""
+    columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
+    angles = [build("pow", v, Constant(p)) for p in (1.0, 2.0, 3.0) for v in columns]
+    angles += [build("inv", v) for v in columns]
+    angles += [build("mul", a, b) for a, b in combinations(columns, 2)]
+    return [node for node in angles if functions.allows(_operators(node)) and np.isfinite(_values(node, X)).all()]
+
+
+def _operators(node: Node) -> set[str]:
+    return {node.operator} if isinstance(node, Call) else set()
+
+
+def _values(node: Node, X: FloatArray) -> FloatArray:
+    with np.errstate(all="ignore"):
+        return row_values(node, [str(j) for j in range(X.shape[1])], X)
+
+
+# --- the scan -----------------------------------------------------------------------------------------------------------
+
+
+def _found(X: FloatArray, residual: FloatArray, angles: list[Node], grid: int) -> list[Wave]:
+    """Up to `waves` waves, each the strongest in what the one before leaves, as long as it stands out from noise."""
+    found: list[Wave] = []
+    looks: list[tuple[Node, ...]] = [(angle,) for angle in angles]
+    looks += list(combinations([angle for angle in angles if isinstance(angle, Variable)], 2))
+    n_frequencies = len(angles) * grid // WAVES.highest + (len(looks) - len(angles)) * (WAVES.square // 2) ** 2
+    whole = float(residual @ residual)
+    for _ in range(WAVES.waves):
+        if not float(residual @ residual) > WAVES.rounding * whole:
+            break
+        best: Wave | None = None
+        for look in looks:
+            values = np.stack([_values(node, X) for node in look], axis=1)
+            if not (np.ptp(values, axis=0) > 0).all():
+                continue
+            start = strongest(values, residual, grid if len(look) == 1 else WAVES.square)
+            wave = Wave(look, *_refined(values, residual, start))
+            turns = float(np.ptp(values @ np.array(wave.frequencies))) / (2 * np.pi)
+            if turns >= WAVES.least_turns and (best is None or wave.share > best.share):
+                best = wave
+        if best is None or not stands_out(best.share, len(residual), n_frequencies):
+            break
+        found.append(best)
+        fitted = _sines(np.stack([_values(node, X) for node in best.angles], axis=1), np.array(best.frequencies))
+        residual = residual - fitted @ np.linalg.lstsq(fitted, residual, rcond=None)[0]
+    return found
+
+
+def strongest(values: FloatArray, residual: FloatArray, grid: int) -> FloatArray:
+    """The frequency [D] of most power of rows at `values` [N, D], on a grid of so many points each way; D is 1 or 2."""
+    low, span = values.min(axis=0), np.ptp(values, axis=0)
+    places = np.rint((values - low) / span * (grid // WAVES.oversampling - 1)).astype(np.int64)
+    limit = grid // WAVES.highest
+    unit = 2 * np.pi * (grid // WAVES.oversampling - 1) / (grid * span)
+    if values.shape[1] == 1:
+        points = np.bincount(places[:, 0], residual, grid)
+        power = np.abs(np.fft.rfft(points))[:limit]
+        power[0] = 0.0
+        return np.asarray(unit * int(np.argmax(power)))
+    flat = np.bincount(places[:, 0] * grid + places[:, 1], residual, grid * grid)
+    power = np.abs(np.fft.rfft2(flat.reshape(grid, grid)))[:, :limit]
+    power[limit : grid - limit] = 0.0
+    power[0, 0] = 0.0
+    first, second = np.unravel_index(int(np.argmax(power)), power.shape)
+    turns = np.array([first if first < grid // 2 else first - grid, second], float)
+    return np.asarray(unit * turns)
+
+
+def _sines(values: FloatArray, frequencies: FloatArray) -> FloatArray:
+    angle = values @ frequencies
+    return np.column_stack([np.sin(angle), np.cos(angle), np.ones(len(angle))])
+
+
+def _refined(
+    values: FloatArray, residual: FloatArray, frequencies: FloatArray
+) -> tuple[tuple[float, ...], float, float]:
+    """Frequencies where the power has its peak, the phase there, and the share of the variance the wave explains."""
+
+    def solved(trial: FloatArray) -> tuple[FloatArray, float]:
+        table = _sines(values, trial)
+        factors = np.asarray(np.linalg.lstsq(table, residual, rcond=None)[0], float)
+        rest = residual - table @ factors
+        return factors, float(rest @ rest)
+
+    centred = residual - residual.mean()
+    whole = float(centred @ centred)
+    middle = values.mean(axis=0)
+    factors, squares = solved(frequencies)
+    for _ in range(WAVES.steps):
+        table = _sines(values, frequencies)
+        slope = factors[0] * table[:, 1] - factors[1] * table[:, 0]
+        joint = np.column_stack([slope[:, None] * (values - middle), table])
+        step = np.linalg.lstsq(joint, residual - table @ factors, rcond=None)[0][: len(frequencies)]
+        moved = frequencies + step
+        new_factors, new_squares = solved(moved)
+        if not new_squares < squares:
+            break
+        frequencies, factors, squares = moved, new_factors, new_squares
+    phase = math.atan2(factors[1], factors[0])
+    share = 1.0 - squares / whole if whole > 0 else 0.0
+    return tuple(frequencies.tolist()), phase, share
+
+
+# --- formulas -----------------------------------------------------------------------------------------------------------
+
+
+def _products(found: list[Wave], size: float) -> Iterator[Node]:
+    """Two waves as one product: sin(p + a) + sin(p - a) is 2 sin(p) cos(a)."""
+    for one, other in combinations(found, 2):
+        if one.angles != other.angles:
+            continue
+        total, change = (
+            tuple((f + sign * g) / 2 for f, g in zip(one.frequencies, other.frequencies, strict=True))
+            for sign in (1, -1)
+        )
+        first = Wave(one.angles, total, (one.phase + other.phase) / 2, 1.0).node()
+        second = Wave(one.angles, change, (one.phase - other.phase + math.pi) / 2, 1.0).node()
+        yield Call("mul", (Constant(2 * math.sqrt(one.share) * size), first, second))
+
+
+def _with_powers(
+    found: list[Wave], table: DirectTable, n: int, functions: FunctionSet, effort: Effort
+) -> Iterator[Node]:
+    """The waves among powers of columns, and times these, as a sum of terms."""
+    names = [f"x{i}" for i in range(table.n_columns)]
+    rows = JudgedRows.of(table.X[:n], table.y[:n], table.weights[:n], names)
+    terms = library(table.X[:n], functions.allows, numbers=POWERS, waves=[wave.node() for wave in found])
+    sums = list(TermChoice(terms, ~terms.plain, rows, beams=WAVES.beams).run(effort.out_of_time))
+    if sums:
+        yield sums[-1].root

@@ -1,0 +1,85 @@
+"""Sums of terms: gains against plain least squares, sums recovered, tuned terms fitted, the same sums every time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.choice import TermChoice, TermSum
+from gmeql.search.direct.library import library
+from gmeql.search.polish.scoring import JudgedRows
+
+RNG = np.random.default_rng(1)
+X = np.column_stack([RNG.uniform(-2, 2, 150), RNG.uniform(0.1, 20, 150)])
+TERMS = library(X, FunctionSet().allows)
+POWERS = ~TERMS.plain & ~TERMS.tuned
+x, t = X.T
+
+
+def choice(y, used=POWERS, beams=(10,), weights=None) -> TermChoice:
+    return TermChoice(TERMS, used, JudgedRows.of(X, y, weights, ("x", "t")), beams=beams)
+
+
+def found(y, used=POWERS, beams=(10,)) -> list[TermSum]:
+    return list(choice(y, used, beams).run(lambda: False))
+
+
+def test_gains_are_those_of_least_squares() -> None:
+    """Adding a column to a weighted least squares fit lowers the sum of squares by the gain."""
+    y, weights = RNG.normal(size=150), RNG.uniform(0.5, 2, 150)
+    weights /= weights.mean()
+    chosen = choice(y, weights=weights)
+    basis = np.linalg.qr(chosen.roots[:, None] * np.column_stack([np.ones(150), x]))[0]
+    target = chosen.roots * y
+    residual = target - basis @ (basis.T @ target)
+    gains = chosen._gains([basis], [residual])[0]
+    for m in range(0, len(gains), 11):
+        table = np.column_stack([basis, chosen.columns[m]])
+        after = target - table @ np.linalg.lstsq(table, target, rcond=None)[0]
+        assert gains[m] == pytest.approx(residual @ residual - after @ after, rel=1e-5, abs=1e-7 * (target @ target))
+
+
+def test_five_products_of_powers() -> None:
+    y = -1.5 * x**3 + 0.4 * x**2 * t - 0.7 * t + 0.05 * x * t - 2 * x
+    last = found(y, beams=(30,))[-1]
+    assert last.loss < 1e-20 * np.var(y)
+    np.testing.assert_allclose(Expression(last.root, ("x", "t"))(X), y, rtol=1e-8, atol=1e-8)
+
+
+def test_two_tuned_terms_that_hide_each_other() -> None:
+    """Neither the wave in x nor the decay in t is the best single term: products of both are."""
+    positive = np.column_stack([np.abs(x) + 0.05, t])
+    terms = library(positive, FunctionSet().allows)
+    y = 0.47 * np.sin(0.87 * positive[:, 0]) - 0.31 * positive[:, 0] * np.exp(-0.08 * t)
+    rows = JudgedRows.of(positive, y, None, ("x", "t"))
+    last = list(TermChoice(terms, ~terms.plain, rows, beams=(12, 12, 6)).run(lambda: False))[-1]
+    assert rows.is_exact(last.loss)
+    assert len(last.terms) <= 3
+
+
+def test_constants_of_plain_terms_stay() -> None:
+    y = 2.0 * np.exp(-np.abs(x)) + 0.3 * np.sin(0.63 * t + 0.4)
+    last = found(y, np.ones(len(TERMS), bool), (20, 12))[-1]
+    assert last.loss < 1e-20
+    text = str(Expression(last.root, ("x", "t")))
+    assert "exp(-abs(x))" in text and "0.63" in text
+
+
+def test_offset_and_factors_are_of_least_squares() -> None:
+    y = RNG.normal(size=150) + x
+    for each in found(y, beams=(3,))[:2]:
+        table = np.column_stack([*(Expression(t.node, ("x", "t"))(X) for t in each.terms), np.ones(150)])
+        expected = np.linalg.lstsq(table, y, rcond=None)[0]
+        np.testing.assert_allclose(each.factors, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_the_same_sums_every_time_and_none_when_late() -> None:
+    y = np.tanh(x) * t + 0.1 * RNG.normal(size=150)
+    assert found(y) == found(y)
+    assert len(list(choice(y).run(lambda: True))) <= 1
+
+
+def test_a_constant_target_needs_no_term() -> None:
+    assert all(np.isfinite(each.loss) for each in found(np.full(150, 3.0)))

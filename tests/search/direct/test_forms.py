@@ -1,0 +1,91 @@
+"""Short forms compared only once all are fitted: the law among its look-alikes, screening against plain least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import Node, calls, row_values
+from gmeql.formula.expression import Expression
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct import forms
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.polish.scoring import JudgedRows
+
+ALL = FunctionSet()
+
+
+def table(f: Callable[..., np.ndarray], low: float, high: float, *, noise: float = 0.0, rows: int = 500) -> DirectTable:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(low, high, (rows, f.__code__.co_argcount))
+    y = f(*X.T)
+    return DirectTable(X, y + noise * np.sqrt(np.mean(y**2)) * rng.standard_normal(rows), np.ones(rows))
+
+
+def proposed(given: DirectTable, functions: FunctionSet = ALL, seconds: float = 10.0) -> list[Node]:
+    return list(forms.propose(given, functions=functions, effort=Effort(seconds), rng=np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("f", "low", "high"),
+    [
+        (lambda u: 1 / np.sqrt(1 - u**2), 0.05, 0.7),
+        (lambda u: 1 / (np.exp(u) - 1), 0.2, 3.0),
+        (lambda u: u / (1 + u), 0.2, 5.0),
+        (lambda a, b: a * np.exp(-b / a), 1.0, 5.0),
+    ],
+)
+def test_the_law_comes_first_among_its_look_alikes(f: Callable[..., np.ndarray], low: float, high: float) -> None:
+    given = table(f, low, high, noise=0.01)
+    fresh = table(f, low, high)
+    assert fresh.error(proposed(given)[0]) < 0.02
+
+
+def test_the_screen_is_least_squares() -> None:
+    """Factor, offset and what is left of each kind of form are those of a plain fit."""
+    given = table(lambda u: np.cos(u) + 2, 0.5, 3.0, noise=0.1, rows=60)
+    rows = JudgedRows.of(given.X, given.y, np.linspace(0.5, 1.5, 60), ("u",))
+    q, f, ones = given.X[:, 0] ** 2, np.exp(-given.X[:, 0]), np.ones(60)
+    w = rows.weights
+
+    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.array([[np.sum(w * a * b)]])
+
+    y = given.y
+    for second in (ones, q):
+        solved = forms._with_second(
+            float(np.sum(w * y * y)), product(y, q * f), product(q * f, q * f),
+            product(y, second), product(second, second), product(second, q * f),
+        )  # fmt: skip
+        columns = np.column_stack([q * f, second]) * np.sqrt(w)[:, None]
+        expected, squares, *_ = np.linalg.lstsq(columns, np.sqrt(w) * y, rcond=None)
+        np.testing.assert_allclose([solved.factor[0, 0], solved.offset[0, 0]], expected, rtol=1e-8)
+        np.testing.assert_allclose(solved.squares[0, 0], squares[0], rtol=1e-8)
+
+
+def test_formulas_compute_what_was_screened() -> None:
+    given = table(lambda u: u, 0.5, 3.0, rows=40)
+    rows = JudgedRows.of(given.X, given.y, None, ("u",))
+    arguments = forms._products(rows, (0, 1, 2), ALL)[1:]
+    found = forms._functions(rows, arguments, ALL)
+    assert len(found) > 50
+    for one in found[:: len(found) // 30]:
+        np.testing.assert_allclose(one.values, row_values(one.node, ("u",), given.X), rtol=1e-9)
+
+
+def test_only_functions_that_are_allowed_and_only_for_work_that_is() -> None:
+    given = table(lambda u: np.exp(-u), 0.5, 3.0, noise=0.01)
+    for root in proposed(given, FunctionSet(["mul", "add", "sin", "div"])):
+        assert "exp" not in {call.operator for call in calls(root)}, Expression(root, ("u",))
+    assert proposed(given, FunctionSet(["sin"])) == []
+    assert proposed(given, seconds=1e-3) == []
+    assert proposed(table(lambda a, b, c, d: a + b + c + d, 1, 2)) == []
+    assert proposed(table(lambda u: u, 1, 2, rows=10)) == []
+
+
+def test_what_is_worse_than_the_best_so_far_is_not_proposed() -> None:
+    given = table(lambda u: np.sin(9 * u) + np.cos(31 * u), 0.5, 3.0)
+    known = DirectTable(given.X, given.y, given.weights, unexplained=1e-3)
+    assert proposed(known) == []
