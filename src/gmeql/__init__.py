@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gmeql.differential.fields.field import GMEQLField
     from gmeql.differential.solving.solutions import Solution, Solutions
     from gmeql.differential.solving.solve import solve
-    from gmeql.estimator import GMEQLRegressor, fit_formula
+    from gmeql.estimator import GMEQLClassifier, GMEQLRegressor, fit_formula
     from gmeql.evaluation.problems import Problem, judge, load_suite
     from gmeql.formula.expression import Expression
     from gmeql.formula.operators import Operator, get_operator
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Architecture": "network.architecture",
     "architecture_preset": "network.architecture",
+    "GMEQLClassifier": "estimator",
     "GMEQLField": "differential.fields.field",
     "GMEQLRegressor": "estimator",
     "fit_formula": "estimator",
@@ -58,6 +59,7 @@ __all__ = [
     "Architecture",
     "Expression",
     "Front",
+    "GMEQLClassifier",
     "GMEQLField",
     "GMEQLRegressor",
     "Member",

@@ -12,7 +12,8 @@ from gmeql.formula.nodes import Variable
 from gmeql.formula.printing.export import EXPORTS
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
-from gmeql.search.config import DEVICES, LOSSES
+from gmeql.search.config import DEVICES
+from gmeql.search.losses import LOSSES
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,27 @@ import warnings
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from gmeql import GMEQLRegressor
+from gmeql import GMEQLClassifier, GMEQLRegressor
 
 # A candidate budget makes the checks quick and repeatable; nothing else differs from the defaults.
 ESTIMATOR = GMEQLRegressor(max_candidates=500, max_time=None, random_state=0)
 
+CLASSIFIER = GMEQLClassifier(max_candidates=128, max_complexity=9, max_time=None, random_state=0)
+
 
 @parametrize_with_checks([ESTIMATOR])
 def test_scikit_learn_check(estimator, check) -> None:
+    hold(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([CLASSIFIER])
+def test_scikit_learn_check_of_the_classifier(estimator, check) -> None:
+    hold(estimator, check)
+
+
+def hold(estimator, check) -> None:
+    """A check holds and is not skipped."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         try:

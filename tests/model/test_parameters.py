@@ -12,7 +12,8 @@ from gmeql import GMEQLRegressor, architecture_preset
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters, from_plain, to_plain
-from gmeql.search.config import DEVICES, LOSSES
+from gmeql.search.config import DEVICES
+from gmeql.search.losses import LOSSES
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.weighing import counted_rows
-from gmeql.search.config import LOSSES
+from gmeql.search.losses import LOSSES
 
 X = np.linspace(0, 5, 50)[:, None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from gmeql.model.front import RULES
-from gmeql.search.config import LOSSES
+from gmeql.search.losses import LOSSES
 from web_client import HEADERS, upload
 
 

@@ -36,14 +36,14 @@ def fit_record(run: Run, training: Training, outcome: RunOutcome) -> dict[str, A
     """The outcome of a fit for programs."""
     model = outcome.model
     assert model is not None
-    counted = counted_rows(model.front_, training.X, training.y, training.weights, loss=model.loss)
+    counted = counted_rows(model.front_, training.X, training.y, training.weights, loss=str(model.loss))
     found = figures(model.expression_(training.X), training.y, counted.weights)
     return {
         "target": training.target,
         **formula_record(model.front_, model.selected_index_),
         "r2": found.r2 if np.isfinite(found.r2) else None,
         "rmse": found.rmse if np.isfinite(found.rmse) else None,
-        "judgement": judge(model.front_, model.selected_index_, training, loss=model.loss),
+        "judgement": judge(model.front_, model.selected_index_, training, loss=str(model.loss)),
         "rows": len(training.y),
         "columns": list(training.names),
         "notes": [note.message for note in training.notes],
@@ -94,7 +94,7 @@ def print_result(run: Run, training: Training, outcome: RunOutcome, *, file: Tex
     console.print(
         Panel(large_formula(model.expression_, training.target, console.width - 8), expand=False, padding=(1, 3))
     )
-    sentences = judge(model.front_, model.selected_index_, training, loss=model.loss)
+    sentences = judge(model.front_, model.selected_index_, training, loss=str(model.loss))
     console.print(Padding(Text(" ".join(sentences)), (0, 1)))
     console.print()
     console.print(front_table(model.front_, model.selected_index_))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gmeql.estimator.classifier import GMEQLClassifier
 from gmeql.estimator.regressor import GMEQLRegressor, fit_formula
 
-__all__ = ["GMEQLRegressor", "fit_formula"]
+__all__ = ["GMEQLClassifier", "GMEQLRegressor", "fit_formula"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,6 +27,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
     n_features_in_: int
     seconds_: float
     group_constants_: Any
+    _has_classes: ClassVar[bool] = False
     _target_columns: int | None
 
     def _keep_fronts(self, fronts: Sequence[Front], selected: Sequence[int]) -> None:
@@ -121,6 +122,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
                 seconds=self.seconds_,
                 ranges=None if ranges is None else tuple((float(low), float(high)) for low, high in ranges),
                 table_columns=getattr(self, "table_columns_", None),
+                classes=self._stored_classes(),
                 groups=tuple(as_list(self.group_constants_)) if hasattr(self, "group_constants_") else None,
             ),
         )
@@ -129,6 +131,9 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` wrote. No code runs whatever is in it; a bad file is a `StorageError`."""
         stored = load_model(path)
+        if (stored.classes is not None) != cls._has_classes:
+            kind, name = ("regressor", "GMEQLRegressor") if cls._has_classes else ("classifier", "GMEQLClassifier")
+            raise StorageError(f"{path}: holds a {kind}; open it with {name}.load")
         known = set(cls._get_param_names())
         unknown = sorted(set(stored.parameters) - known)
         if unknown:
@@ -137,17 +142,25 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
             model = cls(**from_plain(stored.parameters))
         except ValueError as error:
             raise StorageError(f"{path}: {error}") from None
-        model.n_features_in_ = stored.n_features
+        return model._restore(stored)
+
+    def _stored_classes(self) -> tuple[Any, ...] | None:
+        """Classes that the formulas tell apart; None where they explain numbers."""
+        return None
+
+    def _restore(self, stored: StoredModel) -> Self:
+        """Take what a file of this kind of estimator holds."""
+        self.n_features_in_ = stored.n_features
         if stored.feature_names is not None:
-            model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
+            self.feature_names_in_ = np.array(stored.feature_names, dtype=object)
         if stored.ranges is not None:
-            model.feature_ranges_ = np.array(stored.ranges, dtype=np.float64)
+            self.feature_ranges_ = np.array(stored.ranges, dtype=np.float64)
         if stored.table_columns is not None:
-            model.table_columns_ = stored.table_columns
+            self.table_columns_ = stored.table_columns
         if stored.groups is not None:
-            model.group_constants_ = one_or_list(stored.groups)
-        model._target_columns = stored.target_columns
-        model.candidates_ = stored.candidates
-        model.seconds_ = stored.seconds
-        model._keep_fronts(list(stored.fronts), list(stored.selected))
-        return model
+            self.group_constants_ = one_or_list(stored.groups)
+        self._target_columns = stored.target_columns
+        self.candidates_ = stored.candidates
+        self.seconds_ = stored.seconds
+        self._keep_fronts(list(stored.fronts), list(stored.selected))
+        return self

@@ -49,9 +49,13 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         same result; use `max_time=None` with it.
     max_complexity : int or None, default=None
         Formulas more complex than this are not kept; None takes the default of `SearchConfig`.
-    loss : {"squared", "huber", "robust"}, default="squared"
-        What the constants minimise: the mean squared error; Huber's loss, which outliers move less; or Tukey's bisquare,
-        for which rows far from the formula count nothing (up to a third of them may be wrong).
+    loss : {"squared", "huber", "robust", "absolute", "quantile", "relative", "log-cosh", "poisson", "logistic"} or \
+callable, default="squared"
+        What the constants minimise: "squared", the mean squared error; "huber", which outliers move less; "robust",
+        Tukey's bisquare, for which rows far from the formula count nothing (up to a third of them may be wrong);
+        "absolute"; "quantile:0.9" for that or another quantile; "relative"; "log-cosh"; "poisson" for counts; "logistic"
+        for the logit of a chance (better by `GMEQLClassifier`); or a function of (y, f) that gives the loss of each row,
+        in NumPy or JAX, which is differentiated in numbers and so slower. See docs/losses.md.
     model_selection : {"best", "accurate", "simple", "validation"} or callable, default="best"
         How the formula is chosen from the front, see `Front.select`. "validation" keeps a quarter of the rows from the
         search to judge by.
@@ -138,7 +142,7 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: igno
         max_time: float | None = 30.0,
         max_candidates: int | None = None,
         max_complexity: int | None = None,
-        loss: str = "squared",
+        loss: str | Callable[[Any, Any], Any] = "squared",
         model_selection: str | Callable[[Front], int | FrontMember] = "best",
         n_jobs: int | None = None,
         device: str = "auto",

@@ -34,7 +34,7 @@ class Searching(Groups):
     max_time: float | None
     max_candidates: int | None
     max_complexity: int | None
-    loss: str
+    loss: str | Callable[[Any, Any], Any]
     model_selection: str | Callable[[Front], int | FrontMember]
     n_jobs: int | None
     device: str

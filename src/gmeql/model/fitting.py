@@ -34,6 +34,7 @@ from gmeql.model.ranges import column_ranges
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import OwnConstants
+from gmeql.search.losses import find_loss
 from gmeql.search.search import Search
 
 CHECKPOINT_SECONDS = 30.0
@@ -127,12 +128,18 @@ def run_search(
     members = [data.restore_member(m) for m in search.front]
     for member in members:
         seen.pop(member.expression.root, None)
+    beaten: Iterable[Member] = seen.values()
+    if find_loss(config.loss).value is not None:
+        beaten = ()  # their losses are those of the squares that stood for it
+    elif len(data.y) > config.polish_rows:
+        beaten = _measured(seen.values(), data)
     front = Front.from_members(
         members,
         rows=data.rows,
         target_spread=data.target_spread,
         target_largest=data.target_largest,
-        beaten=_measured(seen.values(), data) if len(data.y) > config.polish_rows else seen.values(),
+        loss=config.loss if isinstance(config.loss, str) else "own",
+        beaten=beaten,
     )
     return RunResult(
         front=front,

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
 from gmeql.search.config import FrontConfig
+from gmeql.search.losses import LOSSES, Loss
 from gmeql.search.outlook import Outlook
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.structure import structure_nats
@@ -131,6 +132,8 @@ class Front(Sequence[FrontMember]):
     target_largest: float
     others: tuple[FrontMember, ...] = ()
     """Formulas beyond the front: kept for a while, then beaten; smallest loss first."""
+    loss: str = "squared"
+    """What the members' losses are: a name of `search.losses.LOSSES`, or "own" for a loss of the user's."""
 
     def __post_init__(self) -> None:
         if not self.members:
@@ -145,6 +148,7 @@ class Front(Sequence[FrontMember]):
         target_spread: float,
         target_largest: float,
         beaten: Iterable[Member | FrontMember] = (),
+        loss: str = "squared",
     ) -> Front:
         """Sort `members` (anything with `expression` and `loss`; an `outlook` is taken along) into a front and the others.
 
@@ -167,7 +171,7 @@ class Front(Sequence[FrontMember]):
             member = FrontMember(m.expression, *figures, outlook, getattr(m, "n_own", 0))
             chosen.append(replace(member, score=_score(chosen[-1], member, floor)) if chosen else member)
         others.sort(key=lambda m: (m.loss, m.complexity))
-        return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others))
+        return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others), loss)
 
     @overload
     def __getitem__(self, index: int) -> FrontMember: ...
@@ -269,6 +273,9 @@ class Front(Sequence[FrontMember]):
         if freedom < 1:
             return math.inf
         floor = rounding_level(self.target_spread, self.target_largest)
+        if self.has_own_loss:
+            nats = self.rows * (member.loss if self._loss.mean_is_nats else math.log(max(member.loss, floor)))
+            return nats + length_in_nats(0.0, fitted, member.complexity, n_rows=self.rows)
         if not self.has_outlooks:
             log_variance = 2.0 * math.log(max(member.loss, floor)) + math.log(self.rows / freedom)
             return length_in_nats(log_variance, fitted, member.complexity, n_rows=self.rows)
@@ -281,6 +288,15 @@ class Front(Sequence[FrontMember]):
         columns = len(member.expression.names)
         structure = structure_nats(member.expression.root, columns, node_cost=SELECTION.unseen_node_nats)
         return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + structure
+
+    @property
+    def _loss(self) -> Loss:
+        return LOSSES.get(self.loss.partition(":")[0], LOSSES["absolute"])
+
+    @property
+    def has_own_loss(self) -> bool:
+        """Whether losses are means of something else than squares, on the scale of that."""
+        return self.loss not in LOSSES or self._loss.value is not None
 
     @property
     def has_outlooks(self) -> bool:
@@ -302,6 +318,8 @@ class Front(Sequence[FrontMember]):
 
     def _exact_members(self) -> list[FrontMember]:
         """Members whose loss is rounding and nothing else, simplest first."""
+        if self.has_own_loss:
+            return []
         free = [
             m for m in self.members if m.loss <= self.exact_level and free_constants(m.expression).sum() < self.rows
         ]
@@ -331,7 +349,8 @@ class Front(Sequence[FrontMember]):
         means, errors = [], []
         for m in self.members:
             with np.errstate(all="ignore"):
-                squares = ((m.expression(X) - y) / scale) ** 2
+                values = m.expression(X)
+                squares = self._loss.value(values, y) if self._loss.value else ((values - y) / scale) ** 2
                 mean = float(np.sum(w * squares))
                 error = float(np.sqrt(np.sum(w**2 * (squares - mean) ** 2)))
             means.append(mean if math.isfinite(mean) else math.inf)
@@ -351,6 +370,7 @@ class Front(Sequence[FrontMember]):
             "rows": self.rows,
             "target_spread": self.target_spread,
             "target_largest": self.target_largest,
+            **({} if self.loss == "squared" else {"loss": self.loss}),
             "members": [
                 {"expression": m.expression.to_dict(), "loss": m.loss, "complexity": m.complexity}
                 | ({} if m.outlook is None else {"outlook": m.outlook.to_dict()})
@@ -362,7 +382,10 @@ class Front(Sequence[FrontMember]):
     @classmethod
     def from_dict(cls, data: Any) -> Front:
         """Read `to_dict`'s output, trusting nothing: every field checked, `ValueError` for the first that is wrong."""
-        fields = _fields(data, "front", {"rows", "target_spread", "target_largest", "members"})
+        fields = _fields(data, "front", {"rows", "target_spread", "target_largest", "members"}, optional={"loss"})
+        measure = fields.get("loss", "squared")
+        if not isinstance(measure, str) or len(measure) > 100:
+            raise ValueError("front.loss must be the name of a loss")
         figures = [
             _number(fields[name], f"front.{name}", low=0.0) for name in ("rows", "target_spread", "target_largest")
         ]
@@ -386,7 +409,7 @@ class Front(Sequence[FrontMember]):
                 raise ValueError(f"{where}.n_own must be a whole number from 0 to {MAX_OWN}")
             members.append(FrontMember(expression, loss, complexity, 0.0, position, outlook, n_own))
         rows, spread, largest = figures
-        front = cls.from_members(members, rows=rows, target_spread=spread, target_largest=largest)
+        front = cls.from_members(members, rows=rows, target_spread=spread, target_largest=largest, loss=measure)
         if len(front) != len(members) or any(
             a.expression is not b.expression for a, b in zip(front, members, strict=True)
         ):

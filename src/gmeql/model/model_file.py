@@ -26,8 +26,8 @@ from gmeql.search.groups.table import OwnConstants
 
 MODEL_FORMAT = "gmeql-model"
 MODEL_VERSION = 3
-"""Version 3 holds constants of groups' own, version 2 may hold the columns' ranges and the columns of the user's table;
-what an earlier version can hold is written and read as that version's."""
+"""Version 3 holds constants of groups' own, or classes; version 2 may hold the columns' ranges and the columns of the
+user's table; what an earlier version can hold is written and read as that version's."""
 MAX_MODEL_BYTES = 4 << 20
 """JSON of this size parses within about 100 MB, whatever it contains; a front of 50 long formulas takes 100 kB."""
 MAX_OUTPUTS = 1000
@@ -55,6 +55,8 @@ class StoredModel:
     """Smallest and largest training value of each column; None in files of version 1."""
     table_columns: tuple[str, ...] | None = None
     """All columns of the table that the training columns were taken from, in its order; None where it is not known."""
+    classes: tuple[Any, ...] | None = None
+    """Classes that a classifier tells apart; None for a regressor."""
     groups: tuple[OwnConstants, ...] | None = None
     """For each front the constants of each group's own; None where the rows had no groups."""
 
@@ -69,7 +71,7 @@ _MODEL_FIELDS = {
     "candidates",
     "seconds",
 }
-_OPTIONAL_FIELDS = {"ranges", "table_columns", "groups"}
+_OPTIONAL_FIELDS = {"ranges", "table_columns", "groups", "classes"}
 
 
 def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
@@ -91,11 +93,13 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         payload["ranges"] = [list(pair) for pair in model.ranges]
     if model.table_columns is not None:
         payload["table_columns"] = list(model.table_columns)
+    if model.classes is not None:
+        payload["classes"] = list(model.classes)
     if model.groups is not None:
         payload["groups"] = [own.to_dict() for own in model.groups]
     envelope = {
         "format": MODEL_FORMAT,
-        "version": MODEL_VERSION if model.groups is not None else MODEL_VERSION - 1,
+        "version": MODEL_VERSION if model.groups or model.classes else MODEL_VERSION - 1,
         "gmeql": __version__,
         "checksum": checksum_of(payload),
         "payload": payload,
@@ -221,8 +225,18 @@ def _model_from_payload(payload: Any) -> StoredModel:
         seconds=float(seconds),
         ranges=_check_ranges(payload.get("ranges"), n_features),
         table_columns=_check_table_columns(payload.get("table_columns")),
+        classes=_check_classes(payload.get("classes"), len(fronts)),
         groups=groups,
     )
+
+
+def _check_classes(classes: Any, n_fronts: int) -> tuple[Any, ...] | None:
+    if classes is None:
+        return None
+    plain = isinstance(classes, list) and all(isinstance(label, str | int | float | bool) for label in classes)
+    if not plain or len(classes) != (2 if n_fronts == 1 else n_fronts) or len(set(classes)) < len(classes):
+        raise ValueError("classes must be different texts or numbers, two for one front, else one for each")
+    return tuple(classes)
 
 
 def _check_groups(groups: Any, n_fronts: int) -> tuple[OwnConstants, ...] | None:

@@ -17,12 +17,13 @@ from gmeql.knowledge.units import read_unit
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
 from gmeql.network.architecture import Architecture
-from gmeql.search.config import DEVICES, LOSSES
+from gmeql.search.config import DEVICES
+from gmeql.search.losses import find_loss
 
 KNOWLEDGE_PARAMETERS = ("units", "target_units", "constant_units", "unit_check", "template", "constants", "guesses",
     "constraints",)  # fmt: skip
 """Parameters that say what the user knows; `read_knowledge` takes and judges them."""
-_CODE = ("callbacks", "random_state", "model_selection")
+_CODE = ("callbacks", "random_state", "model_selection", "loss")
 """Parameters that may hold objects no file can; those come back as their defaults."""
 
 
@@ -49,7 +50,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     _check(
         jobs is None or (_is_whole(jobs) and jobs != 0), "n_jobs", jobs, "None, -1 (every core) or a number of threads"
     )
-    _check_choice("loss", get("loss"), LOSSES)
+    find_loss(get("loss"))
     _check_choice("device", get("device"), DEVICES)
     _check_knowledge(parameters)
     verbose = get("verbose")

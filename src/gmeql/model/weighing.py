@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.model.front import SELECTION, Front, FrontMember
-from gmeql.search.robust import robust_weights
+from gmeql.search.losses import find_loss, working
 
 FloatArray = NDArray[np.float64]
 
@@ -47,14 +47,15 @@ class CountedRows:
 def counted_rows(
     front: Front, X: FloatArray, y: FloatArray, given: FloatArray | None = None, *, loss: str = "squared"
 ) -> CountedRows:
-    """How much each row counts under `loss` (a name of `search.config.LOSSES`), by the residuals of the formula of
+    """How much each row counts under `loss` (a name of `search.losses.LOSSES`), by the residuals of the formula of
     `front` that promises the least error on unseen rows, as at the end of a search (`Leaderboard.closest`).
     """
     given = np.ones(len(y)) if given is None else np.asarray(given, float) / np.mean(given)
     closest = min(front, key=_promised).expression
+    if find_loss(loss).link is not None:
+        return CountedRows(given, given)
     with np.errstate(all="ignore"):
-        residual = closest(X) - y
-    factors = robust_weights(loss, residual, y, explained=bool(closest.variables))
+        factors = working(loss, closest(X), y, explained=bool(closest.variables))[1]
     weights = given * factors
     if np.all(factors == 1.0) or not weights.sum() > 0:
         return CountedRows(given, given)

@@ -16,7 +16,8 @@ from typing import Any
 
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
-from gmeql.search.config import DEVICES, LOSSES
+from gmeql.search.config import DEVICES
+from gmeql.search.losses import LOSSES, find_loss
 from gmeql.tables.cells import DECIMAL_MARKS
 
 PREFIX = "GMEQL_"
@@ -183,7 +184,12 @@ def _checked(key: str, value: Any, where: str) -> Any:
         return _number(key, value, where)
     if not isinstance(value, str):
         raise ConfigError(f"{where}: {value!r} is not text")
-    if key in CHOICES and value not in CHOICES[key]:
+    if key == "loss" and value.startswith("quantile:"):
+        try:
+            find_loss(value)
+        except ValueError as error:
+            raise ConfigError(f"{where}: {error}") from None
+    elif key in CHOICES and value not in CHOICES[key]:
         raise ConfigError(f"{where}: {value!r} is not one of {', '.join(CHOICES[key])}")
     if key == "delimiter":
         value = {"tab": "\t", "\\t": "\t", "space": " "}.get(value, value)

@@ -9,13 +9,8 @@ from typing import Any
 from gmeql.fitters.threads import threads_for
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.network.architecture import Architecture
+from gmeql.search.losses import find_loss
 
-LOSSES = {
-    "squared": "the mean squared error",
-    "huber": "squared near zero, in proportion further out: outliers move it less",
-    "robust": "Tukey's bisquare: rows far from the formula count nothing, up to a third of them may be wrong",
-}
-"""The one table of losses, which constants minimise."""
 DEVICES = {
     "auto": "the processor; an accelerator once it is ready and proves faster, where time is the budget",
     "cpu": "the processor",
@@ -113,7 +108,7 @@ class SearchConfig:
     max_candidates: int | None = None
     max_complexity: int = 60
     knowledge: Knowledge | None = None  # what the user knows of the target
-    loss: str = "squared"
+    loss: Any = "squared"  # a name of `losses.LOSSES`, or a function of (y, f)
     n_jobs: int | None = None
     device: str = "auto"
     islands: int = 4  # in flight together; on an accelerator all are
@@ -163,10 +158,9 @@ class SearchConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive or None, got {value!r}")
-        for name, table in (("device", DEVICES), ("loss", LOSSES)):
-            value = getattr(self, name)
-            if value not in table:
-                raise ValueError(f"{name} must be one of {', '.join(table)}, got {value!r}")
+        if self.device not in DEVICES:
+            raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
+        find_loss(self.loss)
         if self.max_complexity < 1:
             raise ValueError(f"max_complexity must be at least 1, got {self.max_complexity!r}")
 
@@ -200,6 +194,7 @@ class SearchConfig:
         data = asdict(replace(self, knowledge=None))
         architecture = self.architecture
         data["architecture"] = architecture.to_dict() if isinstance(architecture, Architecture) else architecture
+        data["loss"] = self.loss if isinstance(self.loss, str) else "squared"  # code is never stored
         data["knowledge"] = None if self.knowledge is None else self.knowledge.to_dict()
         return data
 

@@ -15,8 +15,10 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
 from gmeql.search.config import SearchConfig
+from gmeql.search.converging import converged, mean_loss
 from gmeql.search.events import Member
 from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
+from gmeql.search.losses import find_loss
 from gmeql.search.outlook import freedom_factor, outlooks
 from gmeql.search.polish.cutting import without_dead_terms
 from gmeql.search.polish.knowable import gentler, is_knowable
@@ -94,6 +96,23 @@ class Leaderboard:
             replace(member, outlook=outlook.with_more_constants(member.n_own, len(rows.y)))
             for member, outlook in zip(front, found, strict=True)
         )
+
+    def converge(self, rows: SearchRows) -> None:
+        """Lead every member to the least of the loss itself, and show that loss; those that a simpler one beats go."""
+        loss = find_loss(self.config.loss)
+        shown: list[Member] = []
+        own = self.own_constants(rows)
+        X = rows.X if own is None or rows.groups is None else own.extended(rows.X, rows.groups.codes)
+        for member in self.front(rows):
+            root = member.expression.root
+            if own is None:
+                root, least = converged(root, X, rows.given_y, rows.given_weights, loss)
+            else:
+                least = mean_loss(member.expression(X), rows.given_y, rows.given_weights, loss)
+            if math.isfinite(least) and (not shown or least < shown[-1].loss):
+                expression = member.expression.with_root(root)
+                shown.append(replace(member, expression=expression, loss=least, complexity=expression.complexity))
+        self._front = tuple(shown) or self._front
 
     def offer(self, found: Sequence[Scored], rows: SearchRows) -> bool:
         """Take in what no simpler member matches; whether the best description length fell by enough to count."""

@@ -14,6 +14,7 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Node, tree_complexity
 from gmeql.network.repository import size
 from gmeql.search.island import Island
+from gmeql.search.losses import find_loss
 from gmeql.search.polish.cutting import prune
 from gmeql.search.polish.polishing import polish
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
@@ -161,7 +162,10 @@ def finish(state: SearchState, out_of_time: OutOfTime) -> None:
         if rows is state.rows or out_of_time():
             break
         reweigh(state, rows)
-    state.leaderboard.look_out(state.rows)
+    if find_loss(config.loss).value is None:
+        state.leaderboard.look_out(state.rows)
+    else:
+        state.leaderboard.converge(state.rows)
 
 
 def judge_on_all_rows(state: SearchState) -> None:

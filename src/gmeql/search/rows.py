@@ -19,7 +19,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.groups.table import Grouping
 from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.robust import WEIGHTS, robust_weights
+from gmeql.search.losses import find_loss, is_reweighed, working
 from gmeql.search.soundness import points_between
 
 FloatArray = NDArray[np.float64]
@@ -29,13 +29,15 @@ FloatArray = NDArray[np.float64]
 class SearchRows:
     """X [N, V], y [N] and weights [N] of mean 1, and how many of the rows candidates are fitted on.
 
-    `weights` differ from the given ones under a robust loss. A new value is made where rows or weights change.
+    `y` and `weights` differ from the given ones under a loss that is not the squared error. A new value is
+    made where rows or weights change.
     """
 
     config: SearchConfig
     names: tuple[str, ...]
     X: FloatArray
     y: FloatArray
+    given_y: FloatArray
     given_weights: FloatArray
     weights: FloatArray
     order: NDArray[np.int64]
@@ -75,8 +77,11 @@ class SearchRows:
         if groups is not None:
             order, n_fitted = _order_of_groups(order, groups.codes, n_fitted)
             n_judged = len(y)
-        rows = cls(config, names, X, y, weights, weights, order, n_fitted, n_judged, groups)
-        return rows.reweighted(Constant(float(np.median(y))))
+        rows = cls(config, names, X, y, y, weights, weights, order, n_fitted, n_judged, groups)
+        loss = find_loss(config.loss)
+        if not loss.domain(y):
+            raise ValueError(f"loss={config.loss!r} needs a target that is {loss.needs}")
+        return rows.reweighted(Constant(float(np.median(y)) if loss.link is None else 0.0))
 
     @property
     def n_variables(self) -> int:
@@ -137,22 +142,23 @@ class SearchRows:
         return replace(self, n_fitted=min(self.config.row_growth * self.n_fitted, most))
 
     def reweighted(self, closest: Node, own: FloatArray | None = None, *, least: float | None = None) -> SearchRows:
-        """Weights of a robust loss, from the residuals of a formula; the same rows where they hardly change.
+        """Target and weights that stand for the loss around a formula; the same rows where they hardly change.
 
         `own` [G, K] are its groups' own constants, where it has some. `least` is the mean change that counts,
         `config.least_reweighing` where it is None.
         """
-        if self.config.loss not in WEIGHTS:
+        if not is_reweighed(self.config.loss):
             return self
         with np.errstate(all="ignore"):
             seen = self.extended(own)
-            residual = Expression(closest, seen.names)(seen.X) - self.y
-        weights = robust_weights(self.config.loss, residual, self.y, explained=not isinstance(closest, Constant))
+            values = Expression(closest, seen.names)(seen.X)
+            explained = not isinstance(closest, Constant)
+            y, weights = working(self.config.loss, values, self.given_y, explained=explained)
         weights = self.given_weights * weights
         weights = weights / weights.mean()
         changed = float(np.mean(np.abs(weights - self.weights)))
         least = self.config.least_reweighing if least is None else least
-        return self if changed < least else replace(self, weights=weights)
+        return self if changed < least else replace(self, y=y, weights=weights)
 
     def _first(self, n: int) -> JudgedRows:
         """The first `n` rows of the order, to judge formulas on."""

@@ -20,7 +20,7 @@ from gmeql.search.island import Island
 from gmeql.search.leaderboard import Leaderboard
 from gmeql.search.polish.scoring import Scored
 from gmeql.search.portfolio import Portfolio, Strategy
-from gmeql.search.robust import WEIGHTS
+from gmeql.search.losses import is_reweighed
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.symmetries.dimensional import dimensional_views
 from gmeql.search.symmetries.stated import stated_view
@@ -134,7 +134,7 @@ class SearchState:
             rate=self.candidates / self.elapsed if self.elapsed > 0 else 0.0,
             islands=self.portfolio.opened,
             front=front,
-            best=next(member for member in front if member.complexity == complexity),
+            best=next((member for member in front if member.complexity == complexity), front[-1]),
             done=bool(self.reason),
             reason=self.reason,
             own=self.leaderboard.own_constants(self.rows),
@@ -157,7 +157,8 @@ class SearchState:
             "lowest": self.lowest if math.isfinite(self.lowest) else None,
             "search_rows": int(self.rows.n_fitted),
             "reason": self.reason,
-            "weights": self.rows.weights if self.config.loss in WEIGHTS else None,
+            "weights": self.rows.weights if is_reweighed(self.config.loss) else None,
+            "working_target": self.rows.y if is_reweighed(self.config.loss) else None,
             "tried": self.tried.to_dict(),
             "symmetries_done": bool(self.symmetries_done),
             "direct_done": bool(self.direct_done),
@@ -201,7 +202,8 @@ class SearchState:
             groups=groups,
         )
         weights = rows.weights if data["weights"] is None else np.array(data["weights"], float)
-        rows = replace(rows, n_fitted=int(data["search_rows"]), weights=weights)
+        y = rows.y if data.get("working_target") is None else np.array(data["working_target"], float)
+        rows = replace(rows, n_fitted=int(data["search_rows"]), weights=weights, y=y)
         portfolio = Portfolio(
             config,
             rows,

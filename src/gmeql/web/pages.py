@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from gmeql.model.front import RULES
 from gmeql.report import asset
-from gmeql.search.config import LOSSES
+from gmeql.search.losses import LOSSES
 from gmeql.tables.read import read
 from gmeql.web.answers import find_upload, function_choices, render, table_record
 from gmeql.web.guard import MAX_BODY_BYTES
@@ -21,7 +21,14 @@ ASSETS = Path(__file__).parent / "assets"
 
 async def home(request: Request) -> Response:
     functions = await asyncio.to_thread(function_choices)
-    return render(request, "home.html.j2", limit=MAX_BODY_BYTES >> 20, functions=functions, losses=LOSSES, rules=RULES)
+    return render(
+        request,
+        "home.html.j2",
+        limit=MAX_BODY_BYTES >> 20,
+        functions=functions,
+        losses={n: loss.description for n, loss in LOSSES.items()},
+        rules=RULES,
+    )
 
 
 async def static(request: Request) -> Response:

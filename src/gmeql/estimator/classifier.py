@@ -1,0 +1,166 @@
+"""`GMEQLClassifier`: formulas for the chances of classes.
+
+Of two classes one formula is the logit of the second's chance; of more, each class has a formula for the logit of its
+chance against all others (one against the rest), and the chances are made to sum up to 1. Constants minimise the log loss.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from gmeql.estimator.regressor import GMEQLRegressor
+from gmeql.estimator.searching import Searching
+from gmeql.knowledge.knowledge import Knowledge
+from gmeql.model.front import Front, FrontMember
+from gmeql.model.inputs import TrainingRows, check_rows, column_names
+from gmeql.model.parameters import check_parameters
+from gmeql.model.ranges import RangeWarning, column_ranges, rows_outside
+from gmeql.search.losses import sigmoid
+
+if TYPE_CHECKING:
+    from gmeql.model.model_file import StoredModel
+    from gmeql.search.events import Progress
+
+FloatArray = NDArray[np.float64]
+
+
+class GMEQLClassifier(ClassifierMixin, Searching):  # type: ignore[misc]  # untyped
+    """Find a formula for the chance of each class in the columns of `X`.
+
+    Parameters
+    ----------
+    functions, architecture, max_time, max_candidates, max_complexity, model_selection, n_jobs, device, random_state, \
+verbose, warm_start, checkpoint, checkpoint_interval, callbacks
+        As those of `GMEQLRegressor`. With more than two classes the budget is shared by their formulas.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, sorted.
+    expression_ : Expression
+        The logit of the chance of `classes_[1]`; with more than two classes a list, the logit of each against the rest.
+    front_, selected_index_, candidates_, seconds_, stop_reason_, history_, n_features_in_, feature_names_in_, \
+feature_ranges_
+        As those of `GMEQLRegressor`; losses of the front are mean log losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-2, 2, 80)[:, None]
+    >>> y = np.where(np.sin(9 * X[:, 0]) + 4 * X[:, 0] > 0, "yes", "no")
+    >>> model = GMEQLClassifier(max_candidates=2000, max_time=None, random_state=0).fit(X, y)
+    >>> model.predict([[-1.5], [1.5]]).tolist()
+    ['no', 'yes']
+    """
+
+    method = "fitted"
+    loss = "logistic"
+    _has_classes = True
+
+    def __init__(
+        self,
+        *,
+        functions: Sequence[str] | None = None,
+        architecture: Any = None,
+        max_time: float | None = 30.0,
+        max_candidates: int | None = None,
+        max_complexity: int | None = None,
+        model_selection: str | Callable[[Front], int | FrontMember] = "best",
+        n_jobs: int | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_interval: float = 30.0,
+        callbacks: Callable[[Progress], Any] | Sequence[Callable[[Progress], Any]] | None = None,
+    ) -> None:
+        self.functions = functions
+        self.architecture = architecture
+        self.max_time = max_time
+        self.max_candidates = max_candidates
+        self.max_complexity = max_complexity
+        self.model_selection = model_selection
+        self.n_jobs = n_jobs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GMEQLClassifier:
+        """Search for formulas of the classes `y` [N] in the columns of `X` [N, V]; `sample_weight` [N] of at least 0."""
+        check_parameters(GMEQLRegressor().get_params(deep=False) | self.get_params(deep=False) | {"loss": self.loss})
+        with np.errstate(invalid="ignore"):  # scikit-learn sums a table to see whether it is finite
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        check_classification_targets(y)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        coder = LabelEncoder().fit(y)
+        counted = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+        if len(np.unique(np.asarray(y)[counted])) < 2:
+            raise ValueError(f"y holds one class, {coder.classes_[0]!r:.60}; at least 2 classes are needed")
+        self.classes_ = coder.classes_
+        codes = coder.transform(y)
+        n = len(self.classes_)
+        targets = (codes[:, None] == (np.array([1]) if n == 2 else np.arange(n))).astype(np.float64)
+        rows = TrainingRows(X, targets, weight)
+        searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
+        self._keep_results(self._search(searched), held_out, None if n == 2 else n)
+        self.feature_ranges_ = column_ranges(rows.X)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The formula's value for every row of `X`, the logit of its class: [N], or [N, classes] of more than two.
+
+        Where a formula is not defined it says nothing: 0.
+        """
+        check_is_fitted(self)
+        expressions = self._expressions()
+        used = self._used_columns(expressions)
+        X = check_rows(self, X, used)
+        outside = rows_outside(X, getattr(self, "feature_ranges_", None), used)
+        if outside is not None:
+            warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=2)
+        values = np.column_stack([expression(X) for expression in expressions])
+        values = np.asarray(np.nan_to_num(values, nan=0.0))
+        chosen: FloatArray = values[:, 0] if len(self.classes_) == 2 else values
+        return chosen
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The chance of each class for every row of `X`, [N, classes]."""
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            yes = sigmoid(values)
+            return np.column_stack([1.0 - yes, yes])
+        chances = np.maximum(sigmoid(values), np.finfo(np.float64).tiny)
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> NDArray[Any]:  # type: ignore[override]  # classes, not values
+        """The likeliest class for every row of `X`, [N]."""
+        values = self.decision_function(X)
+        codes = (values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def _knowledge(self, names: Sequence[str], n_targets: int) -> list[Knowledge | None]:
+        return [None] * n_targets
+
+    def _stored_classes(self) -> tuple[Any, ...] | None:
+        return tuple(self.classes_.tolist())
+
+    def _restore(self, stored: StoredModel) -> Self:
+        self.classes_ = np.array(stored.classes)
+        return super()._restore(stored)

@@ -1,0 +1,92 @@
+"""The classifier as users meet it: labels of any kind, chances, several classes, files, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from gmeql import GMEQLClassifier, GMEQLRegressor
+from gmeql.model.storage import StorageError
+
+
+def quick(**changes) -> GMEQLClassifier:
+    return GMEQLClassifier(
+        **{"max_candidates": 400, "max_complexity": 12, "max_time": None, "random_state": 0, **changes}
+    )
+
+
+@pytest.fixture(scope="module")
+def ring() -> tuple[pd.DataFrame, np.ndarray]:
+    """Inside or outside a circle, with labels near its edge drawn by chance."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-2, 2, (400, 2)), columns=["a", "b"])
+    logit = 6 * (1.5 - X["a"] ** 2 - X["b"] ** 2)
+    return X, np.where(rng.uniform(size=400) < 1 / (1 + np.exp(-logit)), "in", "out")
+
+
+@pytest.fixture(scope="module")
+def model(ring) -> GMEQLClassifier:
+    return quick(max_candidates=4000, max_complexity=20).fit(*ring)
+
+
+class TestTwoClasses:
+    def test_the_logit_is_the_formula_and_its_sign_the_class(self, model, ring) -> None:
+        X, y = ring
+        assert model.classes_.tolist() == ["in", "out"]
+        np.testing.assert_array_equal(model.decision_function(X), model.expression_(X.to_numpy()))
+        np.testing.assert_array_equal(model.predict(X) == "out", model.decision_function(X) > 0)
+        assert model.score(X, y) > 0.9
+        assert model.expression_.variables == (0, 1)
+
+    def test_chances_are_the_logits_and_losses_their_log_losses(self, model, ring) -> None:
+        X, y = ring
+        chances = model.predict_proba(X)
+        np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+        np.testing.assert_allclose(chances[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
+        observed = -np.mean(np.log(np.where(y == "out", chances[:, 1], chances[:, 0])))
+        assert model.front_[model.selected_index_].loss == pytest.approx(observed, rel=1e-9)
+
+    def test_stated_chances_hold(self, model, ring) -> None:
+        X, y = ring
+        chances = model.predict_proba(X)[:, 1]
+        assert np.mean(chances) == pytest.approx(np.mean(y == "out"), abs=0.02)
+
+    def test_validation_judges_by_the_log_loss(self, ring) -> None:
+        X, y = ring
+        assert quick(model_selection="validation").fit(X, y).score(X, y) > 0.6
+
+
+class TestSeveralClasses:
+    def test_each_class_has_a_formula(self) -> None:
+        X, y = load_iris(return_X_y=True)
+        model = quick().fit(X, y)
+        assert len(model.expression_) == 3
+        assert model.predict_proba(X).shape == model.decision_function(X).shape == (150, 3)
+        assert model.score(X, y) > 0.9
+
+
+class TestFiles:
+    def test_saved_models_predict_the_same(self, model, ring, tmp_path) -> None:
+        model.save(tmp_path / "model.json")
+        loaded = GMEQLClassifier.load(tmp_path / "model.json")
+        np.testing.assert_array_equal(loaded.predict(ring[0]), model.predict(ring[0]))
+        assert loaded.front_.loss == "logistic"
+
+    def test_files_of_the_other_kind_are_named(self, model, tmp_path) -> None:
+        model.save(tmp_path / "model.json")
+        with pytest.raises(StorageError, match="GMEQLClassifier"):
+            GMEQLRegressor.load(tmp_path / "model.json")
+        x = np.arange(20.0)[:, None]
+        GMEQLRegressor(max_candidates=200, max_time=None).fit(x, 2 * x[:, 0]).save(tmp_path / "other.json")
+        with pytest.raises(StorageError, match="GMEQLRegressor"):
+            GMEQLClassifier.load(tmp_path / "other.json")
+
+
+def test_one_class_and_numbers_are_refused(ring) -> None:
+    X, _ = ring
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        quick().fit(X, ["in"] * len(X))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        quick().fit(X, np.linspace(0, 1, len(X)))
