@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gmeql._version import __version__
 
 if TYPE_CHECKING:
+    from gmeql.differential.motion.dynamics import GMEQLDynamics
     from gmeql.differential.fields.field import GMEQLField
     from gmeql.differential.solving.solutions import Solution, Solutions
     from gmeql.differential.solving.solve import solve
@@ -34,6 +35,7 @@ _HOME = {
     "Architecture": "network.architecture",
     "architecture_preset": "network.architecture",
     "GMEQLClassifier": "estimator",
+    "GMEQLDynamics": "differential.motion.dynamics",
     "GMEQLField": "differential.fields.field",
     "GMEQLRegressor": "estimator",
     "fit_formula": "estimator",
@@ -60,6 +62,7 @@ __all__ = [
     "Expression",
     "Front",
     "GMEQLClassifier",
+    "GMEQLDynamics",
     "GMEQLField",
     "GMEQLRegressor",
     "Member",

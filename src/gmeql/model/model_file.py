@@ -6,9 +6,9 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from gmeql._version import __version__
 from gmeql.formula.expression import Expression
@@ -24,6 +24,7 @@ from gmeql.model.storage import (
 )
 from gmeql.search.groups.table import OwnConstants
 
+Model = TypeVar("Model")
 MODEL_FORMAT = "gmeql-model"
 MODEL_VERSION = 3
 """Version 3 holds constants of groups' own, or classes; version 2 may hold the columns' ranges and the columns of the
@@ -97,9 +98,14 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         payload["classes"] = list(model.classes)
     if model.groups is not None:
         payload["groups"] = [own.to_dict() for own in model.groups]
+    write_payload(path, payload, MODEL_FORMAT, MODEL_VERSION if model.groups or model.classes else MODEL_VERSION - 1)
+
+
+def write_payload(path: str | os.PathLike[str], payload: Any, format_name: str, version: int) -> None:
+    """Write plain data as a file of that format and version, with a checksum, atomically."""
     envelope = {
-        "format": MODEL_FORMAT,
-        "version": MODEL_VERSION if model.groups or model.classes else MODEL_VERSION - 1,
+        "format": format_name,
+        "version": version,
         "gmeql": __version__,
         "checksum": checksum_of(payload),
         "payload": payload,
@@ -122,10 +128,15 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
 
 def parse_model(data: bytes, where: str = "model") -> StoredModel:
     """`load_model` for bytes at hand; `where` names them in errors."""
+    return parse_payload(data, where, MODEL_FORMAT, MODEL_VERSION, _model_from_payload)
+
+
+def parse_payload(data: bytes, where: str, format_name: str, newest: int, read: Callable[[Any], Model]) -> Model:
+    """What `read` makes of the content that `write_payload` wrote; whatever is wrong is a `StorageError`."""
     envelope = parse_json(data, where)
-    check_version(envelope, where, MODEL_FORMAT, MODEL_VERSION)
+    check_version(envelope, where, format_name, newest)
     if set(envelope) != {"format", "version", "gmeql", "checksum", "payload"}:
-        raise StorageError(f"{where}: its fields are not those of a {MODEL_FORMAT} file; the file is damaged")
+        raise StorageError(f"{where}: its fields are not those of a {format_name} file; the file is damaged")
     try:
         checksum = checksum_of(envelope["payload"])
     except (RecursionError, ValueError) as error:
@@ -133,7 +144,7 @@ def parse_model(data: bytes, where: str = "model") -> StoredModel:
     if envelope["checksum"] != checksum or not isinstance(envelope["gmeql"], str):
         raise StorageError(f"{where}: its checksum does not match its content; the file is damaged, use another copy")
     try:
-        return _model_from_payload(envelope["payload"])
+        return read(envelope["payload"])
     except RecursionError:
         raise StorageError(f"{where}: nested too deeply to be a gmeql model") from None
     except ValueError as error:
@@ -168,7 +179,7 @@ def _with_names(front: Any, columns: list[str], own: OwnConstants | None) -> Any
     return front
 
 
-def _whole(value: Any, where: str, low: int, high: int) -> int:
+def whole_number(value: Any, where: str, low: int, high: int) -> int:
     if type(value) is not int or not low <= value <= high:
         raise ValueError(f"{where} must be a whole number from {low} to {high}")
     return value
@@ -177,7 +188,7 @@ def _whole(value: Any, where: str, low: int, high: int) -> int:
 def _model_from_payload(payload: Any) -> StoredModel:
     if not isinstance(payload, dict) or set(payload) - _OPTIONAL_FIELDS != _MODEL_FIELDS:
         raise ValueError(f"a model's payload must have exactly the fields {sorted(_MODEL_FIELDS)}")
-    n_features = _whole(payload["n_features"], "n_features", 1, MAX_COLUMNS)
+    n_features = whole_number(payload["n_features"], "n_features", 1, MAX_COLUMNS)
     names = payload["feature_names"]
     if names is not None and (
         not isinstance(names, list) or len(names) != n_features or not all(isinstance(n, str) for n in names)
@@ -203,25 +214,25 @@ def _model_from_payload(payload: Any) -> StoredModel:
     if not isinstance(selected, list) or len(selected) != len(fronts):
         raise ValueError(f"selected must be a list of {len(fronts)} indices, one per front")
     selected = tuple(
-        _whole(k, f"selected[{i}]", 0, len(front) - 1)
+        whole_number(k, f"selected[{i}]", 0, len(front) - 1)
         for i, (k, front) in enumerate(zip(selected, fronts, strict=True))
     )
     target_columns = payload["target_columns"]
     if target_columns is not None:
-        target_columns = _whole(target_columns, "target_columns", 1, MAX_OUTPUTS)
+        target_columns = whole_number(target_columns, "target_columns", 1, MAX_OUTPUTS)
     if len(fronts) != (target_columns or 1):
         raise ValueError(f"target_columns is {target_columns!r}, but there are {len(fronts)} fronts")
     seconds = payload["seconds"]
     if type(seconds) not in (int, float) or not 0 <= seconds < 1e18:
         raise ValueError("seconds must be a number of at least 0")
     return StoredModel(
-        parameters=_check_parameters(payload["parameters"]),
+        parameters=plain_parameters(payload["parameters"]),
         feature_names=None if names is None else tuple(names),
         n_features=n_features,
         fronts=fronts,
         selected=selected,
         target_columns=target_columns,
-        candidates=_whole(payload["candidates"], "candidates", 0, 1 << 62),
+        candidates=whole_number(payload["candidates"], "candidates", 0, 1 << 62),
         seconds=float(seconds),
         ranges=_check_ranges(payload.get("ranges"), n_features),
         table_columns=_check_table_columns(payload.get("table_columns")),
@@ -280,7 +291,7 @@ def _check_table_columns(names: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _check_parameters(parameters: Any) -> dict[str, Any]:
+def plain_parameters(parameters: Any) -> dict[str, Any]:
     """Parameters are plain data: scalars, lists and objects of them, a few levels deep. `fit` judges their values."""
 
     def plain(value: Any, depth: int) -> bool:

@@ -30,7 +30,7 @@ from gmeql.formula.tracing import NotTraceable, Traced, trace
 _RESERVED = re.compile(r"part_\d+|(protected|bounded|user)_\w*|np|numpy|math|formula|column|float|abs|a|b")
 
 
-def _is_code_name(name: str) -> bool:
+def is_code_name(name: str) -> bool:
     """Whether a column name can stand in source code as it is."""
     return (
         re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None
@@ -41,7 +41,7 @@ def _is_code_name(name: str) -> bool:
     )
 
 
-def _comment(text: str, limit: int = 200) -> str:
+def comment(text: str, limit: int = 200) -> str:
     """Any text as one line of printable ASCII that ends no comment and continues no line."""
     text = json.dumps(text if len(text) <= limit else text[:limit] + "...")
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\\\\", "\\u005c")
@@ -168,7 +168,7 @@ _NUMPY_WORDS = {"asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan"} |
 }
 
 
-class _Python(Code):
+class Python(Code):
     language = "Python"
     functions: ClassVar = _NUMPY_WORDS
     primitives: ClassVar = (
@@ -187,27 +187,34 @@ class _Python(Code):
     not_finite = ("np.nan", "np.inf")
 
 
-def to_python(expression: Formula) -> str:
-    """Source of a Python function `formula(column, ...)` over NumPy, for numbers and arrays alike."""
-    names = identifiers(expression.names, _is_code_name)
-    notation = _Python(names)
-    value = write(expression.root, notation)
-    # A comment in the first two lines could declare the encoding of the file, so none of ours stands there.
-    lines = ["import numpy as np", "", f"# {_comment(to_text(expression))[1:-1]}", "", ""]
+def python_helpers(notation: Python) -> list[str]:
+    """Lines that define what the written formulas call."""
+    lines = []
     for name, helper in notation.helpers.items():
         lines.append(f"def {name}({', '.join(helper.parameters)}):")
         lines += [f"    c{number} = {value}" for number, value in enumerate(helper.variables, start=1)]
         lines += [f"    return {helper.value}", "", ""]
+    return lines
+
+
+def to_python(expression: Formula) -> str:
+    """Source of a Python function `formula(column, ...)` over NumPy, for numbers and arrays alike."""
+    names = identifiers(expression.names, is_code_name)
+    notation = Python(names)
+    value = write(expression.root, notation)
+    # A comment in the first two lines could declare the encoding of the file, so none of ours stands there.
+    lines = ["import numpy as np", "", f"# {comment(to_text(expression))[1:-1]}", "", ""]
+    lines += python_helpers(notation)
     lines += [f"def formula({', '.join(names)}):"]
     lines += ['    """Value of the formula for numbers or arrays, one argument per column."""']
     for index in used_columns(expression.root):
-        note = "" if names[index] == expression.names[index] else f"  # column {_comment(expression.names[index])}"
+        note = "" if names[index] == expression.names[index] else f"  # column {comment(expression.names[index])}"
         lines.append(f"    {names[index]} = np.asarray({names[index]}, dtype=float){note}")
     lines += [f"    part_{number} = {part}" for number, part in enumerate(notation.parts, start=1)]
     return "\n".join([*lines, f"    return {value}", ""])
 
 
-class _C(Code):
+class C(Code):
     language = "C"
     functions: ClassVar = {"abs": "fabs"}
     primitives: ClassVar = (
@@ -233,17 +240,24 @@ class _C(Code):
         return Written(f"pow({self.render(base)}, {self.render(exponent)})")
 
 
-def to_c(expression: Formula) -> str:
-    """Source of a C99 function `double formula(const double *x)` of one row of columns."""
-    notation = _C(tuple(f"x[{index}]" for index in range(len(expression.names))))
-    value = write(expression.root, notation)
-    lines = [f"/* {_comment(to_text(expression))[1:-1]} */", "#include <math.h>", ""]
+def c_helpers(notation: C) -> list[str]:
+    """Lines that define what the written formulas call."""
+    lines = []
     for name, helper in notation.helpers.items():
         lines += [f"static double {name}({', '.join(f'double {word}' for word in helper.parameters)})", "{"]
         lines += [f"    const double c{number} = {value};" for number, value in enumerate(helper.variables, start=1)]
         lines += [f"    return {helper.value};", "}", ""]
+    return lines
+
+
+def to_c(expression: Formula) -> str:
+    """Source of a C99 function `double formula(const double *x)` of one row of columns."""
+    notation = C(tuple(f"x[{index}]" for index in range(len(expression.names))))
+    value = write(expression.root, notation)
+    lines = [f"/* {comment(to_text(expression))[1:-1]} */", "#include <math.h>", ""]
+    lines += c_helpers(notation)
     lines += [
-        f"/* x[{index}] is column {_comment(expression.names[index])} */" for index in used_columns(expression.root)
+        f"/* x[{index}] is column {comment(expression.names[index])} */" for index in used_columns(expression.root)
     ]
     lines += ["double formula(const double *x)", "{"]
     lines += [f"    const double part_{number} = {part};" for number, part in enumerate(notation.parts, start=1)]

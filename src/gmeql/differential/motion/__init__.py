@@ -1,0 +1,1 @@
+"""Laws of motion: ordinary differential equations found in measured trajectories."""

@@ -1,0 +1,107 @@
+"""The numbers by which laws of motion are found, with where each comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TrajectoryConfig:
+    """What counts as a trajectory."""
+
+    min_points: int = 6  # a curve, its slope and its noise need more than a parabola's four
+    gap: float = 10.0  # an interval this many times as long as both its neighbours is not bridged
+    longest: int = 500  # points smoothed together: the cost grows with their cube
+
+
+@dataclass(frozen=True)
+class SmoothingConfig:
+    """Curves through noisy points: Gaussian processes (Rasmussen and Williams 2006, chapters 2, 4 and 5)."""
+
+    exact: float = 1e-4  # noise, relative to the spread, below which points are interpolated
+    degree: int = 5  # of the interpolating spline: its slope is accurate to the fifth order of the step
+    least_noise: float = 1e-6  # relative; keeps the covariance invertible
+    scales: int = 16  # length scales tried between the step and the duration, then as few again around the best
+    finer: int = 5
+    growing_shares: tuple[float, ...] = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)  # of noise that grows with the value
+    grid: int = 4  # points of the smooth curve for each measured one
+    most_grid: int = 1200
+
+
+@dataclass(frozen=True)
+class WeakConfig:
+    """Integral form: both sides against bumps (1 - s²)^p (Messenger and Bortz 2021, doi 10.1137/20M1343166)."""
+
+    widths: tuple[float, ...] = (0.06, 0.15, 0.4)  # of a bump, in shares of the duration
+    least_points: float = 6.0  # measured points that a bump spans at least
+    shift: float = 0.25  # from one bump to the next, in widths
+    exponent: int = 4  # p
+    floor: float = 1e-6  # residual, relative to the size of the left side, that counts as none
+
+
+@dataclass(frozen=True)
+class TermConfig:
+    """Sums of products and of parts that the search found."""
+
+    degree: int = 3
+    most_terms: int = 80  # monomials of a lower degree only where there would be more
+    found_terms: int = 24  # further terms, out of formulas that the search found
+    largest: int = 6  # terms of a sum
+    beam: int = 24  # sums of each length carried on
+    kept: int = 8  # ... and handed on
+
+
+@dataclass(frozen=True)
+class ShootingConfig:
+    """Multiple shooting (Bock 1983): short pieces, integrated side by side, tied at their ends."""
+
+    points: int = 8  # measured points of a piece
+    tolerance: float = 1e-9  # integration error, relative to the spread, for which steps are halved,
+    quick_tolerance: float = 1e-7  # where systems are only compared,
+    noise_share: float = 0.01  # and in shares of the noise where there is noise
+    most_halvings: int = 4  # a system that needs finer steps on such short pieces is not the one
+    loose: float = 1.0  # weight of the ties while constants are far off
+    tight: float = 30.0  # ... and at the end
+    loose_steps: int = 8
+    tight_steps: int = 25
+    quick_steps: int = 8  # where systems are only compared
+    largest: float = 1e3  # states beyond this many spreads are cut off
+
+
+@dataclass(frozen=True)
+class SystemConfig:
+    """Comparing systems."""
+
+    shortlist: int = 14  # equations of each state that enter the comparison
+    exact: float = 1e-7  # misfit, relative to the spread, below which systems count as exact: the integration's level
+    node_cost: float = 1.0  # nats for a unit of complexity, as in `SelectionConfig.unseen_node_nats`
+    sweeps: int = 3
+    first_share: float = 0.25  # of the time, at most, for systems of sums alone
+    search_share: float = 0.6  # ... until the search for formulas has ended
+    reserve: float = 0.08  # ... kept for the last refit
+    others: int = 60  # formulas beyond the front of a search that are looked at
+    search_rows: int = 300  # points of the curves that the search sees
+    better: float = 0.7  # residual of an equation, relative to a simpler one's, for which it is compared too
+    tries: int = 3  # fits of one structure
+    lost: float = 10.0  # nats behind the best for which a system is fitted from its own start once more
+    cuts: int = 3  # terms that are tried to be left out at a time
+    near_one: float = 2.0  # standard errors from 1 up to which a factor may be left out
+    additions: int = 6  # terms that each equation is tried with, beyond its own, on average
+    tested_together: int = 12  # terms whose gain is looked at in one integration
+    faint: float = 1e-4  # coefficient of a term that is added, for which it moves the state by this share
+    certain: float = 12.0  # standard errors from zero up to which a coefficient may be left out
+
+
+@dataclass(frozen=True)
+class MotionConfig:
+    """All of them."""
+
+    trajectory: TrajectoryConfig = TrajectoryConfig()
+    smoothing: SmoothingConfig = SmoothingConfig()
+    weak: WeakConfig = WeakConfig()
+    terms: TermConfig = TermConfig()
+    shooting: ShootingConfig = ShootingConfig()
+    system: SystemConfig = SystemConfig()
+
+
+MOTION = MotionConfig()

@@ -1,0 +1,239 @@
+"""From trajectories to a front of systems: propose, compare, prune, until the time is up.
+
+1. curves, their slopes and their noise (`smoothing`);
+2. sums of products as first equations of each state (`terms`), compared as systems on the trajectories: where one is exact,
+   that is all;
+3. the search for formulas on the slopes, state by state; what it found, and sums with its terms, ranked in integral form;
+4. systems of the best of them, refitted on the trajectories, one equation exchanged or one term dropped at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+from gmeql.differential.motion.config import MOTION
+from gmeql.differential.motion.measured import Motion
+from gmeql.differential.motion.moves import cut_systems, longer_systems, merged, shorter_systems
+from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums
+from gmeql.differential.motion.systems import System, SystemFront, fit_system, outline
+from gmeql.differential.motion.terms import split_terms
+from gmeql.formula.nodes import Node
+from gmeql.model.fitting import RunResult, search_targets
+from gmeql.model.front import Front
+from gmeql.search.config import SearchConfig
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What was found."""
+
+    systems: SystemFront
+    fronts: tuple[Front, ...]
+    candidates: int
+    seconds: float
+    reason: str
+    interrupted: bool
+
+
+@dataclass
+class Comparison:
+    """Systems compared so far, the best fit of each structure."""
+
+    motion: Motion
+    deadline: float
+    known: dict[tuple[Node, ...], System] = field(default_factory=dict)
+    tries: Counter[tuple[Node, ...]] = field(default_factory=Counter)
+    best: System | None = None
+
+    @property
+    def is_late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+    @property
+    def is_done(self) -> bool:
+        return self.is_exact or self.is_late
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the best system meets the measurements to the accuracy of the integration."""
+        best = self.best
+        return best is not None and best.loss <= 10.0 * MOTION.system.exact
+
+    def take(self, equations: Sequence[Node], like: System | None = None) -> System:
+        """A system fitted and pruned; start values are those of `like`. The best one is remembered."""
+        system = self._fit(equations, like)
+        while system.is_finite and not self.is_late:
+            shorter = self._pruned(system)
+            if shorter is None:
+                break
+            system = shorter
+        return system
+
+    def _fit(self, equations: Sequence[Node], like: System | None) -> System:
+        """A system with the constants of its neighbour `like`; known structures are fitted again where that one is
+        so much better that the fit must have been led astray."""
+        equations = tuple(map(merged, equations))
+        key = outline(equations)
+        known = self.known.get(key)
+        if known is not None:
+            if (
+                like is None
+                or known.length < like.length + MOTION.system.lost
+                or self.tries[key] >= MOTION.system.tries
+            ):
+                return known
+        system = self._from(equations, like)
+        self.tries[key] += 1
+        if known is not None and known.length <= system.length:
+            return known
+        self.known[key] = system
+        if system.is_finite and (self.best is None or system.length < self.best.length):
+            self.best = system
+        return system
+
+    def _from(self, equations: Sequence[Node], like: System | None) -> System:
+        if like is None or not like.is_finite:
+            return fit_system(self.motion, equations)
+        system = fit_system(self.motion, equations, starts=like.fitted.starts)
+        if self.best is not None and system.length <= self.best.length + MOTION.system.lost:
+            return system
+        again = fit_system(self.motion, equations)  # those start values may have led astray
+        return min(system, again, key=lambda s: s.length)
+
+    def _pruned(self, system: System) -> System | None:
+        """The system without its least certain part, where its description becomes shorter."""
+        for equations in shorter_systems(system):
+            shorter = self._fit(equations, system)
+            if shorter.length < system.length:
+                return shorter
+            if self.is_late:
+                break
+        return None
+
+    def finish(self) -> None:
+        """Fit the best system to the last digit."""
+        if self.best is not None:
+            key = outline(self.best.equations)
+            final = fit_system(self.motion, self.best.equations, starts=self.best.fitted.starts, quick=False)
+            if final.length <= self.best.length:
+                self.known[key] = self.best = final
+
+
+def discover(
+    motion: Motion,
+    *,
+    config: SearchConfig,
+    seed: int,
+    callbacks: Sequence[Callable[[Any], Any]] = (),
+    verbose: int = 0,
+) -> Discovery:
+    """Search for systems of equations until the time of `config` is up, or one is exact."""
+    begin = time.monotonic()
+    max_time = config.max_time if config.max_time is not None else float("inf")
+    comparison = Comparison(motion, begin + MOTION.system.first_share * max_time)
+    E = motion.n_equations
+    searched: list[list[Node]] = [[] for _ in range(E)]
+    proposals: list[list[Proposal]] = []
+    candidates, reason, interrupted = 0, "time is up", False
+    try:
+        proposals = [proposed(motion, j, sums(motion, j)) for j in range(E)]
+        compare(comparison, [shortlist(p) for p in proposals], searched)
+        if not comparison.is_exact:
+            for j in range(E):
+                result = _search(motion, j, config, seed + j, begin, callbacks, verbose)
+                candidates += result.candidates
+                searched[j] = [m.expression.root for m in (*result.front, *result.front.others[: MOTION.system.others])]
+                if result.interrupted:
+                    interrupted = True
+                    break
+            for j in range(E):
+                roots = [*searched[j], *sums(motion, j, searched[j]), *(p.root for p in proposals[j])]
+                proposals[j] = proposed(motion, j, roots)
+            comparison.deadline = begin + (1.0 - MOTION.system.reserve) * max_time
+            if not interrupted:
+                compare(comparison, [shortlist(p) for p in proposals], searched)
+        reason = "interrupted" if interrupted else "exact" if comparison.is_exact else reason
+        comparison.finish()
+    except KeyboardInterrupt:
+        if comparison.best is None:
+            raise
+        reason, interrupted = "interrupted", True
+    fronts = tuple(state_front(motion, j, proposals[j]) for j in range(E))
+    systems = SystemFront.of(list(comparison.known.values()), motion.columns.names)
+    return Discovery(systems, fronts, candidates, time.monotonic() - begin, reason, interrupted)
+
+
+def compare(comparison: Comparison, lists: Sequence[Sequence[Node]], searched: Sequence[Sequence[Node]]) -> None:
+    """Systems of the equations in `lists`, one list for each state, and their neighbours, until nothing is gained."""
+    first = comparison.take([choices[0] for choices in lists], comparison.best)
+    for start in _starts(lists):
+        if comparison.is_done:
+            return
+        comparison.take(start)
+    for _ in range(MOTION.system.sweeps):
+        before = comparison.best
+        for j, choices in enumerate(lists):
+            for choice in choices:
+                if comparison.is_done:
+                    return
+                base = comparison.best or first
+                comparison.take([*base.equations[:j], choice, *base.equations[j + 1 :]], base)
+        _improve(comparison, searched)
+        if comparison.best is before:
+            return
+
+
+def _starts(lists: Sequence[Sequence[Node]]) -> list[tuple[Node, ...]]:
+    """Systems to begin with: of the first equations of each number of terms, where a state has none, of the next less."""
+    by_terms = [{len(split_terms(root)): root for root in reversed(choices)} for choices in lists]
+    largest = max(max(choices) for choices in by_terms)
+    found = []
+    for count in range(1, largest + 1):
+        nearest = [min(choices, key=lambda n: (n > count, abs(n - count))) for choices in by_terms]
+        found.append(tuple(choices[n] for choices, n in zip(by_terms, nearest, strict=True)))
+    return list(dict.fromkeys(found))
+
+
+def _improve(comparison: Comparison, searched: Sequence[Sequence[Node]]) -> None:
+    """Terms more and parts less of the best system, as long as that makes its description shorter."""
+    before = None
+    while comparison.best is not None and comparison.best is not before:
+        before = comparison.best
+        for equations in (*longer_systems(comparison.motion, before, searched), *cut_systems(before)):
+            if comparison.is_done:
+                return
+            comparison.take(equations, comparison.best)
+
+
+def _search(
+    motion: Motion,
+    j: int,
+    config: SearchConfig,
+    seed: int,
+    begin: float,
+    callbacks: Sequence[Callable[[Any], Any]],
+    verbose: int,
+) -> RunResult:
+    """The search for formulas of one state's slope, with an even share of what the earlier states left."""
+    left = motion.n_equations - j
+    changes: dict[str, Any] = {}
+    if config.max_time is not None:
+        spent = time.monotonic() - begin
+        changes["max_time"] = max((MOTION.system.search_share * config.max_time - spent) / left, 0.5)
+    if config.max_candidates is not None:
+        changes["max_candidates"] = max(config.max_candidates // motion.n_equations, 1)
+    rows = motion.target_rows(j)
+    return search_targets(
+        rows,
+        motion.columns.names,
+        method="fitted",
+        config=replace(config, **changes),
+        seed=seed,
+        callbacks=list(callbacks),
+        verbose=verbose,
+    )[0]

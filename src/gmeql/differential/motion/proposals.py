@@ -1,0 +1,89 @@
+"""Equations proposed for each state: sums of terms, and what the search finds on the slopes of the smooth curves.
+
+All of them are refitted and ranked in integral form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gmeql.differential.motion.config import MOTION
+from gmeql.differential.motion.measured import Motion
+from gmeql.differential.motion.systems import outline, plain
+from gmeql.differential.motion.terms import best_sums, found_terms
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Node, tree_complexity
+from gmeql.model.front import Front, free_constants
+from gmeql.search.events import Member
+from gmeql.search.polish.scoring import length_in_nats
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An equation for one state, fitted in integral form."""
+
+    root: Node
+    residual: float
+    """Mean squared residual in units of the noise."""
+    length: float
+    """Nats, as far as the integral form can tell."""
+
+
+def proposed(motion: Motion, j: int, roots: Iterable[Node]) -> list[Proposal]:
+    """Formulas fitted to equation `j` in integral form, the shortest description first, each structure once."""
+    rows = motion.rows
+    found: dict[tuple[Node, ...], Proposal] = {}
+    for root in roots:
+        key = outline((root,))
+        if key in found:
+            continue
+        fitted, residual = rows.fit(root, j)
+        if not math.isfinite(residual):
+            continue
+        constants = int(free_constants(Expression(fitted, rows.names)).sum())
+        # what noise alone leaves is 1, so differences below it tell little; without noise residuals are far above it
+        log_variance = math.log1p(max(residual, rows.floor(j)))
+        complexity = tree_complexity(plain(fitted))
+        length = length_in_nats(
+            log_variance, constants, complexity, n_rows=rows.points, node_cost=MOTION.system.node_cost
+        )
+        found[key] = Proposal(fitted, residual, length)
+    return sorted(found.values(), key=lambda p: (p.length, tree_complexity(p.root)))
+
+
+def sums(motion: Motion, j: int, searched: Sequence[Node] = ()) -> list[Node]:
+    """The best sums of products of columns, and of terms that formulas of the search have."""
+    return best_sums(motion.rows, j, [*motion.library, *found_terms(searched, motion.library)])
+
+
+def shortlist(proposals: Sequence[Proposal]) -> list[Node]:
+    """The proposals that are compared on trajectories: the shortest descriptions, and the best of each further size."""
+    chosen = list(proposals[: MOTION.system.shortlist])
+    reached = min((p.residual for p in chosen), default=math.inf)
+    for proposal in sorted(proposals, key=lambda p: (tree_complexity(p.root), p.residual)):
+        if proposal.residual < MOTION.system.better * reached and proposal not in chosen:
+            chosen.append(proposal)
+            reached = proposal.residual
+    return [proposal.root for proposal in chosen[: 2 * MOTION.system.shortlist]]
+
+
+def state_front(motion: Motion, j: int, proposals: Sequence[Proposal]) -> Front:
+    """The front of one state's equations: the residual of the integral form, in units of how fast the state changes."""
+    rows = motion.rows
+    slopes = motion.target_rows(j).targets[:, 0]
+    left = rows.left[:, j] / rows.error[:, j]
+    unit = float(np.sqrt(np.mean(slopes**2)) / (np.sqrt(np.mean(left**2)) or 1.0))
+    members = []
+    for proposal in proposals:
+        expression = Expression(plain(proposal.root), rows.names)
+        members.append(Member(expression, math.sqrt(proposal.residual) * unit, expression.complexity))
+    return Front.from_members(
+        members,
+        rows=float(rows.points),
+        target_spread=float(slopes.std()),
+        target_largest=float(np.abs(slopes).max()),
+    )

@@ -1,0 +1,180 @@
+"""Systems of equations compared on the measured trajectories, and the front of them.
+
+A system is judged by its description length: how far its trajectories stay from the measured ones, its constants, and its
+size, in which a term that several equations share counts once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.differential.motion.config import MOTION
+from gmeql.differential.motion.measured import Motion
+from gmeql.differential.motion.shooting import Fitted, Shooting
+from gmeql.differential.motion.terms import split_terms
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Node, transform, tree_complexity
+from gmeql.formula.simplify import simplify
+from gmeql.model.front import rounding_level
+from gmeql.search.polish.scoring import length_in_nats
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class System:
+    """Equations with constants fitted to the trajectories."""
+
+    equations: tuple[Node, ...]
+    """Of the states that are looked for; see `Columns.whole`."""
+    loss: float
+    """Root mean squared distance to the measurements, in spreads of the states."""
+    complexity: int
+    length: float
+    """Nats that the system and its distance to the measurements take; up to a constant of the data."""
+    fitted: Fitted
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.length)
+
+
+def plain(root: Node) -> Node:
+    """A formula in normal form, or as it is where its constants overflow."""
+    try:
+        return simplify(root)
+    except (ArithmeticError, ValueError):
+        return root
+
+
+def system_complexity(equations: Sequence[Node]) -> int:
+    """Complexity of all equations together; a term that stands in several counts once.
+
+    >>> from gmeql.formula.nodes import Call, Variable
+    >>> flow = Call("mul", (Constant(0.3), Variable(0), Variable(1)))
+    >>> system_complexity([flow]), system_complexity([Call("neg", (flow,)), flow])
+    (5, 7)
+    """
+    total = sum(tree_complexity(plain(root)) for root in equations)
+    terms = Counter(term for root in equations for term in {term for _, term in split_terms(root)})
+    shared = sum((count - 1) * (tree_complexity(term) - 1) for term, count in terms.items() if count > 1)
+    return total - shared
+
+
+def outline(equations: Sequence[Node]) -> tuple[Node, ...]:
+    """The structure alone: every constant 2, so that systems that differ in constants only are one."""
+    return tuple(
+        transform(root, lambda leaf: Constant(2.0) if isinstance(leaf, Constant) else leaf) for root in equations
+    )
+
+
+def fit_system(
+    motion: Motion, equations: Sequence[Node], *, starts: FloatArray | None = None, quick: bool = True
+) -> System:
+    """The system with its constants fitted to the trajectories; `starts` [B, Z] are start values of a similar one."""
+    numbers = MOTION.shooting
+    shooting = Shooting(motion.pieces, motion.columns.whole(tuple(equations)), starts)
+    fitted = shooting.fit(
+        loose_steps=numbers.loose_steps if starts is None else 0,
+        tight_steps=numbers.quick_steps if quick else numbers.tight_steps,
+        tolerance=numbers.quick_tolerance if quick else numbers.tolerance,
+    )
+    return judged(motion, fitted)
+
+
+def judged(motion: Motion, fitted: Fitted) -> System:
+    """A fitted system with its figures."""
+    E = motion.n_equations
+    equations = fitted.roots[-E:]
+    complexity = system_complexity(equations)
+    spread = motion.trajectories.spread
+    loss = float(np.sqrt(np.mean((fitted.distance / spread) ** 2)))
+    points, constants = motion.pieces.points, len(fitted.certainty)
+    length = math.inf
+    if np.isfinite(fitted.misfit).all() and points * E > constants + E:
+        floor = (MOTION.system.exact * spread / motion.pieces.tie[:E]) ** 2
+        variance = np.maximum(fitted.misfit, floor) * points / max(points - constants / E, 1.0)
+        log_variance = float(np.mean(np.log(variance)))
+        length = length_in_nats(
+            log_variance, constants, complexity, n_rows=float(points * E), node_cost=MOTION.system.node_cost
+        )
+    return System(equations, loss, complexity, length, fitted)
+
+
+# --- the front --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SystemMember:
+    """One system of the front with its figures."""
+
+    equations: tuple[Expression, ...]
+    """An expression for each state that was looked for."""
+    loss: float
+    complexity: int
+    score: float
+    """Drop of log(loss) per unit of complexity against the next simpler one; 0 for the simplest."""
+    index: int
+    length: float
+
+    def __str__(self) -> str:
+        return "; ".join(str(equation) for equation in self.equations)
+
+
+@dataclass(frozen=True, repr=False)
+class SystemFront(Sequence[SystemMember]):
+    """Systems that nothing simpler beats, the simplest first."""
+
+    members: tuple[SystemMember, ...]
+
+    @classmethod
+    def of(cls, systems: Sequence[System], names: tuple[str, ...]) -> SystemFront:
+        """The front of systems that were compared."""
+        floor = max(MOTION.system.exact, rounding_level(1.0, 1.0))
+        chosen: list[SystemMember] = []
+        for system in sorted((s for s in systems if s.is_finite), key=lambda s: (s.complexity, s.loss)):
+            if chosen and (system.loss >= chosen[-1].loss or chosen[-1].loss <= floor):
+                continue
+            equations = tuple(Expression(plain(root), names) for root in system.equations)
+            member = SystemMember(equations, system.loss, system.complexity, 0.0, len(chosen), system.length)
+            if chosen:
+                drop = math.log(max(chosen[-1].loss, floor) / max(system.loss, floor))
+                member = replace(member, score=drop / max(system.complexity - chosen[-1].complexity, 1))
+                if chosen[-1].complexity == member.complexity:
+                    chosen.pop()
+                    member = replace(member, index=len(chosen))
+            chosen.append(member)
+        if not chosen:
+            raise ValueError("no system of equations stays finite on these trajectories; give more or smoother data")
+        return cls(tuple(chosen))
+
+    def select(self, rule: str = "best") -> SystemMember:
+        """ "best": the shortest description; "accurate": the smallest loss; "simple": the largest score."""
+        if rule == "accurate":
+            return self.members[-1]
+        if rule == "simple":
+            return max(self.members, key=lambda m: (m.score, -m.complexity))
+        return min(self.members, key=lambda m: (m.length, m.complexity))
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return self.members[index]
+        except IndexError:
+            raise IndexError(f"index={index!r} is not on the front; use 0 to {len(self) - 1}") from None
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[SystemMember]:
+        return iter(self.members)
+
+    def __repr__(self) -> str:
+        head = f"Front of {len(self)} systems\n{'complexity':>10}  {'loss':>10}  {'score':>7}  equations"
+        return "\n".join([head, *(f"{m.complexity:>10d}  {m.loss:>10.4g}  {m.score:>7.3g}  {m}" for m in self)])

@@ -1,0 +1,123 @@
+"""Sums of terms: products of the columns, and parts that the search found, weighed in integral form.
+
+The best sums of one, two, three, ... terms are found by carrying many on at a time (a beam): whatever order terms enter
+in, none is lost for coming late.
+
+Legend: `R` rows, `K` terms on offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.differential.motion.config import MOTION
+from gmeql.differential.motion.weak import WeakRows
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls
+from gmeql.formula.operators import get_operator
+from gmeql.formula.products import as_product, write_product
+
+FloatArray = NDArray[np.float64]
+ONE = Constant(1.0)
+
+
+def monomials(columns: Sequence[int]) -> list[Node]:
+    """1 and all products of columns, up to the largest degree that gives a bearable number of them.
+
+    >>> [str(Expression(m, ("x", "y"))) for m in monomials([0, 1])][:6]
+    ['1', 'x', 'y', 'x**2', 'x*y', 'y**2']
+    """
+    found: list[Node] = [ONE]
+    for degree in range(1, MOTION.terms.degree + 1):
+        more: list[Node] = []
+        for chosen in combinations_with_replacement(columns, degree):
+            exponents: dict[Node, float] = {Variable(column): float(chosen.count(column)) for column in chosen}
+            more.append(write_product(1.0, exponents))
+        if degree > 1 and len(found) + len(more) > MOTION.terms.most_terms:
+            break
+        found += more
+    return found
+
+
+def single_functions(columns: Sequence[int], allowed: Collection[str] | None = None) -> list[Node]:
+    """Sine, cosine, decaying exponential and inverse of each column, as far as `allowed` names them (None: all)."""
+    found: list[Node] = []
+    for column in map(Variable, columns):
+        found += [Call("sin", (column,)), Call("cos", (column,)), Call("exp", (Call("neg", (column,)),))]
+        found.append(Call("div", (ONE, column)))
+    names = None if allowed is None else {get_operator(name).name for name in allowed}
+    return [node for node in found if names is None or all(call.operator in {*names, "neg"} for call in calls(node))]
+
+
+def split_terms(root: Node) -> list[tuple[float, Node]]:
+    """A formula as terms with coefficients: 3*x + sin(y) is 3 times x and 1 times sin(y).
+
+    >>> split_terms(Call("add", (Call("mul", (Constant(3.0), Variable(0))), Constant(2.0))))
+    [(3.0, Variable(index=0)), (2.0, Constant(value=1.0))]
+    """
+    if isinstance(root, Call) and not root.protected and root.operator in ("add", "sub"):
+        found = split_terms(root.args[0])
+        for arg in root.args[1:]:
+            sign = -1.0 if root.operator == "sub" else 1.0
+            found += [(sign * coefficient, term) for coefficient, term in split_terms(arg)]
+        return found
+    coefficient, powers = as_product(root)
+    return [(coefficient, write_product(1.0, powers))]
+
+
+def found_terms(roots: Iterable[Node], known: Sequence[Node]) -> list[Node]:
+    """Terms of formulas that are not on offer yet, in the order of the formulas."""
+    seen = set(known)
+    found: list[Node] = []
+    for root in roots:
+        for _, term in split_terms(root):
+            if term not in seen and len(found) < MOTION.terms.found_terms:
+                seen.add(term)
+                found.append(term)
+    return found
+
+
+def best_sums(rows: WeakRows, j: int, terms: Sequence[Node]) -> list[Node]:
+    """The best sums of each number of terms for equation `j`, simplest first, with their coefficients."""
+    with np.errstate(all="ignore"):
+        values = np.column_stack([Expression(term, rows.names)(rows.X) for term in terms])
+    usable = np.isfinite(values).all(axis=0)
+    terms = [term for term, good in zip(terms, usable, strict=True) if good]
+    A, b = rows.right(j, values[:, usable]), rows.left[:, j] / rows.error[:, j]
+    length = np.sqrt((A**2).sum(axis=0))
+    kept = np.flatnonzero(length > 0)
+    terms, A = [terms[k] for k in kept], A[:, kept] / length[kept]
+    sums = []
+    for chosen in _best_subsets(A, b):
+        coefficients = np.linalg.lstsq(A[:, chosen], b, rcond=None)[0] / length[kept][chosen]
+        parts = [build("mul", Constant(c), terms[k]) for c, k in zip(coefficients.tolist(), chosen, strict=True)]
+        sums.append(Call("add", tuple(parts)) if len(parts) > 1 else parts[0])
+    return sums
+
+
+def _best_subsets(A: FloatArray, b: FloatArray) -> list[list[int]]:
+    """Columns of A [R, K], of length 1, whose sums come closest to b [R]: the best few of each size."""
+    K = A.shape[1]
+    gram, right = A.T @ A + 1e-13 * np.eye(K), A.T @ b
+    beam: list[tuple[int, ...]] = [()]
+    best: list[list[int]] = []
+    for _ in range(1, min(MOTION.terms.largest, K, len(b) - 1) + 1):
+        tried = sorted({tuple(sorted((*subset, k))) for subset in beam for k in range(K) if k not in subset})
+        index = np.array(tried)
+        grams = gram[index[:, :, None], index[:, None, :]]
+        targets = right[index]
+        try:
+            explained = (targets * np.linalg.solve(grams, targets[..., None])[..., 0]).sum(axis=1)
+        except np.linalg.LinAlgError:
+            break
+        explained = np.where(explained <= (1 + 1e-9) * (b @ b), explained, -np.inf)  # else it is rounding
+        order = np.lexsort((np.arange(len(tried)), -explained))[: MOTION.terms.beam]
+        beam = [tried[k] for k in order if np.isfinite(explained[k])]
+        best += [list(subset) for subset in beam[: MOTION.terms.kept]]
+        if not beam:
+            break
+    return best

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from motions import NAMES, hunters_motion, tree
+
+from gmeql.differential.motion import discovery
+from gmeql.differential.motion.discovery import Comparison, compare, discover
+from gmeql.formula.expression import Expression
+from gmeql.search.config import SearchConfig
+
+CONFIG = SearchConfig(max_candidates=1500, n_jobs=1)
+
+
+def test_an_exact_system_needs_no_search():
+    found = discover(hunters_motion(), config=CONFIG, seed=0)
+    assert found.reason == "exact" and found.candidates == 0
+    assert [str(e) for e in found.systems.select().equations] == ["x - x*y", "x*y - 0.8*y"]
+
+
+def test_under_noise_the_true_terms_are_left():
+    comparison = Comparison(hunters_motion(0.05), math.inf)
+    system = comparison.take((tree("1.0*x - 0.9*x*y + 0.01*x**2"), tree("1.1*x*y - 0.9*y + 0.01*x")))
+    texts = [str(Expression(root, NAMES)) for root in system.equations]
+    assert "x**2" not in texts[0] and "x*y" in texts[0] and texts[1].count("x") == 1
+
+
+def test_a_comparison_past_its_deadline_fits_no_further():
+    comparison = Comparison(hunters_motion(0.05), time.monotonic() - 1.0)
+    system = comparison.take((tree("1.0*x - 0.9*x*y + 0.01*x**2"), tree("1.1*x*y - 0.9*y")))
+    assert len(comparison.known) == 1 and system is comparison.best
+
+
+def test_a_fit_that_was_led_astray_is_made_good_from_a_better_neighbour():
+    comparison = Comparison(hunters_motion(0.05), math.inf)
+    truth = (tree("1.2*x - 0.9*x*y"), tree("1.1*x*y - 0.9*y"))
+    good = comparison.take(truth)
+    key = next(iter(comparison.known))
+    comparison.known[key] = replace(good, length=good.length + 1000.0)
+    assert comparison.take(truth, good).length < good.length + 1.0
+
+
+def test_a_missing_term_is_added():
+    comparison = Comparison(hunters_motion(0.05), math.inf)
+    compare(comparison, [[tree("0.3*x")], [tree("1.1*x*y - 0.9*y")]], [[], []])
+    texts = [str(Expression(root, NAMES)) for root in comparison.best.equations]
+    assert "x*y" in texts[0] and "x*y" in texts[1]
+
+
+def test_an_interrupt_keeps_what_was_found(monkeypatch):
+    def pressed(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(discovery, "_search", pressed)
+    found = discover(hunters_motion(0.05), config=CONFIG, seed=0)
+    assert found.interrupted and np.isfinite(found.systems.select().loss)
+    monkeypatch.setattr(discovery, "proposed", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        discover(hunters_motion(0.05), config=CONFIG, seed=0)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from motions import hunters_motion, tree
+
+from gmeql.differential.motion.proposals import proposed, shortlist, state_front, sums
+from gmeql.differential.motion.terms import split_terms
+
+
+def test_the_truth_is_proposed_first():
+    motion = hunters_motion()
+    best = proposed(motion, 0, sums(motion, 0))[0]
+    assert {term for _, term in split_terms(best.root)} == {tree("x"), tree("x*y")}
+
+
+def test_each_structure_is_proposed_once_and_what_has_no_value_never():
+    motion = hunters_motion()
+    found = proposed(motion, 0, [tree("2*x"), tree("3*x"), tree("2*log(x - 100)")])
+    assert len(found) == 1
+
+
+def test_the_shortlist_holds_the_best_of_larger_sizes_too():
+    motion = hunters_motion(0.05)
+    found = proposed(motion, 0, sums(motion, 0))
+    chosen = shortlist(found)
+    assert chosen[0] == found[0].root and len(set(chosen)) == len(chosen)
+
+
+def test_the_front_of_a_state_is_in_units_of_its_slope():
+    motion = hunters_motion()
+    front = state_front(motion, 0, proposed(motion, 0, sums(motion, 0)))
+    losses = [member.loss for member in front]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] < 2.0 * front.target_largest and losses[-1] < 1e-3

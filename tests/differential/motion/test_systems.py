@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from motions import NAMES, hunters_motion, tree
+
+from gmeql.differential.motion.systems import SystemFront, fit_system, outline, system_complexity
+
+TRUTH = (tree("1.2*x - 0.9*x*y"), tree("1.1*x*y - 0.9*y"))
+
+
+def test_a_term_that_two_equations_share_counts_once():
+    alone = [system_complexity([tree(text)]) for text in ("2*x*y + y", "3*x*y - x")]
+    assert system_complexity([tree("2*x*y + y"), tree("3*x*y - x")]) < sum(alone)
+    assert system_complexity([tree("2*x*y + y"), tree("3*x**2 - x")]) == sum(alone)
+
+
+def test_systems_that_differ_in_constants_only_have_one_outline():
+    assert outline((tree("1.5*x"),)) == outline((tree("7*x"),)) != outline((tree("7*y"),))
+
+
+def test_the_truth_has_the_shortest_description():
+    motion = hunters_motion(0.05)
+    truth = fit_system(motion, TRUTH)
+    longer = fit_system(motion, (tree("1.2*x - 0.9*x*y + 0.1*x**2"), TRUTH[1]))
+    wrong = fit_system(motion, (tree("1.2*x - 0.9*x**2"), TRUTH[1]))
+    assert truth.length < longer.length and truth.length < wrong.length
+    assert longer.loss <= truth.loss * 1.01 and wrong.loss > 2 * truth.loss
+
+
+def test_a_front_goes_from_simple_to_accurate():
+    motion = hunters_motion(0.05)
+    systems = [
+        fit_system(motion, (tree(a), TRUTH[1])) for a in ("1.2*x - 0.9*x*y", "0.5*x", "x - 0.9*x*y + 0.1*y**2*x**2")
+    ]
+    front = SystemFront.of(systems, NAMES)
+    losses, sizes = [m.loss for m in front], [m.complexity for m in front]
+    assert losses == sorted(losses, reverse=True) and sizes == sorted(sizes)
+    assert front.select("accurate") is front[len(front) - 1]
+    assert str(front.select("best").equations[0]).count("x*y") == 1
+    with pytest.raises(IndexError, match="use 0 to"):
+        front[99]
+
+
+def test_without_any_finite_system_there_is_no_front():
+    system = fit_system(hunters_motion(), TRUTH)
+    with pytest.raises(ValueError, match="no system of equations stays finite"):
+        SystemFront.of([replace(system, length=float("inf"))], NAMES)
