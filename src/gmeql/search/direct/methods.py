@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from gmeql.search.direct import forms, linear, rational, terms, waves
+from gmeql.search.direct.middle import meeting
 from gmeql.search.direct.table import DirectMethod
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
     "rational": rational.propose,
     "waves": waves.propose,
+    "meeting": meeting.propose,
     "forms": forms.propose,
     "terms": terms.propose,
 }

@@ -19,8 +19,9 @@ import numpy as np
 from gmeql.formula.nodes import Node, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.polynomials import Monomial, Polynomial, monomials, term_by_term, values, written
+from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
-from gmeql.search.readings import PLAIN, READINGS, read_target
+from gmeql.search.readings import PLAIN
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class RationalConfig:
 
     max_columns: int = 5
     max_degree: int = 8
+    max_degree_alone: int = 12
+    """... of a single column."""
     max_box_degree: tuple[int, ...] = (0, 4, 3)
     """Highest degree of each column by itself, for tables of one, two and three columns."""
     rows_per_unknown: float = 2.5
@@ -90,12 +93,12 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         return
     X, sign = table.X / sizes, 1.0 if table.y.mean() >= 0 else -1.0
-    readings = _readings(table.y, functions)
+    readings = {n: target for n, target in direct_readings(table.y, functions).items() if n not in _FRACTIONS_TOO}
     for name, target in readings.items():
         effort_left = replace(effort, seconds=effort.seconds / (2 if name == PLAIN else 2 * len(readings)))
         ratio = _exact_ratio(X, target, has_fractions, effort_left)
         if ratio is not None:
-            yield READINGS[name].invert(_written_ratio(*ratio, sizes, written), sign)
+            yield DIRECT_READINGS[name].invert(_written_ratio(*ratio, sizes, written), sign)
             return
         if effort.out_of_time():
             return
@@ -104,17 +107,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             yield _written_ratio(*ratio, sizes, term_by_term)
 
 
-def _readings(y: FloatArray, functions: FunctionSet) -> dict[str, FloatArray]:
-    """Readings of the target that the functions can invert, by name."""
-    found = read_target(y, np.ones_like(y))
-    return {n: found[n][0] for n, needed in _INVERTED_BY.items() if n in found and functions.allows(needed)}
-
-
-_INVERTED_BY: dict[str, set[str]] = {
-    PLAIN: set(), "square": {"sqrt"}, "log": {"exp"}, "sqrt": {"square"}, "sin": set(), "cos": set(),
-}  # fmt: skip
-"""Readings to try, and the function that stands before the fraction then; those of an angle bring asin and acos in, as
-islands do. 1/y is a fraction where y is one."""
+_FRACTIONS_TOO = ("inv", "inv_square")
+"""Readings that are fractions where another one is."""
 
 
 # --- exact fractions --------------------------------------------------------------------------------------------------
@@ -146,7 +140,8 @@ def _degrees(n_columns: int) -> list[tuple[bool, int]]:
     """Degrees to try, of all columns together or (True) of each, by how many unknowns they make."""
     limits = RATIONAL.max_box_degree
     highest = limits[n_columns - 1] if n_columns <= len(limits) else 0
-    together = [(False, degree) for degree in range(1, RATIONAL.max_degree + 1)]
+    most = RATIONAL.max_degree_alone if n_columns == 1 else RATIONAL.max_degree
+    together = [(False, degree) for degree in range(1, most + 1)]
     each = [(True, degree) for degree in range(1, highest + 1)]
     return sorted(together + each, key=lambda one: _n_monomials(n_columns, one[1], one[0]))
 

@@ -1,0 +1,191 @@
+"""Meet in the middle: y = g⁻¹(a ∘ (c0 + c1 b)) for a reading g and two small formulas a and b, by look-up.
+
+For every reading g of the target and every small a, the values g(y) - a, g(y)·a, g(y)/a and a/g(y) without scale and
+offset are looked up among those of all small b. A second step, such as (g(y) - a1)/a2, reaches further for the simplest
+a1 and a2. A hit on a few rows is then fitted and verified on all of them. A table of a million b and ten thousand a so
+holds as many formulas as nobody could sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Constant, Node, build, tree_complexity
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.middle.kernels import LOGGED, MINUS, OVER, RAISED, SQUARED, STAY, TIMES, UNDER, meet
+from gmeql.search.direct.middle.small_formulas import SmallFormulas
+from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
+from gmeql.search.direct.table import DirectTable, Effort, FloatArray
+
+
+@dataclass(frozen=True)
+class MeetingConfig:
+    """Numbers of the method; speeds are those of one core, with some to spare (measured)."""
+
+    rows: int = 8
+    """Rows that formulas are told apart on: two are taken by scale and offset, six tell 2**120 forms apart."""
+    rows_chosen_from: int = 100
+    inner: float = 0.8
+    """... evenly by the target's size, among the inner share of this many rows: extremes make forms of one row."""
+    max_columns: int = 10
+    formulas_per_second: float = 500_000.0
+    max_formulas: int = 1_000_000
+    kept_share: float = 0.15
+    """Formulas to build on, of all: the last costs are looked up only."""
+    looks_per_second: float = 5_000_000.0
+    enumerating: float = 0.3
+    """Share of the effort for the table; a third of the rest is for one step to the middle, the rest for two."""
+    one_step: float = 0.35
+    max_hits: int = 4096
+    verified: int = 100
+    """Hits that are fitted on all rows, the simplest first."""
+    proposed: int = 3
+    exact: float = 1e-9
+    """Error of a hit on all rows, relative to the spread of the reading, that is taken for exact."""
+
+
+MEETING = MeetingConfig()
+
+ONE_STEP = np.array(
+    [(STAY, STAY), (MINUS, STAY), (TIMES, STAY), (OVER, STAY), (UNDER, STAY),
+     *((first, then) for first in (MINUS, TIMES, OVER) for then in (SQUARED, LOGGED, RAISED))], np.int64
+)  # fmt: skip
+"""One step by a formula; what is left may stand under a root, in an exponential or in a logarithm."""
+TWO_STEPS = np.array(
+    [(MINUS, TIMES), (MINUS, OVER), (MINUS, UNDER), (TIMES, MINUS), (OVER, MINUS), (UNDER, MINUS), (UNDER, OVER)],
+    np.int64,
+)
+"""Steps that follow each other; two of a kind are one step by a longer formula."""
+
+
+def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
+    """Formulas of two or three small ones that are exact on all rows, the simplest first. Draws nothing at random."""
+    if not 1 <= table.n_columns <= MEETING.max_columns or len(table.y) < 2 * MEETING.rows or not np.ptp(table.y) > 0:
+        return
+    rows = _few_rows(table.y)
+    n_formulas = int(effort.seconds * MEETING.enumerating * MEETING.formulas_per_second)
+    n_formulas = min(n_formulas, MEETING.max_formulas)
+    n_kept = int(MEETING.kept_share * n_formulas)
+    if n_kept <= table.n_columns:
+        return
+    small = SmallFormulas.of(table.X[rows], functions, max_kept=n_kept, max_formulas=n_formulas)
+    readings = direct_readings(table.y, functions)
+    targets = np.array([target[rows] for target in readings.values()])
+    seconds = effort.seconds * (1 - MEETING.enumerating)
+    for steps, n_first, n_second in _rounds(small, len(readings), seconds, functions):
+        if effort.out_of_time():
+            return
+        hits = _hits(small, targets, steps, n_first, n_second)
+        yield from _verified(hits, small, table, readings, effort)
+
+
+def _few_rows(y: FloatArray) -> NDArray[np.int64]:
+    """Rows of different targets: by size of the target, evenly, without the smallest and the largest."""
+    first = np.arange(min(len(y), MEETING.rows_chosen_from))
+    order = first[np.argsort(y[first], kind="stable")]
+    margin = (1 - MEETING.inner) / 2 * (len(order) - 1)
+    places = np.linspace(margin, len(order) - 1 - margin, MEETING.rows).round().astype(int)
+    return np.asarray(order[places])
+
+
+def _rounds(
+    small: SmallFormulas, n_readings: int, seconds: float, functions: FunctionSet
+) -> Iterator[tuple[NDArray[np.int64], int, int]]:
+    """What to look up within the effort: one step by many formulas, then two steps by few."""
+    looks = seconds * MEETING.looks_per_second / n_readings
+    one_step = np.array([pair for pair in ONE_STEP.tolist() if functions.allows(_UNDONE_BY.get(pair[1], set()))])
+    n_first = min(len(small.values), int(MEETING.one_step * looks / len(one_step)))
+    yield one_step, n_first, 1
+    n_both = min(len(small.values), int(math.sqrt((1 - MEETING.one_step) * looks / len(TWO_STEPS))))
+    yield TWO_STEPS, n_both, n_both
+
+
+def _hits(
+    small: SmallFormulas, targets: FloatArray, steps: NDArray[np.int64], n_first: int, n_second: int
+) -> NDArray[np.int64]:
+    """Rows (reading, step, a, second step, second a, b), the simplest first."""
+    hits = np.empty((MEETING.max_hits, 6), np.int64)
+    n = meet(targets, small.values, n_first, n_second, steps, small.forms, small.places, small.signs, hits)
+    hits = hits[:n]
+    costs = small.costs.astype(np.int64)
+    taken = [
+        np.where(hits[:, s] != STAY, costs[hits[:, s + 1]], 0) for s in (1, 3)
+    ]  # no formula costs 1, as a function
+    return hits[np.argsort(sum(taken) + costs[hits[:, 5]], kind="stable")]
+
+
+def _verified(
+    hits: NDArray[np.int64],
+    small: SmallFormulas,
+    table: DirectTable,
+    readings: dict[str, FloatArray],
+    effort: Effort,
+) -> Iterator[Node]:
+    """Formulas that hold on all rows, with both constants fitted; the simplest of them."""
+    sign = 1.0 if table.y.mean() >= 0 else -1.0
+    found: list[tuple[int, int, Node]] = []
+    names = list(readings)
+    for place, (reading, *steps, b) in enumerate(hits[: MEETING.verified].tolist()):
+        if effort.out_of_time():
+            break
+        root = _fitted(steps, small.tree(b), small, table, readings[names[reading]])
+        if root is not None:
+            root = DIRECT_READINGS[names[reading]].invert(root, sign)
+            found.append((tree_complexity(root), place, root))
+    yield from (root for *_, root in sorted(found)[: MEETING.proposed])
+
+
+def _fitted(steps: list[int], b: Node, small: SmallFormulas, table: DirectTable, target: FloatArray) -> Node | None:
+    """The formula of g(y) that a hit stands for; None where it does not hold on all rows."""
+    taken = [(step, small.tree(a)) for step, a in (steps[:2], steps[2:]) if step != STAY]
+    with np.errstate(all="ignore"):
+        seen = target
+        signs = []
+        for step, a in taken:
+            signs.append(1.0 if seen.mean() >= 0 else -1.0)
+            seen = _stepped(step, seen, table.values(a))
+        values = table.values(b)
+        if not (np.isfinite(seen).all() and np.isfinite(values).all() and np.ptp(values) > 0):
+            return None
+        deviations = values - values.mean()
+        slope = float(deviations @ seen / (deviations @ deviations))
+        offset = float(seen.mean() - slope * values.mean())
+        if not (math.isfinite(slope) and math.isfinite(offset)):
+            return None
+        offset = 0.0 if abs(offset) < MEETING.exact * float(np.abs(seen).max()) else offset
+        root = build("add", build("mul", Constant(slope), b), Constant(offset))
+        for (step, a), sign in zip(reversed(taken), reversed(signs), strict=True):
+            root = _undone(step, root, a, sign)
+        error = float(np.sqrt(np.mean((table.values(root) - target) ** 2)))
+    return root if error < MEETING.exact * float(np.std(target)) else None
+
+
+_UNDONE_BY: dict[int, set[str]] = {SQUARED: {"sqrt"}, LOGGED: {"exp"}, RAISED: {"log"}}
+"""Functions that take a step back, besides + - * /."""
+
+
+def _stepped(step: int, r: FloatArray, a: FloatArray) -> FloatArray:
+    """One step towards the middle on all rows."""
+    if step in (SQUARED, LOGGED, RAISED):
+        return np.asarray(r**2 if step == SQUARED else np.log(np.abs(r)) if step == LOGGED else np.exp(r))
+    return np.asarray((r - a, r * a, r / a, a / r)[step])
+
+
+def _undone(step: int, root: Node, a: Node, sign: float) -> Node:
+    """A formula of what a step led to, as one of what it started from, which has this sign."""
+    if step == MINUS:
+        return build("add", a, root)
+    if step == TIMES:
+        return build("div", root, a)
+    if step == OVER:
+        return build("mul", a, root)
+    if step == UNDER:
+        return build("div", a, root)
+    (function,) = _UNDONE_BY[step]
+    inner = build(function, root)
+    return inner if sign > 0 or step == RAISED else build("neg", inner)

@@ -1,0 +1,79 @@
+"""Formulas of two or three small ones are met in the middle, whatever constants stand between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import Node, calls
+from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
+from gmeql.search.direct.middle.meeting import propose
+from gmeql.search.direct.middle.small_formulas import SmallFormulas
+from gmeql.search.direct.table import DirectTable, Effort
+
+ALL = FunctionSet(DEFAULT_FUNCTIONS)
+
+
+def table(f: Callable[..., np.ndarray], n_columns: int, low: float = 0.5, high: float = 2.5) -> DirectTable:
+    X = np.random.default_rng(0).uniform(low, high, (300, n_columns))
+    return DirectTable(X, f(*X.T), np.ones(300))
+
+
+def proposed(given: DirectTable, functions: FunctionSet = ALL, seconds: float = 0.2) -> list[Node]:
+    return list(propose(given, functions=functions, effort=Effort(seconds), rng=np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("f", "n_columns"),
+    [
+        (lambda a, b: np.sqrt(a) / (1 + b * np.cos(a)), 2),
+        (lambda a, b: np.arccos(0.2 * (a + b) / (1 + a * b)), 2),
+        (lambda a, b: np.sin(a) ** 2 / np.sin(b + 3) ** 2, 2),
+        (lambda a, b, c: np.sqrt(1 + 0.37 * np.exp(a / b)) * c, 3),
+        (lambda a, b: a * b + np.sqrt(7.7 - 2.1 * np.sin(a * b) * b), 2),
+        (lambda a: np.exp(-a) * np.sin(a * a + a), 1),
+    ],
+)
+def test_what_sampling_misses_is_met(f: Callable[..., np.ndarray], n_columns: int) -> None:
+    given = table(f, n_columns)
+    roots = proposed(given)
+    assert roots and given.error(roots[0]) < 1e-8
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_pairs_of_small_formulas_are_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.5, 2.5, (300, 2))
+    small = SmallFormulas.of(X[:8], ALL, max_kept=1_000, max_formulas=1_000)
+    given = DirectTable(X, np.ones(300), np.ones(300))
+    while True:
+        a, b = (given.values(small.tree(int(i))) for i in rng.integers(0, 1_000, 2))
+        y = a * (rng.uniform(0.5, 2) + rng.uniform(0.5, 2) * b)
+        if np.isfinite(y).all() and 1e-3 < np.abs(y).min() and np.abs(y).max() < 1e3 and np.ptp(y) > 0.1:
+            break
+    given = DirectTable(X, y, np.ones(300))
+    assert min(map(given.error, proposed(given)), default=1.0) < 1e-8
+
+
+def test_only_allowed_functions() -> None:
+    given = table(lambda a, b: np.sqrt(a) / (1 + b * np.cos(a)), 2)
+    allowed = FunctionSet(["add", "mul", "div", "exp"])
+    assert proposed(given, allowed) == []
+    roots = proposed(table(lambda a, b: np.exp(a * b) / (1 + 3 * a), 2), allowed)
+    assert {call.operator for call in calls(roots[0])} <= {"add", "mul", "div", "exp", "neg", "inv"}
+
+
+def test_noise_and_nonsense_are_not_met() -> None:
+    rng = np.random.default_rng(0)
+    given = DirectTable(rng.normal(size=(200, 3)), rng.normal(size=200), np.ones(200))
+    assert proposed(given) == []
+    assert proposed(DirectTable(rng.normal(size=(200, 3)), np.ones(200), np.ones(200))) == []
+    assert proposed(DirectTable(rng.normal(size=(5, 3)), rng.normal(size=5), np.ones(5))) == []
+
+
+def test_too_little_effort_finds_nothing_and_the_clock_ends_it() -> None:
+    given = table(lambda a: np.exp(-a) * np.sin(a * a + a), 1)
+    assert proposed(given, seconds=0.0) == []
+    assert list(propose(given, functions=ALL, effort=Effort(0.2, lambda: True), rng=np.random.default_rng(0))) == []

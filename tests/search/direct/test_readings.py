@@ -1,0 +1,29 @@
+"""Readings that direct methods invert: each gives the target back, and only where the functions allow it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Variable
+from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
+from gmeql.search.direct.readings import DIRECT_READINGS, INVERTED_BY, direct_readings
+
+Y = np.linspace(0.2, 1.4, 20)
+
+
+@pytest.mark.parametrize("name", list(DIRECT_READINGS))
+def test_every_reading_is_inverted(name: str) -> None:
+    target = direct_readings(Y, FunctionSet(DEFAULT_FUNCTIONS))[name]
+    root = DIRECT_READINGS[name].invert(Variable(0), 1.0)
+    assert np.allclose(Expression(root, ("g",))(target[:, None]), Y)
+
+
+def test_functions_decide_which_there_are() -> None:
+    assert set(direct_readings(Y, FunctionSet(["add", "exp"]))) == {"identity", "log", "sin", "cos"}
+    assert set(INVERTED_BY) == set(DIRECT_READINGS)
+
+
+def test_a_large_target_is_no_logarithm() -> None:
+    assert "exp" not in direct_readings(1e5 * Y, FunctionSet(DEFAULT_FUNCTIONS))
