@@ -190,22 +190,27 @@ def keep_kernels() -> None:
     if not can_be_kept(fit_many):
         return
     if is_on_disk(fit_many):
+        from gmeql.search.direct.middle.kernels import meet
         from gmeql.search.sampling.draw import draw_candidates
 
-        if is_on_disk(draw_candidates):
+        if is_on_disk(draw_candidates) and is_on_disk(meet):
             return
     with suppress(OSError), _python("from gmeql.model.fitting import compile_kernels; compile_kernels()"):
         pass
 
 
 def compile_kernels() -> None:
-    """Compile all kernels: the fit in another process, the sampler in this one, since Numba takes one at a time."""
+    """Compile all kernels: the fit in another process, the others in this one, since Numba takes one at a time."""
+    from gmeql.search.direct.middle.meeting import compile_look_up
+
     search = _smallest_search()
     if available_cores() > 1:
         with suppress(OSError), _python("from gmeql.fitters.cpu import compile_kernel; compile_kernel()"):
             search.draw_once()
+            compile_look_up()
     for _ in search.run():
         pass
+    compile_look_up()
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,9 @@
 """One step of a search: direct methods look at every table, and what they see goes to the front.
 
-It is taken once, after the look for symmetries: smaller tables come first, since there a formula is short. Methods that
-cost next to nothing are asked about the plain columns before that, at the very start. Time or work
-is shared evenly over what is still to be asked; what a method leaves over is the next one's.
+It is taken once, after the look for symmetries: smaller tables come first, since there a formula is short. Of several
+tables with as many columns, which the same symmetry gives, the plainest is looked at. Methods that cost next to nothing
+are asked about the plain columns before that, at the very start. Time or work is shared evenly over the tables and, as
+`SHARES` says, over the methods; time that a method leaves over is the next one's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Node
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_ONCE, DIRECT_METHODS
+from gmeql.search.direct.methods import AT_ONCE, DIRECT_METHODS, SHARES
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.polish.scoring import clean, refit
 from gmeql.search.promotion import polish_formula
@@ -45,27 +46,44 @@ def _look(state: SearchState, clock: Clock, names: list[str], *, cut: bool) -> N
 
     # the matrices are small, and one thread always rounds alike
     with threadpool_limits(1, user_api="blas"):
+        solved: View | None = None
         for view, root in _proposals(state, names):
+            if solved not in (None, view) or clock.is_closing():
+                return  # the other methods had their turn on that table: one of them may have a shorter form
             _offer(state, view.restore(root), clock, cut=cut)
-            if has_exact_formula(state) or clock.is_closing():
-                return
+            if solved is None and has_exact_formula(state):
+                solved = view
 
 
 def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Node]]:
-    """What the methods see, over the columns of which view; tables of few columns first."""
+    """What the methods see, over the columns of which view; tables of few columns first.
+
+    What fits worse than the best formula so far is left out, but for the plain columns' cheapest methods.
+    """
     config = state.config
-    views = sorted((table.view for table in state.portfolio.tables), key=lambda view: len(view.columns))
-    tables = [(view, table) for view in views if (table := _table(view, state)) is not None]
+    tables = [(view, table) for view in _views(state) if (table := _table(view, state)) is not None]
     looks = [(view, table, name) for view, table in tables for name in names]
-    budget, began = config.direct_seconds, time.perf_counter()
+    first = not state.direct_done
+    shares = np.array([SHARES.get(name, 1.0) for _, _, name in looks])
+    seconds, began = config.direct_seconds * shares / shares.sum(), time.perf_counter()
     for i, (view, table, name) in enumerate(looks):
-        effort = Effort(budget / len(looks))
+        effort = Effort(float(seconds[i]))
         if config.max_time is not None:
-            until = began + budget * (i + 1) / len(looks)
+            until = began + float(seconds[: i + 1].sum())
             effort = Effort.timed(max(until - time.perf_counter(), 0.0), until=until)
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
-            yield view, root
+            if first or table.error(root) < table.unexplained:
+                yield view, root
+
+
+def _views(state: SearchState) -> list[View]:
+    """The plainest view of each number of columns, the smallest first, and the columns as they are."""
+    raw, *others = (table.view for table in state.portfolio.tables)
+    plainest: dict[int, View] = {}
+    for view in others:
+        plainest.setdefault(len(view.columns), view)
+    return [*(view for _, view in sorted(plainest.items())), raw]
 
 
 def _table(view: View, state: SearchState) -> DirectTable | None:

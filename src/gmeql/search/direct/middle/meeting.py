@@ -84,6 +84,14 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         yield from _verified(hits, small, table, readings, effort)
 
 
+def compile_look_up() -> None:
+    """Call the compiled parts once."""
+    X = np.arange(1.0, 2.0 * MEETING.rows + 1)[:, None]
+    table = DirectTable(X, np.sin(X[:, 0]), np.ones(len(X)))
+    for _ in propose(table, functions=FunctionSet(["add"]), effort=Effort(1e-3), rng=np.random.default_rng(0)):
+        pass
+
+
 def _few_rows(y: FloatArray) -> NDArray[np.int64]:
     """Rows of different targets: by size of the target, evenly, without the smallest and the largest."""
     first = np.arange(min(len(y), MEETING.rows_chosen_from))
