@@ -188,7 +188,11 @@ SEARCHES: dict[str, tuple[Callable[[], Table], dict[str, Any]]] = {
     # several short generations: outliers are weighed anew after each, and the next sees more rows
     "huber": (outliers, dict(SMALL, loss="huber", stage_ages=(2, 4), search_rows=32, max_candidates=6000)),
     # a first stage of one step, so that symmetries are looked for soon
-    "symmetries of a product": (product, dict(SMALL, stage_ages=(1, 3, 8, 18), max_candidates=40_000)),
+    # without look-up, which would see it before islands of the smaller tables do
+    "symmetries of a product": (
+        product,
+        dict(SMALL, stage_ages=(1, 3, 8, 18), max_candidates=40_000, direct=("linear", "rational")),
+    ),
     "symmetries of a bell": (bell, dict(SMALL, stage_ages=(1, 3, 8, 18), max_candidates=40_000)),
 }
 """By `Search` itself, with settings that the estimator does not have."""

@@ -67,7 +67,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     """Formulas of two or three small ones that are exact on all rows, the simplest first. Draws nothing at random."""
     if not 1 <= table.n_columns <= MEETING.max_columns or len(table.y) < 2 * MEETING.rows or not np.ptp(table.y) > 0:
         return
-    rows = _few_rows(table.y)
+    rows = few_rows(table.y)
     n_formulas = int(effort.seconds * MEETING.enumerating * MEETING.formulas_per_second)
     n_formulas = min(n_formulas, MEETING.max_formulas)
     n_kept = int(MEETING.kept_share * n_formulas)
@@ -92,7 +92,7 @@ def compile_look_up() -> None:
         pass
 
 
-def _few_rows(y: FloatArray) -> NDArray[np.int64]:
+def few_rows(y: FloatArray) -> NDArray[np.int64]:
     """Rows of different targets: by size of the target, evenly, without the smallest and the largest."""
     first = np.arange(min(len(y), MEETING.rows_chosen_from))
     order = first[np.argsort(y[first], kind="stable")]
@@ -168,7 +168,7 @@ def _fitted(steps: list[int], b: Node, small: SmallFormulas, table: DirectTable,
         offset = 0.0 if abs(offset) < MEETING.exact * float(np.abs(seen).max()) else offset
         root = build("add", build("mul", Constant(slope), b), Constant(offset))
         for (step, a), sign in zip(reversed(taken), reversed(signs), strict=True):
-            root = _undone(step, root, a, sign)
+            root = undone(step, root, a, sign)
         error = float(np.sqrt(np.mean((table.values(root) - target) ** 2)))
     return root if error < MEETING.exact * float(np.std(target)) else None
 
@@ -184,7 +184,7 @@ def _stepped(step: int, r: FloatArray, a: FloatArray) -> FloatArray:
     return np.asarray((r - a, r * a, r / a, a / r)[step])
 
 
-def _undone(step: int, root: Node, a: Node, sign: float) -> Node:
+def undone(step: int, root: Node, a: Node, sign: float) -> Node:
     """A formula of what a step led to, as one of what it started from, which has this sign."""
     if step == MINUS:
         return build("add", a, root)

@@ -75,6 +75,12 @@ class SmallFormulas:
     def __len__(self) -> int:
         return len(self.formulas)
 
+    def leaf_values(self, number: int, X: FloatArray) -> FloatArray:
+        """A leaf's values on rows X [N, V]: a column, or beyond them a constant."""
+        if number < self.n_columns:
+            return np.asarray(X[:, number])
+        return np.full(len(X), CONSTANTS[number - self.n_columns])
+
     def tree(self, number: int) -> Node:
         """A formula over the table's columns."""
         operator, left, right = (int(part) for part in self.formulas[number])
