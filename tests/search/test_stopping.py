@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from searches import SMALL, parabola, waves
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable
+from gmeql.formula.nodes import Call, Constant, Node, Variable, row_values
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig, SearchConfig
 from gmeql.search.events import REASONS
 from gmeql.search.polish.scoring import Scored
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
-from gmeql.search.stopping import has_exact_formula, why_stop
+from gmeql.search.stopping import has_exact_formula, holds_on_every_row, why_stop
 
 GOING_ON = Clock(started=0.0)
 CLOSING = Clock(started=0.0, closing=0.0)
@@ -46,10 +47,12 @@ def test_reasons(options: dict[str, Any], candidates: int, clock: Clock, idle: i
 
 
 def with_best(made: SearchState, root: Node, loss: float = 0.0) -> SearchState:
-    """A state whose front has one formula of this loss besides the mean."""
+    """A state whose front has one formula of this loss besides the mean, and whose target is that formula's value."""
+    y = row_values(root, made.rows.names, made.rows.X)
+    fresh = Search(made.rows.X, y, config=made.config)._state
     scored = Scored(root, loss, -math.inf)
-    made.leaderboard.members[scored.complexity] = scored
-    return made
+    fresh.leaderboard.members[scored.complexity] = scored
+    return fresh
 
 
 def term(coefficient: float, column: int) -> Node:
@@ -59,14 +62,15 @@ def term(coefficient: float, column: int) -> Node:
 def test_an_exact_formula_ends_the_search() -> None:
     made = with_best(state(), term(0.123456789, 0))
     assert has_exact_formula(made) and why_stop(made, CLOSING, 99) == "exact"
-    floor = made.rows.polished.floor
+    floor = with_best(state(), term(2.0, 0)).rows.polished.floor
     assert has_exact_formula(with_best(state(), term(2.0, 0), 100 * floor))
     assert not has_exact_formula(with_best(state(), term(2.0, 0), 101 * floor))
 
 
 def test_a_formula_with_as_many_constants_as_rows_proves_nothing() -> None:
     root = Call("add", (term(0.123456789, 0), Constant(0.987654321)))  # two constants: more than six rows are needed
-    few, more = (Search(*parabola(n), config=SearchConfig(**SMALL))._state for n in (6, 7))
+    config = SearchConfig(**SMALL, front=FrontConfig(short_loose=2))
+    few, more = (Search(*parabola(n), config=config)._state for n in (6, 7))
     assert not has_exact_formula(with_best(few, root)) and has_exact_formula(with_best(more, root))
 
 
@@ -80,3 +84,33 @@ def test_a_long_exact_formula_with_odd_constants_waits_for_a_shorter_twin() -> N
     made.last_gain = 150
     assert not has_exact_formula(made)  # it was found late
     assert has_exact_formula(with_best(state(front=numbers), plain))
+
+
+def test_a_short_exact_formula_with_several_odd_constants_waits_briefly() -> None:
+    root = Call("add", (term(0.123456789, 0), Constant(0.987654321)))
+    made = with_best(state(front=FrontConfig(look_on_briefly=100)), root)
+    assert made.leaderboard.best.complexity <= made.config.front.short and not has_exact_formula(made)
+    made.candidates, made.last_gain = 150, 51
+    assert not has_exact_formula(made)
+    made.candidates = 151
+    assert has_exact_formula(made)
+
+
+def test_a_target_of_many_magnitudes_must_be_met_on_every_row() -> None:
+    x = np.linspace(-30.0, 30.0, 60)[:, None]
+    exact, swamped = Call("exp", (Variable(0),)), Call("sub", (Call("exp", (Variable(0),)), Constant(1.0)))
+    made = Search(x, np.exp(x[:, 0]), config=SearchConfig(**SMALL))._state
+    rows, numbers = made.rows.polished, made.config.front
+    error = np.exp(x[:, 0]) - 1 - np.exp(x[:, 0])
+    assert rows.is_exact(float(np.mean(error**2)))  # the largest rows hide it
+    assert holds_on_every_row(Scored(exact, 0.0, 0.0), rows, numbers)
+    assert not holds_on_every_row(Scored(swamped, 0.0, 0.0), rows, numbers)
+
+
+def test_rounding_of_terms_that_cancel_is_no_error() -> None:
+    x = np.linspace(-1.0, 1.0, 51)[:, None]
+    root = Call("sub", (Call("add", (Variable(0), Constant(1e3))), Constant(1e3)))  # leaves 1e-13 where x is 0
+    made = Search(x, x[:, 0], config=SearchConfig(**SMALL))._state
+    assert holds_on_every_row(Scored(root, 0.0, 0.0), made.rows.polished, made.config.front)
+    off = Call("add", (Variable(0), Constant(1e-9)))
+    assert not holds_on_every_row(Scored(off, 0.0, 0.0), made.rows.polished, made.config.front)

@@ -65,6 +65,10 @@ class FrontConfig:
     exact: float = 1e-10  # error of a converged formula from which it is cut to shape at once: near misses reach 1e-8
     exact_steps: int = 60  # steps to convergence
     short: int = 20  # complexity up to which an exact formula ends the search whatever its constants
+    own_size: float = 1e-7  # error of every single row, relative to its own target, up to which a formula is exact
+    cancelled: float = 1e-14  # ... or relative to the terms that cancel there
+    short_loose: int = 1  # constants nobody would write down that a short exact formula may have; with more of them it
+    look_on_briefly: int = 5_000  # may have a shorter twin, and the search looks on for this many candidates
     look_on: float = 2.0  # a longer one may have a shorter twin: look on until the candidates have grown by this factor
     look_on_candidates: int = 10_000  # and to at least this many times it
     least_gain: float = 1e-6  # share of the loss that a more complex formula must save to be shown beside a simpler one

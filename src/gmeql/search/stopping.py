@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
+from gmeql.formula.nodes import Call, Node, fold, row_values
 from gmeql.search.clock import Clock
-from gmeql.search.polish.recognition import all_recognised, n_loose_constants
+from gmeql.search.config import FrontConfig
+from gmeql.search.polish.recognition import n_loose_constants
+from gmeql.search.polish.scoring import JudgedRows, Scored
+from gmeql.search.rows import FloatArray
 from gmeql.search.state import SearchState
 
 
@@ -25,15 +33,48 @@ def why_stop(state: SearchState, clock: Clock, idle_rounds: int) -> str:
 
 
 def has_exact_formula(state: SearchState) -> bool:
-    """Whether the best formula is exact, on more rows than its constants could explain, and no shorter twin is likely.
+    """Whether the best formula is exact on every row, on more than its constants could explain, without a likely twin.
 
-    Unless its constants are numbers people write, a long exact formula may have a shorter twin: the search looks on.
+    Unless its constants are numbers people write, a long exact formula may have a shorter twin, and so may a short one
+    with several such constants: the search looks on, for the short one briefly.
     """
     best, numbers = state.leaderboard.best, state.config.front
     if not state.rows.polished.is_exact(best.loss):
         return False
-    n_fitted = n_loose_constants(best.root) + (0 if best.own is None else best.own.size)
-    if len(state.rows.y) <= 2 * n_fitted + 2:
+    n_loose = n_loose_constants(best.root)
+    n_fitted = n_loose + (0 if best.own is None else best.own.size)
+    if len(state.rows.y) <= 2 * n_fitted + 2 or not holds_on_every_row(best, state.rows.polished, numbers):
         return False
-    looked_on = state.candidates >= numbers.look_on * max(state.last_gain, numbers.look_on_candidates)
-    return best.complexity <= numbers.short or all_recognised(best.root) or looked_on
+    if n_loose == 0:
+        return True
+    if best.complexity <= numbers.short:
+        return n_loose <= numbers.short_loose or state.candidates >= state.last_gain + numbers.look_on_briefly
+    return state.candidates >= numbers.look_on * max(state.last_gain, numbers.look_on_candidates)
+
+
+def holds_on_every_row(scored: Scored, rows: JudgedRows, numbers: FrontConfig) -> bool:
+    """Whether a formula agrees with every target to rounding in that target's own size, or in that of its terms.
+
+    The mean square of a target that spans many magnitudes is that of its largest rows alone. A formula with constants of
+    each group is taken by its loss.
+    """
+    if scored.own is not None:
+        return True
+    with np.errstate(all="ignore"):
+        error = np.abs(row_values(scored.root, rows.names, rows.X) - rows.target)
+        allowed = numbers.own_size * np.abs(rows.target) + numbers.cancelled * _term_sizes(scored.root, rows)
+    return bool((error <= allowed)[rows.weights > 0].all())
+
+
+def _term_sizes(root: Node, rows: JudgedRows) -> FloatArray:
+    """What a formula would come to if no terms cancelled, for every row: sums add the sizes of their terms."""
+
+    def size(node: Node) -> FloatArray:
+        return np.asarray(np.abs(row_values(node, rows.names, rows.X)))
+
+    def call(node: Call, sizes: list[FloatArray]) -> FloatArray:
+        if node.operator in ("add", "sub", "neg"):
+            return np.asarray(sum(sizes))
+        return np.asarray(math.prod(sizes)) if node.operator == "mul" else size(node)
+
+    return fold(root, size, call)
