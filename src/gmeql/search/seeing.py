@@ -58,7 +58,7 @@ def _look(state: SearchState, clock: Clock, names: list[str], *, cut: bool) -> N
 def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view; tables of few columns first.
 
-    What fits worse than the best formula so far is left out, but for the plain columns' cheapest methods.
+    Methods that were asked at once are heard again only where they fit better than the best formula so far.
     """
     config = state.config
     tables = [(view, table) for view in _views(state) if (table := _table(view, state)) is not None]
@@ -73,7 +73,7 @@ def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Nod
             effort = Effort.timed(max(until - time.perf_counter(), 0.0), until=until)
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
-            if first or table.error(root) < table.unexplained:
+            if first or name not in AT_ONCE or table.error(root) < table.unexplained:
                 yield view, root
 
 
