@@ -6,6 +6,8 @@
   given three times are the same thing to the last bit.
 - Units: a column or target beyond 2±66 (about 1e±20) is divided by a power of two, which is exact, because sums of its
   squares would overflow or vanish. Formulas are turned back into the user's units at the end.
+- Magnitudes: where a target runs over many of them, squared errors would see its largest rows and no others. There rows
+  count by their relative error: their weights are divided by the square of the target.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
 from gmeql.search.groups.table import Grouping
+from gmeql.search.magnitudes import magnitudes
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member, Progress
@@ -152,6 +155,11 @@ def prepare(
     X = np.ldexp(X, -np.array(column_exponents, dtype=np.int64))
     y = np.ldexp(y, -target_exponent)
     largest = float(np.abs(y).max())
+    sizes = magnitudes(y)
+    if merge and sizes is not None:
+        weight = weight / sizes**2
+        weight = weight / weight.mean()
+        largest = float((np.sqrt(weight) * np.abs(y)).max())
     centred = (y - np.average(y / max(largest, 1e-300), weights=weight) * largest) if largest > 0 else y
     spread = float(np.sqrt(np.average(centred**2, weights=weight)))
     return PreparedData(

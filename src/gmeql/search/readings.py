@@ -81,7 +81,9 @@ def read_target(y: FloatArray, weights: FloatArray) -> dict[str, tuple[FloatArra
             if not np.isfinite(target).all() or not np.isfinite(slope).all() or not (slope != 0).all():
                 continue
             own = weights / slope**2
-            if not np.isfinite(own).all() or own.max() > _LARGEST_RATIO * max(np.median(own), 1e-300):
+            if not np.isfinite(own).all():
+                continue
+            if name != PLAIN and own.max() > _LARGEST_RATIO * max(np.median(own), 1e-300):
                 continue
             if name != PLAIN and np.ptp(target) == 0:
                 continue

@@ -22,6 +22,7 @@ import numpy as np
 
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.nodes import Constant, Node, calls, evaluate
+from gmeql.search.magnitudes import magnitudes
 
 POINTS = 2000
 """Points drawn of each kind, before those that no row is near are dropped."""
@@ -124,7 +125,10 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
 
 
 def excursion(root: Node, points: np.ndarray, y: np.ndarray) -> float:
-    """Mean squared distance of the values at `points` [S, V] from the target's range with its allowance."""
+    """Mean squared distance of the values at `points` [S, V] from the target's range with its allowance.
+
+    A law whose values run over many magnitudes leaves any range between the rows; there only a value that is none counts.
+    """
     if len(points) == 0:
         return 0.0
     low, high = float(y.min()), float(y.max())
@@ -132,7 +136,8 @@ def excursion(root: Node, points: np.ndarray, y: np.ndarray) -> float:
     with np.errstate(all="ignore"):
         values = _values(root, points)
         beyond = np.maximum(np.maximum(low - allowance - values, values - high - allowance), 0.0)
-        return float(np.mean(np.where(np.isfinite(beyond), beyond, math.inf) ** 2))
+        squares = float(np.mean(np.where(np.isfinite(beyond), beyond, math.inf) ** 2))
+    return 0.0 if math.isfinite(squares) and magnitudes(y) is not None else squares
 
 
 def has_pole(root: Node, points: np.ndarray) -> bool:

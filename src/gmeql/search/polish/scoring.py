@@ -113,8 +113,8 @@ class JudgedRows:
 
     @cached_property
     def floor(self) -> float:
-        """Loss at rounding level."""
-        largest = float(np.abs(self.target).max())
+        """Loss at rounding level, of rows as much as they count."""
+        largest = float((np.sqrt(self.weights) * np.abs(self.target)).max())
         return max(
             (POLISH.relative_rounding * self.spread) ** 2,
             (POLISH.target_rounding * largest) ** 2,

@@ -1,0 +1,34 @@
+"""Targets that run over many magnitudes, of which squared errors would see the largest rows and no others.
+
+There rows count by their relative error: their weights are divided by the square of the target, so that a law must hold on
+every row in that row's own size, and a formula that is exact on the largest rows alone is not taken for exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+MANY = 1e6
+"""Ratio of the 95 % to the 5 % quantile of the target's size from which its relative error counts. Additive noise, even of
+a thousandth of the target's size, keeps small rows away from zero and the ratio far below."""
+QUANTILES = (0.05, 0.95)
+WIDEST = 1e100
+"""Sizes further below the largest than this count as this: their weights would not be finite."""
+
+
+def magnitudes(y: FloatArray) -> FloatArray | None:
+    """The size of each row of a target that runs over many magnitudes, relative to the largest; None for any other.
+
+    >>> magnitudes(np.linspace(1, 1000, 20)) is None
+    True
+    >>> magnitudes(np.logspace(-9, 0, 4)).round(12).tolist()
+    [1e-09, 1e-06, 0.001, 1.0]
+    """
+    size = np.abs(y)
+    low, high = np.quantile(size, QUANTILES)
+    if not (low > 0 and high / low > MANY):
+        return None
+    return np.asarray(np.maximum(size / size.max(), 1 / WIDEST))
