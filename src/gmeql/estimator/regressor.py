@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gmeql.estimator.searching import Searching
+from gmeql.estimator.alternatives import Alternatives
 from gmeql.model.front import Front, FrontMember
 from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names
 from gmeql.model.intervals import ConstantInterval, PredictionBasis, constant_intervals
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gmeql.search.events import Progress
 
 
-class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Searching):  # type: ignore[misc]  # untyped
+class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Alternatives):  # type: ignore[misc]  # untyped
     """Find a formula for `y` in the columns of `X`.
 
     Parameters

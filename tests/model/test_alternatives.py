@@ -1,0 +1,69 @@
+"""Alternatives: distinct, weighed as their description lengths say, averaged with what the structure leaves open."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.parsing import parse_tree
+from gmeql.model.alternatives import alternatives, averaged
+from gmeql.model.front import Front, FrontMember
+
+
+def member(text: str, loss: float) -> FrontMember:
+    expression = Expression(parse_tree(text, ["x"]), ("x",))
+    return FrontMember(expression, loss, expression.complexity, 0.0, 0)
+
+
+@pytest.fixture
+def front() -> Front:
+    members = [member("1.3", 5.0), member("2.1*x", 1.0), member("2.1*x + 0.7", 0.9)]
+    beaten = [member("2.3*x", 1.2), member("1.7*sqrt(x)", 1.05)]
+    return Front.from_members(members, rows=50, target_spread=5.0, target_largest=20.0, beaten=beaten)
+
+
+def test_structures_are_distinct_and_the_best_comes_first(front: Front) -> None:
+    found = alternatives(front, 10)
+    texts = [str(one.expression) for one in found]
+    assert len(texts) == 4 and "2.3*x" not in texts
+    assert sum(one.weight for one in found) == pytest.approx(1.0)
+    assert [one.weight for one in found] == sorted((one.weight for one in found), reverse=True)
+
+
+def test_weights_are_the_odds_of_description_lengths(front: Front) -> None:
+    by_text = {str(one.expression): one for one in alternatives(front, 10)}
+    line, root = by_text["2.1*x"], by_text["1.7*sqrt(x)"]
+    nats = 50 * math.log(1.05 / 1.0) + 2.0 * (root.complexity - line.complexity)
+    assert line.weight / root.weight == pytest.approx(math.exp(nats))
+
+
+def test_an_average_is_wider_where_formulas_differ(front: Front) -> None:
+    found = alternatives(front, 10)
+    X = np.array([[1.0], [40.0]])
+    mean, low, high = averaged(found, [X] * len(found), 0.95)
+    assert ((low < mean) & (mean < high)).all()
+    assert high[1] - low[1] > high[0] - low[0]
+    assert high[0] - low[0] > 2 * 1.96 * min(one.spread for one in found)
+
+
+def test_one_formula_alone_has_its_own_errors(front: Front) -> None:
+    (one,) = alternatives(front, 1)
+    mean, low, high = averaged([one], [np.array([[2.0]])], 0.95)
+    assert mean[0] == one.expression(np.array([[2.0]]))[0]
+    assert high[0] - low[0] == pytest.approx(2 * 1.959964 * one.spread)
+
+
+def test_a_formula_without_value_takes_no_part(front: Front) -> None:
+    found = alternatives(front, 10)
+    mean, _, _ = averaged(found, [np.array([[-1.0]])] * len(found), 0.95)
+    assert np.isfinite(mean).all()
+
+
+def test_what_is_refused(front: Front) -> None:
+    with pytest.raises(ValueError, match="n=0"):
+        alternatives(front, 0)
+    with pytest.raises(ValueError, match="level=2"):
+        averaged(alternatives(front, 2), [np.ones((1, 1))] * 2, 2)
