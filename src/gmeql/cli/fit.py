@@ -39,7 +39,9 @@ def _option(panel: str, help: str, *flags: str, complete: Callable[..., list[str
     return typer.Option(*flags, help=help, rich_help_panel=panel, autocompletion=complete)
 
 
-_search, _table, _output = (partial(_option, panel) for panel in ("The search", "The table", "Output"))
+_search, _knowledge, _table, _output = (
+    partial(_option, panel) for panel in ("The search", "What is known", "The table", "Output")
+)
 
 
 def fit(
@@ -53,6 +55,19 @@ def fit(
     functions: Annotated[str | None, _search("What a formula may use, as in +,-,*,/,sin,exp.")] = None,
     pin: Annotated[list[str] | None, _search("A part to build on, as in 'a/b'; may be repeated.")] = None,
     forbid: Annotated[list[str] | None, _search("A function or part not to use; may be repeated.")] = None,
+    units: Annotated[str | None, _knowledge("Units of all columns and the target: m=kg,v=m/s,E=J.")] = None,
+    constant_units: Annotated[str | None, _knowledge("Units that constants may carry, as in m/s**2; or any.")] = None,
+    unit_check: Annotated[
+        str | None, _knowledge("{choices}. (default: strict)", complete=complete("unit_check"))
+    ] = None,
+    template: Annotated[
+        str | None, _knowledge("Outer form with free functions, as in 'a*exp(-b*f(x)) + g(y)'.")
+    ] = None,
+    constants: Annotated[str | None, _knowledge("Bounds of the template's constants: a=0..10,b=0..")] = None,
+    guess: Annotated[list[str] | None, _knowledge("A formula to begin with; may be repeated.")] = None,
+    constraint: Annotated[
+        list[str] | None, _knowledge("As in 'increasing in x', 'output >= 0', 'f(x=0) = 0'; may be repeated.")
+    ] = None,
     known: Annotated[
         str | None, _search("Run folder of an earlier fit to the same rows, whose formulas to keep.")
     ] = None,
@@ -166,7 +181,9 @@ def _run(run: Run, training: Training, settings: FitSettings, *, as_json: bool, 
         what = "what was found is saved" if found else "no formula was found yet"
         leave(code, f"{report}interrupted: {what}; go on with: gmeql resume {run.folder}")
     if outcome is None or outcome.model is None:
-        raise Exit(NO_MODEL, "gmeql: the budget is over and no formula was found; give it more --max-time")
+        reason = outcome.reason if outcome is not None and outcome.reason != "no formula was found" else ""
+        why = reason or "the budget is over and no formula was found; give it more --max-time"
+        raise Exit(NO_MODEL, f"gmeql: {why}")
     show(outcome)
 
 

@@ -80,6 +80,10 @@ class UnitRules:
         """Whether a part of a formula is a pure number, up to units that constants may carry."""
         return UnitRules(self.columns, NUMBER, self.allowed).keeps(root)
 
+    def unit_of(self, part: Node) -> Dimension:
+        """The unit of a part of a formula, its constants pure numbers."""
+        return _equations(part, UnitRules(self.columns))[-1].dimension
+
     def is_sound(self, part: Node) -> bool:
         """Whether a part of a formula breaks no units inside, whatever its own."""
         return self.allowed is None or all(self._is_allowed(form.dimension) for form in _equations(part, self)[:-1])

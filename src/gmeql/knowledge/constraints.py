@@ -78,10 +78,10 @@ class Monotone(Constraint):
         slope = differentiate(root, scene.column(self.column))
         other = {name: (low, high) for name, low, high in self.domain}
         found = scene.bounds(slope, other)
-        if found.defined and (found.low >= 0 if self.rises else found.high <= 0):
+        small = scene.small / max(_width(scene, self.column), 1e-300)  # bounds are rounded outward
+        if found.defined and (found.low >= -small if self.rises else found.high <= small):
             return Verdict(True, proven=True)
         values = scene.values(slope, scene.points(other))
-        small = scene.small / max(_width(scene, self.column), 1e-300)
         return Verdict(bool(np.all(values >= -small if self.rises else values <= small)))
 
 
@@ -102,10 +102,11 @@ class Bounded(Constraint):
     def check(self, root: Node, scene: Scene) -> Verdict:
         other = {name: (low, high) for name, low, high in self.domain}
         found = scene.bounds(root, other)
-        if found.defined and self.low <= found.low and found.high <= self.high:
+        small = scene.small  # bounds are rounded outward
+        if found.defined and self.low - small <= found.low and found.high <= self.high + small:
             return Verdict(True, proven=True)
         values = scene.values(root, scene.points(other))
-        return Verdict(bool(np.all((values >= self.low - scene.small) & (values <= self.high + scene.small))))
+        return Verdict(bool(np.all((values >= self.low - small) & (values <= self.high + small))))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from gmeql.formula.messages import listing, short
-from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, leaves, transform, used_columns, whole_exponent
+from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, transform, used_columns, whole_exponent
 from gmeql.formula.parsing import FIRST_CALL, FIRST_NAME, OpenForm, parse_open_form
 
 MAX_ARGUMENTS = 10
@@ -138,8 +138,6 @@ def read_template(text: Any, names: Sequence[str], constants: Mapping[str, Any] 
             )
         if not any(used_columns(argument) for argument in arguments):
             raise ValueError(f"template {text!r}: {name} is given no column")
-    if not form.calls and not form.names and not any(isinstance(leaf, Constant) for leaf in leaves(form.root)):
-        raise ValueError(f"template {text!r} leaves nothing open; give it a free function f(...) or a named constant")
     return Template(text, tuple(names), form, tuple(NamedConstant(n, *_bounds(n, given.get(n))) for n in form.names))
 
 

@@ -18,6 +18,7 @@ from gmeql.report.content import Content, assemble, safe_json
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from gmeql.knowledge.knowledge import Knowledge
     from gmeql.model.front import Front
     from gmeql.tables.read import Training
 
@@ -63,6 +64,7 @@ def build(
     created: str = "",
     command: str = "",
     seeded_from: str = "",
+    knowledge: Knowledge | None = None,
 ) -> str:
     """The page as one HTML text.
 
@@ -72,6 +74,7 @@ def build(
         history: progress records, as progress.jsonl holds them.
         settings, versions, created, command: what "How to repeat it" tells.
         seeded_from: name of the run whose formulas this one kept.
+        knowledge: what was known before the search; the page states the units of constants and what is kept.
     """
     from markupsafe import Markup
 
@@ -80,7 +83,9 @@ def build(
             f"front holds {len(front)} targets and a report shows one; build one for each, as in front=model.front_[0], "
             "selected=model.selected_index_[0]"
         )
-    content: Content = assemble(front, selected, training, history, settings or {}, versions or {}, created, command)
+    content: Content = assemble(
+        front, selected, training, history, settings or {}, versions or {}, created, command, knowledge
+    )
     script = asset("charts.js") + asset("report.js")
     template = environment().get_template("report.html.j2")
     return template.render(

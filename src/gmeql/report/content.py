@@ -15,12 +15,14 @@ from gmeql.model.ranges import column_ranges
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.constants import constant_rows
 from gmeql.report.judgement import Figures, figures, judge
+from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
 from gmeql.report.numbers import four_digits, r2_text
 from gmeql.report.unseen import promise, unseen_text
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
+    from gmeql.knowledge.knowledge import Knowledge
     from gmeql.model.front import Front, FrontMember
     from gmeql.tables.read import Training
 
@@ -72,6 +74,7 @@ def assemble(
     versions: Mapping[str, str],
     created: str,
     command: str,
+    knowledge: Knowledge | None = None,
 ) -> Content:
     """Everything the page shows."""
     from markupsafe import Markup
@@ -88,7 +91,7 @@ def assemble(
         with np.errstate(all="ignore"):
             predicted = front[k].expression(training.X)
         found = figures(predicted, training.y, counted.weights)
-        shown = member_view(front[k], found, training, counted)
+        shown = member_view(front[k], found, training, counted, knowledge)
         views.append(shown | {"index": number, "judgement": judge(front, k, training, loss=loss)})
         records.append(member_record(front[k], training, X, y, predicted[rows], place))
     chosen = members.index(selected)
@@ -136,11 +139,16 @@ def assemble(
     return Content(view, payload)
 
 
-def member_view(member: FrontMember, found: Figures, training: Training, counted: CountedRows) -> dict[str, Any]:
+def member_view(
+    member: FrontMember, found: Figures, training: Training, counted: CountedRows, knowledge: Knowledge | None = None
+) -> dict[str, Any]:
     """What the template says of one formula."""
     from markupsafe import Markup
 
     constants, reason = constant_rows(member.expression, training, counted.weights)
+    units = unit_texts(member.expression, knowledge)
+    for row in constants if units else ():
+        row["unit"] = units[int(row["place"])]
     return {
         "text": str(member.expression),
         "mathml": Markup(equation(training.target, member.expression, constants)),
@@ -152,6 +160,8 @@ def member_view(member: FrontMember, found: Figures, training: Training, counted
         "promise": promise(member.outlook),
         "constants": constants,
         "no_constants": reason,
+        "has_units": bool(units),
+        "kept": kept_lines(member.expression, knowledge),
         "drawing": Markup(draw(member.expression)),
         "cells": cells_line(member.expression, training.table_names),
     }

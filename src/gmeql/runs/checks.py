@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gmeql.formula.operators import get_operator
 from gmeql.model.inputs import VALIDATION_ROWS
 from gmeql.model.methods import METHODS
+from gmeql.runs.knowing import check_knowledge
 from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.runs.steering import Steering, standard_functions
 
@@ -29,6 +30,11 @@ def check_fit(settings: FitSettings, training: Training) -> None:
         flag = "--functions" if settings.functions is not None else "--forbid"
         raise ConfigError(
             f"{flag}: --method {settings.method} has a network of fixed functions; leave it out, or use --method fitted"
+        )
+    if check_knowledge(settings, training) is not None and not method.takes_knowledge:
+        raise ConfigError(
+            f"--method {settings.method} takes no units, templates, guesses or constraints; leave them out, or use "
+            "--method fitted"
         )
     if training.weights is not None and not method.takes_weights:
         raise ConfigError(

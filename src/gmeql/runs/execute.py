@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.runs.folder import Run
+from gmeql.runs.knowing import knowledge_of, knowledge_options
 from gmeql.runs.records import ProgressLog, front_csv, member_record, reason_text
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge, standard_functions
@@ -92,9 +93,13 @@ def execute(
         try:
             model = _fit(run, searched, settings, steering, watch)
         except Exception as error:
+            from gmeql.model.fitting import NoFormulaError
+
             run.update(state="failed", reason=f"{type(error).__name__}: {error}"[:500])
             if isinstance(error, ValueError) and last and not any(np.isfinite(m.loss) for m in last[0].front):
                 return RunOutcome(None, "failed", "no formula was found")
+            if isinstance(error, NoFormulaError):
+                return RunOutcome(None, "failed", str(error))
             raise
     if not stop.claim_saving():
         return RunOutcome(None, "stopped", "stopped")
@@ -123,6 +128,7 @@ def _fit(
     options = settings.estimator_options()
     functions = steering.functions(settings.functions, standard_functions())
     options["functions"] = None if functions is None else list(functions)
+    options |= knowledge_options(settings, searched, steering.pins)
     model = GMEQLRegressor(
         **options,
         verbose=0,
@@ -212,7 +218,7 @@ def _save_front(
     save_model(
         run.model_path,
         StoredModel(
-            parameters=settings.estimator_options(),
+            parameters=settings.estimator_options() | knowledge_options(settings, training),
             feature_names=training.names,
             n_features=len(training.names),
             fronts=(front,),
@@ -271,5 +277,6 @@ def write_report(run: Run, model: GMEQLRegressor, training: Training) -> Path:
         created=description["created"],
         command=reproduce_command(description, known=run.continues),
         seeded_from="" if run.continues is None else run.continues.name,
+        knowledge=knowledge_of(run.settings(), training),
     )
     return run.write("report.html", page.encode())

@@ -14,6 +14,7 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
 from gmeql.search.config import DEVICES
@@ -29,6 +30,7 @@ CHOICES: dict[str, Collection[str]] = {
     "loss": LOSSES,
     "device": DEVICES,
     "decimal": DECIMAL_MARKS,
+    "unit_check": UNIT_CHECKS,
 }
 """Settings that are one of a few words, and the table of those."""
 
@@ -49,6 +51,13 @@ class FitSettings:
     functions: tuple[str, ...] | None = None
     pin: tuple[str, ...] = ()
     forbid: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    constant_units: tuple[str, ...] = ()
+    unit_check: str = "strict"
+    template: str | None = None
+    constants: tuple[str, ...] = ()
+    guess: tuple[str, ...] = ()
+    constraint: tuple[str, ...] = ()
     max_time: float | None = DEFAULT_SECONDS
     max_candidates: int | None = None
     max_complexity: int | None = None
@@ -102,7 +111,11 @@ class FitSettings:
 
 
 _NAMES = tuple(field.name for field in fields(FitSettings))
-_LISTS = frozenset({"columns", "drop", "functions", "pin", "forbid"})
+_LISTS = frozenset(
+    {"columns", "drop", "functions", "pin", "forbid", "units", "constant_units", "constants", "guess", "constraint"}
+)
+_REPEATED = frozenset({"pin", "forbid", "guess", "constraint"})
+"""Lists whose entries hold commas: a flag for each."""
 _FLAGS = frozenset({"header", "skip_bad_rows", "text_as_missing"})
 _NUMBERS: dict[str, type[float] | type[int]] = {
     "max_time": float,
@@ -199,12 +212,19 @@ def _checked(key: str, value: Any, where: str) -> Any:
 def _words(value: Any, where: str) -> tuple[str, ...]:
     if isinstance(value, str):
         value = split_names(value)
+    if isinstance(value, Mapping):  # a table of a settings file
+        value = [f"{name}={_entry(item)}" for name, item in value.items()]
     if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f"{where}: {value!r} is not a list of names")
     names = tuple(name for item in value for name in [item.strip()] if name)
     if not names and value:
         raise ConfigError(f"{where}: the list is empty; leave it out, or name at least one")
     return names
+
+
+def _entry(item: Any) -> str:
+    """A value of a table as the command line has it; a pair is a range."""
+    return "..".join("" if end is None else str(end) for end in item) if isinstance(item, list) else str(item)
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -267,7 +287,7 @@ def reproduce_command(description: Mapping[str, Any], *, known: Path | None = No
             words.append(option)
         elif value is False:
             words.append(_flag("no_" + key))
-        elif key in ("pin", "forbid"):
+        elif key in _REPEATED:
             words += [word for item in value for word in (option, item)]
         else:
             words += [option, ",".join(_quoted(item) for item in value) if isinstance(value, list) else str(value)]

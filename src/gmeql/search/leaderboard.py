@@ -171,7 +171,14 @@ class Leaderboard:
 
     def is_promising(self, loss: float, complexity: int) -> bool:
         """Whether a raw elite could reach the front: cutting may halve its complexity, not its loss."""
-        return not any(m.loss <= loss for c, m in self.members.items() if c <= max(complexity, 2) // 2 + 2)
+        return not any(m.loss <= loss for c, m in self._rivals() if c <= max(complexity, 2) // 2 + 2)
+
+    def _rivals(self) -> list[tuple[int, Scored]]:
+        """Members that a formula must beat: not the mean where what the user knows rules it out."""
+        members = list(self.members.items())
+        if self.config.knowledge is None or len(members) > 1 or self._is_kept(members[0][1].root):
+            return members
+        return []
 
     def _judged(self, scored: Scored, rows: SearchRows) -> Scored:
         """The same formula with the loss to expect on other rows, and the description length that this makes."""
@@ -207,7 +214,7 @@ class Leaderboard:
             return True
         floor, more = rows.polished.floor, 1 + self.config.front.least_gain
         promised, fitted = max(scored.unseen, floor) * more, max(scored.loss, floor) * more
-        simpler = [m for c, m in self.members.items() if c < scored.complexity]
+        simpler = [m for c, m in self._rivals() if c < scored.complexity]
         return any(m.unseen <= promised or m.loss <= fitted for m in simpler)
 
     def _tidied(self, scored: Scored, rows: SearchRows) -> Scored:

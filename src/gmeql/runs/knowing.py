@@ -1,0 +1,113 @@
+"""What a user says on the command line about units, outer forms and constraints, as the estimator takes it.
+
+Units come as `column=unit`, the target's among them; bounds of constants as `name=low..high`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gmeql.formula.expression import Expression
+from gmeql.knowledge.consistency import ANY_UNIT
+from gmeql.knowledge.knowledge import read_knowledge
+from gmeql.knowledge.scene import Scene
+from gmeql.model.ranges import column_ranges
+from gmeql.runs.settings import ConfigError, FitSettings
+
+if TYPE_CHECKING:
+    from gmeql.knowledge.knowledge import Knowledge
+    from gmeql.tables.read import Training
+
+
+def knowledge_options(settings: FitSettings, training: Training, pins: Sequence[Expression] = ()) -> dict[str, Any]:
+    """Parameters of the estimator that say what is known; empty where nothing is.
+
+    `pins` are parts that stand behind the columns of `training` as columns of their own; their units follow.
+    """
+    options: dict[str, Any] = {}
+    if settings.units:
+        given = _pairs("--units", settings.units)
+        if training.target not in given:
+            raise ConfigError(f"--units: the target's is missing; add {training.target}=... (1 for a pure number)")
+        options["target_units"] = given[training.target]
+        names = training.names[: len(training.names) - len(pins)]
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise ConfigError(f"--units: column {missing[0]!r} has none; add {missing[0]}=... (1 for a pure number)")
+        options["units"] = {name: given[name] for name in names}
+        (known,) = _read(names, options)
+        if pins and known is not None and known.units is not None:
+            more = training.names[len(names) :]
+            units = known.units
+            options["units"] |= {name: str(units.unit_of(pin.root)) for name, pin in zip(more, pins, strict=True)}
+        options["unit_check"] = settings.unit_check
+        if settings.constant_units:
+            any_unit = list(settings.constant_units) == [ANY_UNIT]
+            options["constant_units"] = ANY_UNIT if any_unit else list(settings.constant_units)
+    if settings.template is not None:
+        options["template"] = settings.template
+    if settings.constants:
+        options["constants"] = {
+            name: _bounds(name, text) for name, text in _pairs("--constants", settings.constants).items()
+        }
+    if settings.guess:
+        options["guesses"] = list(settings.guess)
+    if settings.constraint:
+        options["constraints"] = list(settings.constraint)
+    return options
+
+
+def check_knowledge(settings: FitSettings, training: Training) -> Knowledge | None:
+    """What is known of the target, or a `ConfigError` that says which flag is wrong."""
+    options = knowledge_options(settings, training)
+    return _read(training.names, options)[0]
+
+
+def knowledge_of(settings: FitSettings, training: Training) -> Knowledge | None:
+    """What is known of the target, looked at over the ranges of the rows."""
+    known = check_knowledge(settings, training)
+    if known is None:
+        return None
+    ranges = tuple((float(low), float(high)) for low, high in column_ranges(training.X))
+    return replace(known, scene=Scene(tuple(training.names), ranges, float(training.y.std()) or 1.0))
+
+
+def _read(names: Sequence[str], options: Mapping[str, Any]) -> list[Knowledge | None]:
+    try:
+        return read_knowledge(names, **options)
+    except ValueError as error:
+        raise ConfigError(_with_flags(str(error))) from None
+
+
+_FLAGS = {
+    "units=": "--units", "target_units": "--units (the target's)", "constant_units": "--constant-units",
+    "template": "--template", "constants": "--constants", "guess": "--guess", "constraint": "--constraint",
+}  # fmt: skip
+
+
+def _with_flags(message: str) -> str:
+    """A message about parameters, with the flag in front."""
+    flag = next((flag for name, flag in _FLAGS.items() if message.startswith(name)), "--units")
+    return f"{flag}: {message}"
+
+
+def _pairs(flag: str, items: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for item in items:
+        name, sign, value = item.rpartition("=")
+        if not sign or not name.strip():
+            raise ConfigError(f"{flag}: {item!r} is not name=value")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _bounds(name: str, text: str) -> tuple[float | None, float | None]:
+    low, dots, high = text.partition("..")
+    try:
+        if not dots:
+            raise ValueError
+        return float(low) if low.strip() else None, float(high) if high.strip() else None
+    except ValueError:
+        raise ConfigError(f"--constants: {name}={text} is not name=low..high, as in a=0..10 or a=0..") from None
