@@ -81,7 +81,7 @@ callable, default="squared"
         Called with each `Progress` event; the search stops when one returns True.
     units : mapping of column name to unit, or sequence with one per column, default=None
         Units of the columns: text such as "kg*m/s**2", or units of Pint or astropy; "1" for a pure number. Formulas then
-        keep the units (docs/units.md). Of a unit only its dimension counts.
+        keep the units (docs/guide/units.md). Of a unit only its dimension counts.
     target_units : unit or list of units, default=None
         The unit of `y`, needed with `units`; a list where `y` has several columns.
     constant_units : "any", unit or list of units, default=None
@@ -90,14 +90,14 @@ callable, default="squared"
         Whether formulas that break the units are never kept, or must fit better to be kept.
     template : str or None, default=None
         The outer form of every formula, such as "a*exp(-b*f(x)) + g(y, z)": functions that are not known are found,
-        names that are no columns are constants to fit (docs/templates.md).
+        names that are no columns are constants to fit (docs/guide/templates.md).
     constants : mapping of name to (low, high), default=None
         Bounds of the template's constants; None is no bound.
     guesses : list of str or None, default=None
         Formulas to begin with, such as "sin(x)*exp(-k*t)"; their numbers and named constants are fitted.
     constraints : list of str or None, default=None
         What is known of the formula's course and form, such as "increasing in x", "output >= 0", "f(x=0) = 0",
-        "finite for 0 <= x <= 100"; with "soft " in front a price instead of a refusal (docs/constraints.md).
+        "finite for 0 <= x <= 100"; with "soft " in front a price instead of a refusal (docs/guide/constraints.md).
 
     Attributes
     ----------
