@@ -93,6 +93,12 @@ class TestModelFiles:
     @pytest.mark.parametrize(
         ("field", "value"),
         [
+            ("bases", []),
+            ("bases", [{"free": [0], "spread": 1.0, "freedom": 5}]),
+            ("bases", [{"free": [99], "spread": 1.0, "freedom": 5, "root": [[1.0]]}]),
+            ("bases", [{"free": [], "spread": -1.0, "freedom": 5, "root": []}]),
+            ("bases", [{"free": [], "spread": 1.0, "freedom": 0, "root": []}]),
+            ("bases", [{"free": [], "spread": 1.0, "freedom": 5, "root": [[1.0]]}]),
             ("ranges", [[0, 1]]),
             ("ranges", [[0, 1], [0, 1], [1, 0]]),
             ("ranges", [[0, 1], [0, 1], [0, 1, 2]]),

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from gmeql.formula.expression import Expression
 from gmeql.formula.printing.spreadsheet import to_spreadsheet
 from gmeql.model.front import Front
+from gmeql.model.intervals import PredictionBasis
 from gmeql.model.model_file import StoredModel, load_model, save_model
 from gmeql.model.parameters import from_plain, to_plain
 from gmeql.model.pictures import Pictures
@@ -29,6 +30,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
     group_constants_: Any
     _has_classes: ClassVar[bool] = False
     _target_columns: int | None
+    _prediction_bases: list[PredictionBasis | str]
 
     def _keep_fronts(self, fronts: Sequence[Front], selected: Sequence[int]) -> None:
         self.front_ = one_or_list(fronts)
@@ -108,7 +110,9 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
         """
         fronts = self._fronts()
         picks = as_list(self.selected_index_)
-        names, ranges = (getattr(self, name, None) for name in ("feature_names_in_", "feature_ranges_"))
+        names, ranges, bases = (
+            getattr(self, name, None) for name in ("feature_names_in_", "feature_ranges_", "_prediction_bases")
+        )
         save_model(
             path,
             StoredModel(
@@ -124,6 +128,8 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
                 table_columns=getattr(self, "table_columns_", None),
                 classes=self._stored_classes(),
                 groups=tuple(as_list(self.group_constants_)) if hasattr(self, "group_constants_") else None,
+                # with constants of groups' own it is another formula that they belong to
+                bases=None if bases is None or hasattr(self, "group_constants_") else tuple(bases),
             ),
         )
 
@@ -159,6 +165,8 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
             self.table_columns_ = stored.table_columns
         if stored.groups is not None:
             self.group_constants_ = one_or_list(stored.groups)
+        if stored.bases is not None:
+            self._prediction_bases = list(stored.bases)
         self._target_columns = stored.target_columns
         self.candidates_ = stored.candidates
         self.seconds_ = stored.seconds

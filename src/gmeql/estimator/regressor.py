@@ -235,15 +235,14 @@ callable, default="squared"
         as `predict` gives them.
 
         For the chosen formula, with errors that are normal and of one size everywhere; see
-        `gmeql.model.intervals.PredictionBasis`. After `fit` only: a loaded model holds nothing of the rows it was fitted
-        to.
+        `gmeql.model.intervals.PredictionBasis`. Model files keep what it needs; those of earlier versions do not.
         """
         check_is_fitted(self)
         bases = getattr(self, "_prediction_bases", None)
         if bases is None:
             raise ValueError(
-                "a loaded model holds nothing of the rows it was fitted to, so it has no prediction intervals; fit it, or "
-                "use gmeql.model.intervals.prediction_interval(model.expression_, X, y, X_new) with those rows"
+                "this model's file holds nothing of the rows it was fitted to, so it has no prediction intervals; fit it, "
+                "or use gmeql.model.intervals.prediction_interval(model.expression_, X, y, X_new) with those rows"
             )
         reasons = [basis for basis in bases if isinstance(basis, str)]
         if reasons:
@@ -258,14 +257,11 @@ callable, default="squared"
 
     def _bases(self, rows: TrainingRows) -> list[PredictionBasis | str]:
         """What prediction intervals of each target's formula need, or the reason why it has none."""
-        found: list[PredictionBasis | str] = []
         labels = None if rows.groups is None else np.array(rows.groups.labels, dtype=object)[rows.groups.codes]
-        for j, (expression, X) in enumerate(self._written_out(rows.X, labels)):
-            try:
-                found.append(PredictionBasis.of(expression, X, rows.targets[:, j], sample_weight=rows.weight))
-            except ValueError as error:
-                found.append(str(error))
-        return found
+        return [
+            PredictionBasis.or_reason(expression, X, rows.targets[:, j], rows.weight, self.loss)
+            for j, (expression, X) in enumerate(self._written_out(rows.X, labels))
+        ]
 
     def intervals(
         self,
@@ -295,6 +291,7 @@ callable, default="squared"
                     seen,
                     targets[:, j],
                     sample_weight=sample_weight,
+                    loss=self.loss,
                     level=level,
                     method=method,
                     resamples=resamples,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
 from gmeql.model.front import free_constants
+from gmeql.search.robust import influence_slopes, robust_weights
 
 FloatArray = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
@@ -40,6 +42,7 @@ def constant_intervals(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    loss: Any = "squared",
     level: float = 0.95,
     method: str = "jacobian",
     resamples: int = 200,
@@ -53,12 +56,16 @@ def constant_intervals(
     section 5.1). The intervals lie around the least squares estimate: a constant that was rounded to a number that
     people write is not in the middle of its interval, and one step of Gauss and Newton leads there.
 
+    Under a `loss` that weighs rows, they count as they do in it, and `s` is what Huber's asymptotic variance asks for:
+    `s² = Σψ²/(N - K) / mean(ψ')²` with the influence `ψ` of each row (Robust Statistics, 1981, section 7.6).
+
     `method="bootstrap"` refits the constants on `resamples` draws of the rows and takes percentiles: slower, right also
     where the formula is far from linear in its constants. Plain exponents (2, 0.5, ...) and factors of ±1 count as
     structure unless `exponents` is True.
     """
     _check_level(level)
-    X, y, weight = _rows_with_weight(X, y, sample_weight)
+    rows = _Counted.of(expression, X, y, sample_weight, loss)
+    X, y, weight = rows.X, rows.y, rows.weight
     values = np.asarray(expression.constants, dtype=float)
     free = np.flatnonzero(np.ones(len(values), bool) if exponents else free_constants(expression))
     if len(free) == 0:
@@ -66,7 +73,7 @@ def constant_intervals(
     _check_rows(len(y), len(free))
     model = _by_constants(expression, free, X)
     if method == "jacobian":
-        fitted = _linearised(expression, free, X, y, weight)
+        fitted = _linearised(expression, free, rows)
         with np.errstate(all="ignore"):
             before, after = (_sum_of_squares(model(values[free] + s) - y, weight) for s in (0.0, fitted.step))
         # where the formula is so far from linear that the step leads astray, the constants stay the middle
@@ -89,13 +96,14 @@ def prediction_interval(
     X_new: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    loss: Any = "squared",
     level: float = 0.95,
 ) -> tuple[FloatArray, FloatArray]:
     """Between which values the target of each row of `X_new` lies with probability `level`: low [N] and high [N].
 
     `expression` must have been fitted to `X`, `y`; see `PredictionBasis.interval`.
     """
-    return PredictionBasis.of(expression, X, y, sample_weight=sample_weight).interval(X_new, level=level)
+    return PredictionBasis.of(expression, X, y, sample_weight=sample_weight, loss=loss).interval(X_new, level=level)
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,8 @@ class PredictionBasis:
     free: tuple[int, ...]
     """Indices into `expression.constants` of the constants that were fitted."""
     spread: float
-    """Standard deviation `s` of the errors: root of their sum of squares over the degrees of freedom."""
+    """Standard deviation of the errors: root of their sum of squares over the degrees of freedom. Under a loss that
+    weighs rows that of the rows that count: `Σψr/Σψ'` is the variance of normal errors whatever the loss."""
     freedom: int
     """Degrees of freedom, `N - K`."""
     root: FloatArray
@@ -114,14 +123,53 @@ class PredictionBasis:
 
     @classmethod
     def of(
-        cls, expression: Expression, X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+        cls,
+        expression: Expression,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        loss: Any = "squared",
     ) -> PredictionBasis:
-        """The basis of `expression`, which must have been fitted to `X`, `y`."""
-        X, y, weight = _rows_with_weight(X, y, sample_weight)
+        """The basis of `expression`, which must have been fitted to `X`, `y` by `loss`."""
+        rows = _Counted.of(expression, X, y, sample_weight, loss)
         free = np.flatnonzero(free_constants(expression))
-        _check_rows(len(y), len(free))
-        fitted = _linearised(expression, free, X, y, weight)
-        return cls(expression, tuple(map(int, free)), fitted.spread, fitted.freedom, fitted.root)
+        _check_rows(len(rows.y), len(free))
+        fitted = _linearised(expression, free, rows)
+        # in units of the errors' own spread, as the covariance of the constants is not
+        root = fitted.root * (fitted.spread / fitted.error_spread) if fitted.error_spread > 0 else fitted.root
+        return cls(expression, tuple(map(int, free)), fitted.error_spread, fitted.freedom, root)
+
+    @classmethod
+    def or_reason(
+        cls, expression: Expression, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, loss: Any
+    ) -> PredictionBasis | str:
+        """The same, or the reason why there is none."""
+        try:
+            return cls.of(expression, X, y, sample_weight=sample_weight, loss=loss)
+        except ValueError as error:
+            return str(error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready description without the formula, which stands on its front."""
+        return {"free": list(self.free), "spread": self.spread, "freedom": self.freedom, "root": self.root.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: Any, expression: Expression) -> PredictionBasis:
+        """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
+        if not isinstance(data, dict) or set(data) != {"free", "spread", "freedom", "root"}:
+            raise ValueError("bases: each must be an object with the fields free, spread, freedom and root")
+        free, root, constants = data["free"], data["root"], len(expression.constants)
+        if not isinstance(free, list) or not all(type(k) is int and 0 <= k < constants for k in free):
+            raise ValueError(f"bases: free must be a list of indices from 0 to {constants - 1}")
+        if type(data["freedom"]) is not int or data["freedom"] < 1:
+            raise ValueError("bases: freedom must be a whole number of at least 1")
+        if not isinstance(root, list) or len(root) > len(free) or not all(_is_row(row, len(free)) for row in root):
+            raise ValueError(f"bases: root must be a list of lists of {len(free)} finite numbers")
+        if not _is_row([data["spread"]], 1) or data["spread"] < 0:
+            raise ValueError("bases: spread must be a finite number of at least 0")
+        numbers = np.array(root, dtype=float).reshape(len(root), len(free))
+        return cls(expression, tuple(free), float(data["spread"]), data["freedom"], numbers)
 
     def interval(self, X: ArrayLike, *, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Low [N] and high [N] for the target of each row of `X`.
@@ -143,6 +191,12 @@ class PredictionBasis:
         return values - half, values + half
 
 
+def _is_row(row: Any, length: int) -> bool:
+    """Whether this is a list of so many finite numbers."""
+    numbers = isinstance(row, list) and len(row) == length and all(type(x) in (int, float) for x in row)
+    return numbers and all(map(math.isfinite, row))
+
+
 Model = Callable[[FloatArray], FloatArray]
 Bounds = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -152,6 +206,9 @@ class _Linearised:
     """A fit, linear in its constants around them: spread of the errors, degrees of freedom, root of the covariance."""
 
     spread: float
+    """By which the covariance of the constants is scaled, ..."""
+    error_spread: float
+    """... and that of the errors themselves: the same under the squared loss."""
     freedom: int
     root: FloatArray
     undetermined: NDArray[np.bool_]
@@ -170,14 +227,41 @@ def _check_rows(rows: int, constants: int) -> None:
         raise ValueError(f"intervals of {constants} constants need more rows than that; got {rows} with weight")
 
 
-def _rows_with_weight(
-    X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The rows that count, with weights of mean one."""
-    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
-    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    keep = weight > 0
-    return X[keep], y[keep], weight[keep] / weight[keep].mean()
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """The rows that count under a loss."""
+
+    X: FloatArray
+    y: FloatArray
+    weight: FloatArray
+    """[N], given weights times those of the loss, of mean one."""
+    factor: FloatArray
+    """[N], the weights of the loss alone: `w` of the influence `ψ = w r`."""
+    slope: FloatArray
+    """[N], `ψ'`; as large as `factor` under the squared loss."""
+
+    @classmethod
+    def of(
+        cls, expression: Expression, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, loss: Any
+    ) -> _Counted:
+        X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+        given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        with np.errstate(all="ignore"):
+            residual = np.asarray(expression(X), dtype=float) - y
+        explained = bool(expression.variables)
+        factor = robust_weights(loss, residual, y, explained=explained)
+        slope = influence_slopes(loss, residual, y, explained=explained)
+        keep = given * factor > 0
+        weight = (given * factor)[keep]
+        return cls(X[keep], y[keep], weight / weight.mean() if keep.any() else weight, factor[keep], slope[keep])
+
+    def spreads(self, squares: float, influence: float) -> tuple[float, float]:
+        """By what the constants' covariance scales, and the errors' spread, from mean squares of `r` and of `ψ/√w`."""
+        steepness = float(np.average(self.slope / self.factor, weights=self.weight))
+        if np.array_equal(self.slope, self.factor) or not steepness > 0:
+            return math.sqrt(squares), math.sqrt(squares)
+        usual = float(np.average(self.factor, weights=self.weight / self.factor))
+        return math.sqrt(influence / usual) / steepness, math.sqrt(squares / steepness)
 
 
 def _by_constants(expression: Expression, free: NDArray[np.intp], X: FloatArray) -> Model:
@@ -220,21 +304,20 @@ def _difference(model: Model, theta: FloatArray, k: int) -> FloatArray:
         return np.asarray((model(up) - model(down)) / (up[k] - down[k]))
 
 
-def _linearised(
-    expression: Expression, free: NDArray[np.intp], X: FloatArray, y: FloatArray, weight: FloatArray
-) -> _Linearised:
-    predicted, slopes = _slopes(expression, free, X)
-    row_scale = np.sqrt(weight)
+def _linearised(expression: Expression, free: NDArray[np.intp], rows: _Counted) -> _Linearised:
+    predicted, slopes = _slopes(expression, free, rows.X)
+    row_scale = np.sqrt(rows.weight)
     jacobian = slopes * row_scale[:, None]
-    residual = (predicted - y) * row_scale
+    residual = (predicted - rows.y) * row_scale
     if not (np.isfinite(jacobian).all() and np.isfinite(residual).all()):
         raise ValueError("the expression is not finite on these rows; give rows of the domain it was fitted on")
-    freedom = len(y) - len(free)
+    freedom = len(rows.y) - len(free)
     # Columns and residuals are scaled before anything is squared, so that units of 1e±100 neither overflow nor vanish.
     largest = max(float(np.abs(residual).max()), np.finfo(float).tiny)
-    spread = largest * math.sqrt(float(np.sum((residual / largest) ** 2)) / freedom)
+    squares, influence = (float(np.sum(f * (residual / largest) ** 2)) / freedom for f in (1.0, rows.factor))
+    spread, error_spread = (largest * relative for relative in rows.spreads(squares, influence))
     if len(free) == 0:
-        return _Linearised(spread, freedom, np.empty((0, 0)), np.empty(0, bool), np.empty(0))
+        return _Linearised(spread, error_spread, freedom, np.empty((0, 0)), np.empty(0, bool), np.empty(0))
     peaks = np.abs(jacobian).max(axis=0)
     peaks[peaks == 0] = 1.0
     scaled = jacobian / peaks
@@ -245,7 +328,7 @@ def _linearised(
     determined = (singular > _EPS ** (2 / 3) * len(free) * singular[0]) & (singular > 0)
     root = directions[determined] / singular[determined, None] / norms / peaks
     undetermined = np.any(np.abs(directions[~determined]) > 1e-3, axis=0)
-    return _Linearised(spread, freedom, root, undetermined, -(left[:, determined].T @ residual) @ root)
+    return _Linearised(spread, error_spread, freedom, root, undetermined, -(left[:, determined].T @ residual) @ root)
 
 
 def _sum_of_squares(residual: FloatArray, weight: FloatArray) -> float:

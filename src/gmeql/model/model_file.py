@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from gmeql._version import __version__
 from gmeql.formula.expression import Expression
 from gmeql.model.front import Front, FrontMember
+from gmeql.model.intervals import PredictionBasis
 from gmeql.model.storage import (
     StorageError,
     canonical_json,
@@ -27,8 +28,8 @@ from gmeql.search.groups.table import OwnConstants
 Model = TypeVar("Model")
 MODEL_FORMAT = "gmeql-model"
 MODEL_VERSION = 3
-"""Version 3 holds constants of groups' own, or classes; version 2 may hold the columns' ranges and the columns of the
-user's table; what an earlier version can hold is written and read as that version's."""
+"""Version 3 holds constants of groups' own, classes, or what prediction intervals need; version 2 may hold the columns'
+ranges and the columns of the user's table; what an earlier version can hold is written and read as that version's."""
 MAX_MODEL_BYTES = 4 << 20
 """JSON of this size parses within about 100 MB, whatever it contains; a front of 50 long formulas takes 100 kB."""
 MAX_OUTPUTS = 1000
@@ -60,6 +61,8 @@ class StoredModel:
     """Classes that a classifier tells apart; None for a regressor."""
     groups: tuple[OwnConstants, ...] | None = None
     """For each front the constants of each group's own; None where the rows had no groups."""
+    bases: tuple[PredictionBasis | str, ...] | None = None
+    """What prediction intervals of each chosen formula need, or why it has none; None where nobody looked."""
 
 
 _MODEL_FIELDS = {
@@ -72,7 +75,7 @@ _MODEL_FIELDS = {
     "candidates",
     "seconds",
 }
-_OPTIONAL_FIELDS = {"ranges", "table_columns", "groups", "classes"}
+_OPTIONAL_FIELDS = {"ranges", "table_columns", "groups", "classes", "bases"}
 
 
 def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
@@ -98,7 +101,10 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         payload["classes"] = list(model.classes)
     if model.groups is not None:
         payload["groups"] = [own.to_dict() for own in model.groups]
-    write_payload(path, payload, MODEL_FORMAT, MODEL_VERSION if model.groups or model.classes else MODEL_VERSION - 1)
+    if model.bases is not None:
+        payload["bases"] = [basis if isinstance(basis, str) else basis.to_dict() for basis in model.bases]
+    newest = bool(model.groups or model.classes or model.bases)
+    write_payload(path, payload, MODEL_FORMAT, MODEL_VERSION if newest else MODEL_VERSION - 1)
 
 
 def write_payload(path: str | os.PathLike[str], payload: Any, format_name: str, version: int) -> None:
@@ -238,6 +244,7 @@ def _model_from_payload(payload: Any) -> StoredModel:
         table_columns=_check_table_columns(payload.get("table_columns")),
         classes=_check_classes(payload.get("classes"), len(fronts)),
         groups=groups,
+        bases=_check_bases(payload.get("bases"), [f[k].expression for f, k in zip(fronts, selected, strict=True)]),
     )
 
 
@@ -289,6 +296,17 @@ def _check_table_columns(names: Any) -> tuple[str, ...] | None:
     if not isinstance(names, list) or len(names) > MAX_COLUMNS or not all(isinstance(name, str) for name in names):
         raise ValueError(f"table_columns must be a list of at most {MAX_COLUMNS} texts")
     return tuple(names)
+
+
+def _check_bases(bases: Any, expressions: list[Expression]) -> tuple[PredictionBasis | str, ...] | None:
+    if bases is None:
+        return None
+    if not isinstance(bases, list) or len(bases) != len(expressions):
+        raise ValueError(f"bases must be a list of {len(expressions)}, one for each target")
+    return tuple(
+        basis if isinstance(basis, str) else PredictionBasis.from_dict(basis, expression)
+        for basis, expression in zip(bases, expressions, strict=True)
+    )
 
 
 def plain_parameters(parameters: Any) -> dict[str, Any]:

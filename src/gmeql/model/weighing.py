@@ -28,6 +28,8 @@ class CountedRows:
     """[N], the weights that the user gave, of mean one."""
     weights: FloatArray
     """[N], those times what the loss makes of the rows, of mean one."""
+    loss: str = "squared"
+    """The loss, by its name in `search.config.LOSSES`."""
 
     @property
     def by_the_loss(self) -> bool:
@@ -58,8 +60,8 @@ def counted_rows(
         factors = working(loss, closest(X), y, explained=bool(closest.variables))[1]
     weights = given * factors
     if np.all(factors == 1.0) or not weights.sum() > 0:
-        return CountedRows(given, given)
-    return CountedRows(given, weights / weights.mean())
+        return CountedRows(given, given, loss)
+    return CountedRows(given, weights / weights.mean(), loss)
 
 
 def _promised(member: FrontMember) -> float:

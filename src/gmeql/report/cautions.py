@@ -93,7 +93,9 @@ def _undetermined(expression: Expression, training: Training, constants: int, co
     if not expression.variables:
         return []
     try:
-        intervals = constant_intervals(expression, training.X, training.y, sample_weight=counted.weights)
+        intervals = constant_intervals(
+            expression, training.X, training.y, sample_weight=training.weights, loss=counted.loss
+        )
     except ValueError:  # too few rows, or no slope somewhere: the table of constants says so
         return []
     open_ones = [item for item in intervals if not math.isfinite(item.standard_error) or item.low <= 0.0 <= item.high]

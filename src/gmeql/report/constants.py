@@ -10,8 +10,6 @@ from gmeql.model.intervals import constant_intervals
 from gmeql.report.numbers import percent_text, with_same_decimals
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from gmeql.formula.expression import Expression
     from gmeql.model.intervals import ConstantInterval
     from gmeql.tables.read import Training
@@ -20,12 +18,12 @@ CIRCLED = ((1, 0x2460, 20), (21, 0x3251, 15), (36, 0x32B1, 15))  # first number,
 
 
 def constant_rows(
-    expression: Expression, training: Training, weights: np.ndarray | None = None
+    expression: Expression, training: Training, *, loss: str = "squared"
 ) -> tuple[list[dict[str, str]], str]:
     """The free constants with their intervals, or the reason why there are none; `place` is the index of the constant,
-    `mark` what stands under it in the formula, `weights` [N] what the rows count."""
+    `mark` what stands under it in the formula, `loss` what the formula was fitted by."""
     try:
-        intervals = constant_intervals(expression, training.X, training.y, sample_weight=weights)
+        intervals = constant_intervals(expression, training.X, training.y, sample_weight=training.weights, loss=loss)
     except ValueError as error:
         return [], str(error)[:1].upper() + str(error)[1:] + "."
     rows = [_row(item, circled(number)) for number, item in enumerate(intervals, start=1)]

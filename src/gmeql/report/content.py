@@ -145,7 +145,7 @@ def member_view(
     """What the template says of one formula."""
     from markupsafe import Markup
 
-    constants, reason = constant_rows(member.expression, training, counted.weights)
+    constants, reason = constant_rows(member.expression, training, loss=counted.loss)
     units = unit_texts(member.expression, knowledge)
     for row in constants if units else ():
         row["unit"] = units[int(row["place"])]

@@ -205,6 +205,7 @@ def _save_front(
     run: Run, training: Training, settings: FitSettings, members: list[Any], candidates: int, seconds: float
 ) -> Front:
     from gmeql.model.front import Front
+    from gmeql.model.intervals import PredictionBasis
     from gmeql.model.model_file import StoredModel, save_model
     from gmeql.model.ranges import column_ranges
 
@@ -215,6 +216,8 @@ def _save_front(
         target_largest=float(np.abs(training.y).max()),
     )
     rule = settings.selection if settings.selection != "validation" else "best"
+    chosen = front.select(rule)
+    basis = PredictionBasis.or_reason(chosen.expression, training.X, training.y, training.weights, settings.loss)
     save_model(
         run.model_path,
         StoredModel(
@@ -222,12 +225,13 @@ def _save_front(
             feature_names=training.names,
             n_features=len(training.names),
             fronts=(front,),
-            selected=(front.select(rule).index,),
+            selected=(chosen.index,),
             target_columns=None,
             candidates=int(candidates),
             seconds=float(seconds),
             ranges=tuple((float(low), float(high)) for low, high in column_ranges(training.X)),
             table_columns=training.table_names,
+            bases=(basis,),
         ),
     )
     return front

@@ -9,6 +9,7 @@ Legend: `N` rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ HUBER_CUT = 1.345
 """Standard deviations beyond which a residual counts in proportion (Huber 1964: 95 % efficiency under normal noise)."""
 BISQUARE_CUT = 4.685
 """Standard deviations beyond which a residual counts nothing (Beaton and Tukey 1974: the same efficiency)."""
+
+SLOPE_STEP = 1e-3
+"""Step of differences, in standard deviations."""
 
 
 def scale_of(residual: FloatArray, y: FloatArray) -> float:
@@ -46,7 +50,7 @@ WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {"huber": huber, "robus
 """The losses of `config.LOSSES` that are minimised by weights, and the weights."""
 
 
-def robust_weights(loss: str, residual: FloatArray, y: FloatArray, *, explained: bool) -> FloatArray:
+def robust_weights(loss: Any, residual: FloatArray, y: FloatArray, *, explained: bool) -> FloatArray:
     """Weights [N] that follow from the residuals of a formula; ones under a loss that counts all rows alike.
 
     As long as nothing is `explained`, what lies far off may be what is to be found: then Huber's weights, which forget
@@ -59,3 +63,20 @@ def robust_weights(loss: str, residual: FloatArray, y: FloatArray, *, explained:
         return np.ones(len(y))
     relative = np.where(np.isfinite(residual), residual, np.inf) / scale
     return (WEIGHTS[loss] if explained else huber)(relative)
+
+
+def influence_slopes(loss: Any, residual: FloatArray, y: FloatArray, *, explained: bool) -> FloatArray:
+    """How a row's influence `w(r) r` on the fit grows with its residual [N]: one for the square, below zero where a
+    bisquare forgets. What intervals need of a loss (Huber, Robust Statistics, 1981, section 7.6).
+    """
+    if loss not in WEIGHTS:
+        return np.ones(len(y))
+    scale = scale_of(residual, y)
+    if not (np.isfinite(scale) and scale > 0):
+        return np.ones(len(y))
+    weigh = WEIGHTS[loss] if explained else huber
+    relative = np.where(np.isfinite(residual), residual, np.inf) / scale
+    low, high = relative - SLOPE_STEP, relative + SLOPE_STEP
+    with np.errstate(invalid="ignore"):
+        slopes = (high * weigh(high) - low * weigh(low)) / (2 * SLOPE_STEP)
+    return np.where(np.isfinite(slopes), slopes, 0.0)
