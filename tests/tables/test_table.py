@@ -7,7 +7,7 @@ import pytest
 
 from gmeql.tables.cells import TableError
 from gmeql.tables.read import read
-from gmeql.tables.table import TableColumn
+from gmeql.tables.column import TableColumn
 from malformed_tables import GOOD, T, utf16
 
 

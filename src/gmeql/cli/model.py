@@ -102,7 +102,7 @@ def _used_columns(table: Table, names: list[str]) -> np.ndarray:
     """The values of the columns that the formulas use; those that are missing, and no others, are named."""
     from gmeql.tables.cells import TableError, show
 
-    missing = [name for name in names if name not in table.names]
+    missing = [name for name in names if not table.knows(name)]
     if len(missing) > 1:
         raise TableError(
             table.source, f"lacks the columns {', '.join(map(show, missing))}", mend="the formula uses them"

@@ -17,7 +17,8 @@ import numpy as np
 
 from gmeql.tables.cells import DECIMAL_MARKS, Note, TableError, clean_cell, is_missing, parse_number, show
 from gmeql.tables.names import tidy_names
-from gmeql.tables.table import TableColumn, Kind, Table, Training
+from gmeql.tables.column import Kind, TableColumn
+from gmeql.tables.table import Table, Training
 from gmeql.tables.text import Grid, TextTable, name_columns, read_text
 
 if TYPE_CHECKING:
@@ -286,4 +287,5 @@ def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, not
         kind = "broken" if numbers >= texts else "text"
     if kind == "text":
         values = np.full(len(values), np.nan)
-    return TableColumn(name, values, kind, missing, texts, first_text)
+    labels = np.array(text.to_list(), dtype=object) if kind == "text" else None
+    return TableColumn(name, values, kind, missing, texts, first_text, labels)

@@ -10,45 +10,16 @@ import difflib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from gmeql.tables.categories import indicator, indicator_name
 from gmeql.tables.cells import Note, TableError, show
+from gmeql.tables.column import TableColumn, with_indicators
 
 MIN_ROWS = 2  # fewer say nothing about a formula
 MOSTLY_EMPTY = 0.5  # a column with a larger share of missing cells is left out rather than its rows
 _LABELS = " (class labels are not numbers)"
-Kind = Literal["number", "broken", "text", "empty"]
-
-
-@dataclass(frozen=True)
-class TableColumn:
-    """One column, judged. `values` has NaN where a cell is missing or text; `broken` means text among numbers."""
-
-    name: str
-    values: np.ndarray
-    kind: Kind
-    missing: int = 0
-    texts: int = 0
-    first_text: tuple[int, str] | None = None
-
-    @property
-    def constant(self) -> bool:
-        finite = self.values[np.isfinite(self.values)]
-        return self.kind == "number" and finite.size > 0 and bool(np.all(finite == finite[0]))
-
-    @property
-    def summary(self) -> str:
-        """A few words for lists of columns."""
-        if self.kind in ("text", "empty"):
-            return "text" if self.kind == "text" else "empty"
-        finite = self.values[np.isfinite(self.values)]
-        if finite.size == 0:
-            return "no finite number"
-        words = f"constant {finite[0]:.4g}" if self.constant else f"{finite.min():.4g} to {finite.max():.4g}"
-        words += f", {self.missing} missing" if self.missing else ""
-        return words + (f", {self.texts} cells are text" if self.kind == "broken" else "")
 
 
 @dataclass(frozen=True)
@@ -93,9 +64,9 @@ class Table:
 
     def column(self, name: str, option: str) -> TableColumn:
         """The column of that name; the error lists near names."""
-        for column in self.columns:
-            if column.name == name:
-                return column
+        found = self._find(name)
+        if found is not None:
+            return found
         near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.5) or [
             known for known in self.names if known.lower() == name.lower()
         ]
@@ -107,6 +78,20 @@ class Table:
             )
             mend = f"{option} takes one of {shown}"
         raise TableError(self.source, "there is no such column", column=name, mend=mend)
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a column of that name, or a text column of which it names a category."""
+        return self._find(name) is not None
+
+    def _find(self, name: str) -> TableColumn | None:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        for column in self.columns:
+            if column.labels is not None and name.startswith(indicator_name(column.name, "")):
+                category = name.removeprefix(indicator_name(column.name, ""))
+                return TableColumn(name, indicator(column.labels, category), "number")
+        return None
 
     def matrix(self, names: Sequence[str]) -> np.ndarray:
         """X [N, V] of the named columns, rows as they are; NaN where a cell is missing. For prediction."""
@@ -127,7 +112,8 @@ class Table:
     ) -> Training:
         """Training data for `target` from all other columns, or from `columns` only, without those in `drop`.
 
-        Left out with a note: text columns, constant and mostly empty ones, rows with a missing or infinite value. An
+        A column of a few words becomes a column of 0 and 1 for each. Left out with a note: other text columns, constant
+        and mostly empty ones, rows with a missing or infinite value. An
         error: a missing or constant target, text among numbers (unless `text_as_missing`), no row or no column left.
         """
         if target in self.duplicated:
@@ -148,6 +134,7 @@ class Table:
         chosen = [column for column in chosen if column.name not in drop]
         self._check_target(wanted, text_as_missing)
         notes = list(self.notes)
+        chosen = with_indicators(chosen, notes)
         features, kept_notes = self._features(chosen, explicit=columns is not None, text_as_missing=text_as_missing)
         notes += kept_notes
         used = [*features, wanted] + ([weigh] if weigh else [])

@@ -1,0 +1,66 @@
+"""One column of a table, judged: numbers, text, or text among numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gmeql.tables.categories import categories, indicator, indicator_name
+from gmeql.tables.cells import Note, show
+
+Kind = Literal["number", "broken", "text", "empty"]
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """One column, judged. `values` has NaN where a cell is missing or text; `broken` means text among numbers."""
+
+    name: str
+    values: np.ndarray
+    kind: Kind
+    missing: int = 0
+    texts: int = 0
+    first_text: tuple[int, str] | None = None
+    labels: np.ndarray | None = None
+    """The words of a text column [N], empty where one is missing; None for other columns."""
+
+    def indicators(self) -> list[TableColumn]:
+        """A column of 0 and 1 for each category of a text column that has some."""
+        if self.kind != "text" or self.labels is None:
+            return []
+        return [
+            TableColumn(indicator_name(self.name, category), indicator(self.labels, category), "number")
+            for category in categories(self.labels)
+        ]
+
+    @property
+    def constant(self) -> bool:
+        finite = self.values[np.isfinite(self.values)]
+        return self.kind == "number" and finite.size > 0 and bool(np.all(finite == finite[0]))
+
+    @property
+    def summary(self) -> str:
+        """A few words for lists of columns."""
+        if self.kind in ("text", "empty"):
+            return "text" if self.kind == "text" else "empty"
+        finite = self.values[np.isfinite(self.values)]
+        if finite.size == 0:
+            return "no finite number"
+        words = f"constant {finite[0]:.4g}" if self.constant else f"{finite.min():.4g} to {finite.max():.4g}"
+        words += f", {self.missing} missing" if self.missing else ""
+        return words + (f", {self.texts} cells are text" if self.kind == "broken" else "")
+
+
+def with_indicators(chosen: list[TableColumn], notes: list[Note]) -> list[TableColumn]:
+    """The columns with those of 0 and 1 in place of text columns that hold categories, which a note tells."""
+    found: list[TableColumn] = []
+    for column in chosen:
+        indicators = column.indicators()
+        found += indicators or [column]
+        if indicators:
+            names = ", ".join(show(one.name) for one in indicators)
+            text = f"column {show(column.name)} holds {len(indicators)} categories, each a column of 0 and 1: {names}"
+            notes.append(Note("categories", text, len(indicators)))
+    return found
