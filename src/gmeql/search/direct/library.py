@@ -144,6 +144,10 @@ def _products(columns: Sequence[_Column]) -> Iterator[tuple[int, int, int]]:
             tuned = (*columns[i].exponent, *columns[i].tuned, *columns[i].wave)
             yield from ((f, p, 0) for f in tuned for p in columns[j].mixed if f not in columns[i].exponent or i != j)
     for i in every:
+        for a, b in combinations([c for j, c in enumerate(columns) if j != i], 2):
+            functions = (*columns[i].plain, *columns[i].tuned, *columns[i].wave)
+            yield from ((f, p, q) for f in functions for p in a.mixed[:1] for q in b.mixed[:1])
+    for i in every:
         for j in every:
             if i != j:
                 yield from ((f, g, 0) for f in columns[i].exponent for g in columns[j].tuned)

@@ -15,7 +15,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "terms": terms.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
-SHARES: dict[str, float] = {"linear": 0.1, "rational": 0.5, "meeting": 2.0}
+SHARES: dict[str, float] = {"linear": 0.1, "rational": 0.5, "waves": 0.5, "meeting": 2.0, "terms": 3.0}
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""
