@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 RULES = ("best", "accurate", "simple")
+ARROWS = 18
+"""Arrows of a phase portrait along each axis."""
 PATIENCE = 40_000
 """Candidates without a better formula after which the search for one state's equation ends."""
 
@@ -274,46 +276,58 @@ class GMEQLDynamics(BaseEstimator):  # type: ignore[misc]  # untyped
 
     # --- figures -----------------------------------------------------------------------------------------------------
 
+    def courses(
+        self, X: Any = None, t: Any = None, u: Any = None
+    ) -> tuple[list[tuple[FloatArray, FloatArray]], list[tuple[FloatArray, FloatArray]]]:
+        """Times and states of every trajectory, measured and as simulated; of the data of `fit` where none are given."""
+        trajectories = self._shown(X, t, u)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergedWarning)  # the picture shows it
+            simulated = self._simulated(trajectories, finer=4)
+        return [(piece.t, piece.X) for piece in trajectories], simulated
+
+    def flow(
+        self, states: Sequence[int] = (0, 1), X: Any = None, t: Any = None, u: Any = None
+    ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+        """Where the system leads in the plane of two states: a grid of both, and how fast each changes there [n, n].
+
+        What else the equations depend on stands at its mean.
+        """
+        trajectories = self._shown(X, t, u)
+        names, chosen = self.columns_.states, [int(k) for k in states]
+        if len(names) < 2:
+            raise ValueError("a phase portrait needs two states; this system has one")
+        if len(chosen) != 2 or not all(0 <= k < len(names) for k in chosen):
+            raise ValueError(f"states={states!r} must be two numbers from 0 to {len(names) - 1}")
+        table = measure(trajectories, order=self.columns_.order, with_time=self.columns_.with_time).rows.X
+        low, high = table[:, chosen].min(axis=0), table[:, chosen].max(axis=0)
+        first, second = (np.linspace(a, b, ARROWS) for a, b in zip(low, high, strict=True))
+        grid = np.repeat(table.mean(axis=0)[None, :], ARROWS**2, axis=0)
+        grid[:, chosen[0]], grid[:, chosen[1]] = (axis.ravel() for axis in np.meshgrid(first, second, indexing="ij"))
+        roots = self.columns_.whole(tuple(equation.root for equation in self.equations_))
+        slopes = [Expression(roots[k], self.columns_.names)(grid).reshape(ARROWS, ARROWS) for k in chosen]
+        return (first, second), (slopes[0], slopes[1])
+
     def plot_trajectories(self, X: Any = None, t: Any = None, u: Any = None) -> Figure:
         """Simulated curves over measured points, of the data of `fit` where none are given."""
         from gmeql.differential.motion.plots import trajectories_figure
 
-        trajectories = self._shown(X, t, u)
-        simulated = self._simulated(trajectories, finer=4)
-        measured = [(piece.t, piece.X) for piece in trajectories]
-        return trajectories_figure(self.columns_.measured, measured, simulated)
+        return trajectories_figure(self.columns_.measured, *self.courses(X, t, u))
 
     def plot_phase(self, X: Any = None, t: Any = None, u: Any = None, *, states: Sequence[int] = (0, 1)) -> Figure:
-        """Where the system leads in the plane of two states, with measured points and simulated curves.
+        """Where the system leads in the plane of two states, with measured points and simulated curves."""
+        from gmeql.differential.motion.plots import phase_figure
 
-        What else the equations depend on stands at its mean.
-        """
-        from gmeql.differential.motion.plots import ARROWS, phase_figure
-
-        trajectories = self._shown(X, t, u)
-        names = self.columns_.states
-        if len(names) < 2:
-            raise ValueError("a phase portrait needs two states; this system has one")
+        axes, slopes = self.flow(states, X, t, u)
         chosen = [int(k) for k in states]
-        if len(chosen) != 2 or not all(0 <= k < len(names) for k in chosen):
-            raise ValueError(f"states={states!r} must be two numbers from 0 to {len(names) - 1}")
-        motion = measure(trajectories, order=self.columns_.order, with_time=self.columns_.with_time)
-        along = np.split(motion.rows.X, np.cumsum([len(c.t) for c in motion.curves])[:-1])
-        table = motion.rows.X
-        low, high = table[:, chosen].min(axis=0), table[:, chosen].max(axis=0)
-        axes = [np.linspace(a, b, ARROWS) for a, b in zip(low, high, strict=True)]
-        grid = np.repeat(table.mean(axis=0)[None, :], ARROWS**2, axis=0)
-        first, second = np.meshgrid(*axes, indexing="ij")
-        grid[:, chosen[0]], grid[:, chosen[1]] = first.ravel(), second.ravel()
-        roots = self.columns_.whole(tuple(equation.root for equation in self.equations_))
-        slopes = [Expression(roots[k], self.columns_.names)(grid).reshape(ARROWS, ARROWS) for k in chosen]
-        points = [p.X if self.columns_.order == 1 else a for p, a in zip(trajectories, along, strict=True)]
+        measured, simulated = self.courses(X, t, u)
+        shown = measured if max(chosen) < len(self.columns_.measured) else simulated
         return phase_figure(
-            [names[k] for k in chosen],
-            (axes[0], axes[1]),
-            (slopes[0], slopes[1]),
-            [part[:, chosen] for part in points],
-            [path[:, chosen] for _, path in self._simulated(trajectories, finer=4)],
+            [self.columns_.states[k] for k in chosen],
+            axes,
+            slopes,
+            [part[:, chosen] for _, part in shown],
+            [path[:, chosen] for _, path in simulated],
         )
 
     def plot_front(self) -> Figure:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 FloatArray = NDArray[np.float64]
-ARROWS = 18
-"""Arrows of a phase portrait along each axis."""
 
 
 def _figure(**layout: object) -> Figure:

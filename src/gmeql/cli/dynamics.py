@@ -1,0 +1,132 @@
+"""`gmeql dynamics`: laws of motion from a table of measured states."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
+from gmeql.cli.options import DataArgument, JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from gmeql.differential.motion.dynamics import GMEQLDynamics
+    from gmeql.tables.table import Table
+
+
+def dynamics(
+    data: DataArgument,
+    time: Annotated[str, typer.Option("--time", "-t", help="Column of times.")],
+    states: Annotated[str, typer.Option("--states", "-s", help="Columns whose motion is to be explained, as in x,v.")],
+    inputs: Annotated[str, typer.Option(help="Columns that act on the states, as in u1,u2.")] = "",
+    runs: Annotated[str, typer.Option(help="Column that tells several runs of one experiment apart.")] = "",
+    order: Annotated[int, typer.Option(help="1: x' = f(x); 2: x'' = f(x, x').")] = 1,
+    with_time: Annotated[bool, typer.Option("--with-time", help="Equations may depend on the time itself.")] = False,
+    functions: Annotated[str | None, typer.Option(help="What an equation may use, as in +,-,*,/,sin,exp.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="Seconds for everything. (default: 60)")] = None,
+    max_candidates: Annotated[int | None, typer.Option(help="Formulas to try: the reproducible budget.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find the differential equations that move the columns of a table.
+
+    Writes a folder with model.json and report.html: simulated against measured, phase portrait, other systems. The
+    equations go to stdout. Ctrl-C ends it with what was found.
+    """
+    from gmeql import GMEQLDynamics
+    from gmeql.cli.present import print_json
+    from gmeql.model.fitting import InterruptedWarning
+    from gmeql.runs.folder import default_folder
+    from gmeql.tables.read import read
+
+    names, given = _listed(states), _listed(inputs)
+    if not names:
+        raise Exit(USAGE, "gmeql: --states is empty; name the columns whose motion is to be explained, as in x,v")
+    table = read(data)
+    X, t, u = _trajectories(table, time, names, given, runs)
+    if max_time is None and max_candidates is None:
+        max_time = 60.0
+    model = GMEQLDynamics(
+        order, with_time=with_time, functions=_listed(functions) if functions else None, max_time=max_time,
+        max_candidates=max_candidates, feature_names=names, n_jobs=jobs, random_state=seed, verbose=0 if quiet else 1,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterruptedWarning)  # the exit code says it
+        try:
+            model.fit(*((X, t) if len(X) > 1 else (X[0], t[0])), u=u if u is None or len(X) > 1 else u[0])
+        except ValueError as error:
+            raise Exit(USAGE, f"gmeql: {table.source}: {' '.join(str(error).split())}") from None
+        except ArithmeticError as error:
+            raise Exit(NO_MODEL, f"gmeql: {error}") from None
+    folder = Path(out) if out else default_folder("" if data == "-" else data)
+    _write(model, folder, table.source)
+    if as_json:
+        print_json(_record(model, folder))
+    else:
+        model.print()
+    if not quiet:
+        say(f"report: {folder / 'report.html'}")
+    if model.stop_reason_ == "interrupted":
+        raise Exit(INTERRUPTED)
+
+
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _trajectories(
+    table: Table, time: str, states: list[str], inputs: list[str], runs: str
+) -> tuple[list[Any], list[Any], list[Any] | None]:
+    """States, times and inputs of every run, rows with a missing cell left out."""
+    for name, option in ((time, "--time"), *((s, "--states") for s in states), *((i, "--inputs") for i in inputs)):
+        table.column(name, option)
+    wanted = [time, *states, *inputs]
+    numbers = table.matrix(wanted)
+    label = table.column(runs, "--runs").values if runs else np.zeros(len(numbers))
+    whole = np.isfinite(numbers).all(axis=1)
+    X, t, u = [], [], []
+    for value in dict.fromkeys(label[whole].tolist()):
+        rows = numbers[whole & (label == value)]
+        t.append(rows[:, 0])
+        X.append(rows[:, 1 : 1 + len(states)])
+        u.append(rows[:, 1 + len(states) :])
+    if not X:
+        raise Exit(
+            USAGE, f"gmeql: {table.source}: no row has a time and every state; fill the gaps or name other columns"
+        )
+    return X, t, u if inputs else None
+
+
+def _write(model: GMEQLDynamics, folder: Path, source: str) -> None:
+    from gmeql.model.storage import write_atomic
+    from gmeql.report.motion import build
+
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save(folder / "model.json")
+    created = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    page = build(model, source=source, created=created, command=shlex.join(["gmeql", *sys.argv[1:]]))
+    write_atomic(folder / "report.html", page.encode())
+
+
+def _record(model: GMEQLDynamics, folder: Path) -> dict[str, Any]:
+    return {
+        "equations": dict(zip(model.columns_.measured, model.equations(), strict=True)),
+        "loss": model.systems_[model.selected_index_].loss,
+        "noise": dict(zip(model.columns_.measured, map(float, model.noise_), strict=True)),
+        "systems": [
+            {"equations": model.equations(m.index), "loss": m.loss, "complexity": m.complexity} for m in model.systems_
+        ],
+        "reason": model.stop_reason_,
+        "candidates": model.candidates_,
+        "seconds": round(model.seconds_, 3),
+        "folder": str(folder),
+    }

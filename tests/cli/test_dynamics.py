@@ -1,0 +1,54 @@
+"""`gmeql dynamics`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from command_line import run_gmeql
+
+from gmeql import GMEQLDynamics
+
+SMALL = ("--max-candidates", "1000", "--jobs", "1", "-q")
+
+
+@pytest.fixture
+def table(tmp_path):
+    t = np.linspace(0.0, 6.0, 50)
+    path = tmp_path / "swing.csv"
+    rows = zip(t, np.cos(2 * t), -2 * np.sin(2 * t), t % 1, strict=True)
+    path.write_text("t,q,v,u\n" + "\n".join(",".join(map(repr, map(float, row))) for row in rows))
+    return path
+
+
+def test_equations_on_stdout_model_and_report_in_a_folder(table, tmp_path, capsys):
+    out = tmp_path / "run"
+    run_gmeql("dynamics", str(table), "--time", "t", "--states", "q,v", "--out", str(out), *SMALL)
+    assert capsys.readouterr().out == "q' = v\nv' = -4*q\n"
+    assert GMEQLDynamics.load(out / "model.json").equations() == ["v", "-4*q"]
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Phase portrait" in page and "<script" not in page and page.count("<svg") == 3
+
+
+def test_one_json_object_for_programs(table, tmp_path, capsys):
+    run_gmeql(
+        "dynamics", str(table), "-t", "t", "-s", "q", "--order", "2", "--json", "--out", str(tmp_path / "run"), *SMALL
+    )
+    record = json.loads(capsys.readouterr().out)
+    assert record["equations"] == {"q": "-4*q"} and record["reason"] == "exact" and record["systems"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--time", "time", "--states", "q"), "there is no such column"),
+        (("--time", "q", "--states", "v"), "times do not increase"),
+        (("--time", "t", "--states", ","), "--states is empty"),
+        (("--time", "t", "--states", "q", "--order", "3"), "order=3 is not allowed"),
+    ],
+)
+def test_bad_input_is_one_line(table, arguments, message, capsys):
+    run_gmeql("dynamics", str(table), *arguments, *SMALL, expect=2)
+    shown = capsys.readouterr()
+    assert message in shown.err and shown.out == "" and len(shown.err.splitlines()) == 1
