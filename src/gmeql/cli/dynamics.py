@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
@@ -62,7 +61,7 @@ def dynamics(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedWarning)  # the exit code says it
         try:
-            model.fit(*((X, t) if len(X) > 1 else (X[0], t[0])), u=u if u is None or len(X) > 1 else u[0])
+            model.fit(X, t, u=u)
         except ValueError as error:
             raise Exit(USAGE, f"gmeql: {table.source}: {' '.join(str(error).split())}") from None
         except ArithmeticError as error:
@@ -83,10 +82,10 @@ def _listed(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _trajectories(
-    table: Table, time: str, states: list[str], inputs: list[str], runs: str
-) -> tuple[list[Any], list[Any], list[Any] | None]:
-    """States, times and inputs of every run, rows with a missing cell left out."""
+def _trajectories(table: Table, time: str, states: list[str], inputs: list[str], runs: str) -> tuple[Any, Any, Any]:
+    """States, times and inputs of every run, of a single one without a list; rows with a missing cell are left out."""
+    import numpy as np
+
     for name, option in ((time, "--time"), *((s, "--states") for s in states), *((i, "--inputs") for i in inputs)):
         table.column(name, option)
     wanted = [time, *states, *inputs]
@@ -103,6 +102,8 @@ def _trajectories(
         raise Exit(
             USAGE, f"gmeql: {table.source}: no row has a time and every state; fill the gaps or name other columns"
         )
+    if len(X) == 1:
+        return X[0], t[0], u[0] if inputs else None
     return X, t, u if inputs else None
 
 
