@@ -45,6 +45,9 @@ def test_events_tell_the_run_to_its_end(client):
         ({"device": "abacus"}, "one of auto, cpu, gpu"),
         ({"method": "magic"}, "one of fitted, paper, released"),
         ({"method": "paper", "functions": ["sin"]}, "use --method fitted"),
+        ({"units": "a=m"}, "the target's is missing"),
+        ({"template": "f(a"}, "cannot be read"),
+        ({"constraint": ["rising in a"]}, "cannot be read"),
         ({"out": "/tmp/elsewhere"}, "unknown setting 'out'"),
     ],
 )
@@ -110,3 +113,11 @@ def test_every_choice_of_the_command_line_is_taken(client):
     run = start(client, loss="robust", selection="accurate", device="cpu")
     settings = wait(client, run, "done")["settings"]
     assert (settings["loss"], settings["selection"], settings["device"]) == ("robust", "accurate", "cpu")
+
+
+def test_what_is_known_goes_into_the_report(client):
+    run = start(client, constraint=["finite for 0 <= a <= 50"], guess=["a"])
+    state = wait(client, run, "done")
+    assert state["report"]
+    page = client.get(f"/runs/{run}/report", headers=HEADERS).text
+    assert "finite for 0 &lt;= a &lt;= 50: guaranteed by interval arithmetic." in page

@@ -52,6 +52,8 @@
     const body = { table: table.table, target: at("target").value, max_time: Number(at("seconds").value), seed: Number(at("seed").value), loss: at("loss").value, selection: at("selection").value };
     if (functions.length < all) body.functions = functions;
     if (chosen.length < offered) body.columns = chosen;
+    for (const id of ["units", "constant_units", "template"]) if (at(id).value.trim()) body[id] = at(id).value.trim();
+    for (const id of ["guess", "constraint"]) body[id] = at(id).value.split("\n").map((line) => line.trim()).filter(Boolean);
     try {
       if (!functions.length) throw new Error("Choose at least one function.");
       if (!chosen.length) throw new Error("Choose at least one column.");
