@@ -191,3 +191,26 @@ def test_a_fit_may_keep_the_formulas_of_an_earlier_one_on_the_same_rows(finished
     table.write_text(table.read_text() + "50,1,1\n")
     run_gmeql("fit", str(table), "-t", "y", *known, "--out", str(tmp_path / "other"), expect=2)
     assert "was fitted to other rows" in capsys.readouterr().err and not (tmp_path / "other").exists()
+
+
+def test_groups_have_constants_of_their_own(tmp_path, capfdbinary):
+    def line(i):
+        t = 1 + i / 20
+        return f"{t},{('red', 'green', 'blue')[i % 3]},{2 * t**2 + (-5, 0, 5)[i % 3]}"
+
+    (tmp_path / "bands.csv").write_text("\n".join(["t,colour,y", *map(line, range(90))]) + "\n")
+    run = tmp_path / "run"
+    options = ["--target", "y", "--groups", "colour", "--max-candidates", "300", "--jobs", "1", "--out", str(run)]
+    run_gmeql("fit", str(tmp_path / "bands.csv"), *options)
+    out, said = (text.decode() for text in capfdbinary.readouterr())
+    assert out.strip() == "y = 2*t**2 + k1[colour]"
+    assert "blue" in said
+    assert (run / "groups.csv").read_text().splitlines()[0] == "colour,k1[colour]"
+    assert "k1[colour]" in (run / "report.html").read_text()
+    (tmp_path / "new.csv").write_text("t,colour\n2,red\n2,pink\n")
+    run_gmeql("predict", str(run), str(tmp_path / "new.csv"))
+    out, said = (text.decode() for text in capfdbinary.readouterr())
+    _, first, second = out.splitlines()
+    assert float(first) == pytest.approx(3.0)
+    assert second in ("", '""')
+    assert "does not know colour pink" in said

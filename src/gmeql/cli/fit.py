@@ -82,6 +82,9 @@ def fit(
     columns: Annotated[str | None, _table("Use only these columns, as in a,b,c.")] = None,
     drop: Annotated[str | None, _table("Leave these columns out.")] = None,
     weights: Annotated[str | None, _table("Column of row weights.")] = None,
+    groups: Annotated[
+        str | None, _table("Column of groups: one formula, some constants of each group's own.", "--groups")
+    ] = None,
     delimiter: Annotated[str | None, _table("Between cells, if not found right.")] = None,
     decimal: Annotated[str | None, _table("Decimal mark: {choices}", complete=complete("decimal"))] = None,
     header: Annotated[bool | None, _table("Whether the first row names the columns.", "--header/--no-header")] = None,
@@ -190,12 +193,16 @@ def _run(run: Run, training: Training, settings: FitSettings, *, as_json: bool, 
 def _present(run: Run, training: Training, outcome: RunOutcome, *, as_json: bool, quiet: bool) -> None:
     from gmeql.cli import present
 
+    from gmeql.runs.execute import seen_by
+
     model = outcome.model
+    assert model is not None
+    training = seen_by(model, training)
     if as_json:
         present.print_json(present.fit_record(run, training, outcome))
     elif sys.stdout.isatty():
         present.print_result(run, training, outcome, file=sys.stdout)
     else:
-        print(f"{training.target} = {model.expression_}")  # type: ignore[union-attr]
+        print(f"{training.target} = {model.expression_}")
         if not quiet:
             present.print_result(run, training, outcome, file=sys.stderr)

@@ -80,22 +80,49 @@ def predict(
     table = read(data)
     names = _column_names(loaded, table)
     used = sorted({column for front, k in zip(as_list(loaded.front_), picks, strict=True)
-                   for column in front[k].expression.variables})  # fmt: skip
+                   for column in front[k].expression.variables if column < len(names)})  # fmt: skip
     X = np.zeros((len(table.rows), len(names)))
     X[:, used] = _used_columns(table, [names[j] for j in used])
     complete_rows = np.isfinite(X).all(axis=1)
     _judge_ranges(loaded, X, used, names, strict=strict)
     _say_empty(int((~complete_rows).sum()), len(X), "a value is missing")
     columns = {names[j]: X[:, j] for j in used} if append else {}
+    tables = _seen(loaded, X, table)
     predicted: dict[str, Any] = {}
-    for label, front, k in zip(target_names(len(picks), "prediction"), as_list(loaded.front_), picks, strict=True):
-        values = np.where(complete_rows, front[k].expression(X), np.nan)
+    labels = target_names(len(picks), "prediction")
+    for label, front, k, seen in zip(labels, as_list(loaded.front_), picks, tables, strict=True):
+        values = np.where(complete_rows, front[k].expression(seen), np.nan)
         of_it = "the formula" if len(picks) == 1 else f"the formula of {label}"
         _say_empty(int((~np.isfinite(values) & complete_rows).sum()), len(X), f"{of_it} is not defined there")
         predicted[_free_name(label, columns)] = np.where(np.isfinite(values), values, np.nan)
     if as_json:
         return print_json({name: _plain(values) for name, values in predicted.items()})
     return _write_csv(columns | predicted, out)
+
+
+def _seen(model: GMEQLRegressor, X: np.ndarray, table: Table) -> list[np.ndarray]:
+    """The rows as each target's formulas see them: with their group's own constants, nan for groups that are not known."""
+    import numpy as np
+
+    from gmeql.model.targets import as_list
+
+    fronts = as_list(model.front_)
+    if not hasattr(model, "group_constants_"):
+        return [X] * len(fronts)
+    tables = as_list(model.group_constants_)
+    words = np.array(table.column(tables[0].column, "the groups of the formula").words(), dtype=object)
+    known = np.isin(words, tables[0].labels)
+    if not known.all():
+        unknown = ", ".join(sorted(set(words[~known].tolist()))[:5])
+        say(
+            f"{int((~known).sum())} of {len(X)} predictions are empty: the model does not know {tables[0].column} {unknown}"
+        )
+    seen = []
+    for own in tables:
+        extended = np.full((len(X), X.shape[1] + own.values.shape[1]), np.nan)
+        extended[known] = own.extended(X[known], own.codes(words[known]))
+        seen.append(extended)
+    return seen
 
 
 def _used_columns(table: Table, names: list[str]) -> np.ndarray:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gmeql.tables.read import Training
 
 MAX_SHOWN = 15
+SHOWN_GROUPS = 20
 MAX_PRETTY_NODES = 60  # a larger formula is clearer on one line than drawn over many
 
 
@@ -99,11 +100,32 @@ def print_result(run: Run, training: Training, outcome: RunOutcome, *, file: Tex
     console.print()
     console.print(front_table(model.front_, model.selected_index_))
     console.print()
+    if hasattr(model, "group_constants_"):
+        console.print(groups_table(model))
+        console.print()
     reason = f"{outcome.reason}: " if outcome.reason else ""
     console.print(Text(f"{reason}{model.candidates_:,} candidates in {model.seconds_:.1f} s", style="dim"))
     console.print(Text(f"model   {run.model_path}"), soft_wrap=True)
     if outcome.report is not None:
         console.print(Text(f"report  {outcome.report}"), soft_wrap=True)
+
+
+def groups_table(model: GMEQLRegressor) -> RenderableType:
+    """The own constants of the chosen formula, a row for each group; the first of many."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    own = model.group_constants_
+    constants = own.of_formula(model.expression_.root, model.n_features_in_)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in (own.column, *constants):
+        table.add_column(Text(name), justify="left" if name == own.column else "right")
+    for g, label in enumerate(own.labels[:SHOWN_GROUPS]):
+        table.add_row(Text(label), *(f"{values[g]:.5g}" for values in constants.values()))
+    if len(own.labels) > SHOWN_GROUPS:
+        table.add_row(Text(f"and {len(own.labels) - SHOWN_GROUPS} more in groups.csv"))
+    return table
 
 
 def print_front(front: Front, selected: int, *, title: str = "", file: TextIO) -> None:

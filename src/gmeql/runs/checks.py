@@ -9,6 +9,7 @@ from gmeql.model.inputs import VALIDATION_ROWS
 from gmeql.model.methods import METHODS
 from gmeql.runs.knowing import check_knowledge
 from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.search.groups.table import Grouping
 from gmeql.runs.steering import Steering, standard_functions
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def check_fit(settings: FitSettings, training: Training) -> None:
         raise ConfigError(
             f"--weights: --method {settings.method} knows no weights; leave them out, or use --method fitted"
         )
+    if training.groups is not None:
+        _check_groups(settings, training)
     if settings.selection == "validation" and len(training.y) < VALIDATION_ROWS:
         raise ConfigError(
             f"--selection validation: needs at least {VALIDATION_ROWS} rows, {training.source} has {len(training.y)}; "
@@ -47,6 +50,19 @@ def check_fit(settings: FitSettings, training: Training) -> None:
         )
     if settings.device == "gpu" and settings.method == "fitted":
         _check_accelerator()
+
+
+def _check_groups(settings: FitSettings, training: Training) -> None:
+    if not METHODS[settings.method].takes_groups:
+        raise ConfigError(
+            f"--groups: --method {settings.method} knows no groups; leave them out, or use --method fitted"
+        )
+    if settings.pin or settings.forbid or check_knowledge(settings, training) is not None:
+        raise ConfigError("--groups cannot be combined with --pin, --forbid, units, templates, guesses or constraints")
+    try:
+        Grouping.of(list(training.groups or ()), str(training.group_column))
+    except ValueError as error:
+        raise ConfigError(f"--groups {training.group_column}: {error}") from None
 
 
 def _check_accelerator() -> None:

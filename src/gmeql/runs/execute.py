@@ -16,7 +16,7 @@ import numpy as np
 
 from gmeql.runs.folder import Run
 from gmeql.runs.knowing import knowledge_of, knowledge_options
-from gmeql.runs.records import ProgressLog, front_csv, member_record, reason_text
+from gmeql.runs.records import ProgressLog, front_csv, groups_csv, member_record, reason_text
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge, standard_functions
 from gmeql.model.storage import StorageError
@@ -136,7 +136,7 @@ def _fit(
         checkpoint_interval=CHECKPOINT_SECONDS,
         callbacks=[watch],
     )
-    return model.fit(frame_of(searched), searched.y, sample_weight=searched.weights)
+    return model.fit(frame_of(searched), searched.y, sample_weight=searched.weights, groups=groups_of(searched))
 
 
 def _judged(training: Training) -> JudgedRows:
@@ -242,7 +242,7 @@ def save_emergency(run: Run, training: Training, settings: FitSettings, progress
     from gmeql.estimator import GMEQLRegressor
 
     members = [member for member in progress.front if np.isfinite(member.loss)]
-    if not members:
+    if not members or progress.own is not None:  # own constants of groups are known to the model alone
         return None
     front = _save_front(run, training, settings, members, progress.candidates, progress.elapsed)
     run.write("front.csv", front_csv(front).encode())
@@ -258,12 +258,32 @@ def frame_of(training: Training) -> Any:
     return pl.DataFrame(training.X, schema=[(name, pl.Float64) for name in training.names], orient="row")
 
 
+def groups_of(training: Training) -> Any:
+    """The group of each row as a named series; None where the rows have no groups."""
+    import polars as pl
+
+    return None if training.groups is None else pl.Series(str(training.group_column), list(training.groups))
+
+
+def seen_by(model: GMEQLRegressor, training: Training) -> Training:
+    """The training rows as the model's formulas see them: with the own constants of each row's group behind the columns."""
+    own = getattr(model, "group_constants_", None)
+    if own is None or training.groups is None:
+        return training
+    X = own.extended(training.X, own.codes(list(training.groups)))
+    names = model.front_[model.selected_index_].expression.names
+    return replace(training, X=X, names=names, table_names=None)  # no sheet has such columns
+
+
 def save_results(run: Run, model: GMEQLRegressor, training: Training) -> None:
     """Write model.json and front.csv."""
     if training.table_names is not None:
         model.table_columns_ = training.table_names
     model.save(run.model_path)
     run.write("front.csv", front_csv(model.front_).encode())
+    own = getattr(model, "group_constants_", None)
+    if own is not None:
+        run.write("groups.csv", groups_csv(own, model.expression_, len(training.names)).encode())
 
 
 def write_report(run: Run, model: GMEQLRegressor, training: Training) -> Path:
@@ -274,7 +294,7 @@ def write_report(run: Run, model: GMEQLRegressor, training: Training) -> Path:
     page = report.build(
         front=model.front_,
         selected=model.selected_index_,
-        training=training,
+        training=seen_by(model, training),
         history=list(run.history()),
         settings=description["settings"],
         versions=description["versions"],

@@ -89,6 +89,7 @@ class Run:
                 "data": {
                     "source": training.source,
                     "fingerprint": training.fingerprint,
+                    "group_column": training.group_column,
                     "rows": len(training.y),
                     "columns": list(training.names),
                     "table_columns": None if training.table_names is None else list(training.table_names),
@@ -229,6 +230,8 @@ def _pack(training: Training) -> bytes:
     columns["y"] = training.y
     if training.weights is not None:
         columns["weight"] = training.weights
+    if training.groups is not None:
+        columns["group"] = list(training.groups)
     columns["row"] = training.rows
     buffer = io.BytesIO()
     pl.DataFrame(columns).write_parquet(buffer)
@@ -254,6 +257,8 @@ def _unpack(path: Path, data: Mapping[str, Any]) -> Training:
             notes,
             str(data["source"]),
             tuple(map(str, data["table_columns"])) if data.get("table_columns") else None,
+            tuple(frame["group"].to_list()) if data.get("group_column") else None,
+            data.get("group_column"),
         )
     except FileNotFoundError:
         raise StorageError(f"{path}: is missing; start a new run") from None

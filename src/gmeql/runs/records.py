@@ -15,8 +15,10 @@ import numpy as np
 from gmeql.search.events import REASONS
 
 if TYPE_CHECKING:
+    from gmeql.formula.expression import Expression
     from gmeql.model.front import Front, FrontMember
     from gmeql.search.events import Progress
+    from gmeql.search.groups.table import OwnConstants
 
 UNSEEN_COLUMNS = ("unseen_error", "unseen_standard_error", "pole", "stays_above", "stays_below")
 LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front changed
@@ -62,6 +64,17 @@ def front_csv(front: Front) -> str:
     for member in front:
         figures = [member.index, member.complexity, repr(member.loss), f"{member.score:.6g}", str(member)]
         writer.writerow([*figures, *_unseen_cells(member)])
+    return buffer.getvalue()
+
+
+def groups_csv(own: OwnConstants, expression: Expression, n_columns: int) -> str:
+    """The own constants of a formula as CSV, a line for each group."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    constants = own.of_formula(expression.root, n_columns)
+    writer.writerow([own.column, *constants])
+    for g, label in enumerate(own.labels):
+        writer.writerow([label, *(repr(values[g]) for values in constants.values())])
     return buffer.getvalue()
 
 

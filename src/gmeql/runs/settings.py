@@ -47,6 +47,7 @@ class FitSettings:
     columns: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     weights: str | None = None
+    groups: str | None = None
     method: str = "fitted"
     functions: tuple[str, ...] | None = None
     pin: tuple[str, ...] = ()
@@ -82,7 +83,7 @@ class FitSettings:
 
     def select_options(self) -> dict[str, Any]:
         """What `Table.select` takes beside the target."""
-        names = ("columns", "drop", "weights", "text_as_missing")
+        names = ("columns", "drop", "weights", "text_as_missing", "groups")
         return {name: getattr(self, name) for name in names}
 
     def estimator_options(self) -> dict[str, Any]:

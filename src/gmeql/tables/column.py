@@ -35,6 +35,12 @@ class TableColumn:
             for category in categories(self.labels)
         ]
 
+    def words(self) -> list[str]:
+        """What stands in each row, as text, for groups; empty where nothing does."""
+        if self.labels is not None:
+            return [str(label) for label in self.labels]
+        return ["" if np.isnan(value) else f"{value:.15g}" for value in self.values]
+
     @property
     def constant(self) -> bool:
         finite = self.values[np.isfinite(self.values)]

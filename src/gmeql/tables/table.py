@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,10 @@ class Training:
     source: str
     table_names: tuple[str, ...] | None = None
     """All columns of the table, in its order; None where it is not known."""
+    groups: tuple[str, ...] | None = None
+    """The group of each row [N], where groups have constants of their own,"""
+    group_column: str | None = None
+    """and the column that names them."""
 
     @property
     def fingerprint(self) -> str:
@@ -44,6 +48,8 @@ class Training:
         for array in (self.X, self.y, self.weights):
             if array is not None:
                 digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+        if self.groups is not None:
+            digest.update("\0".join((str(self.group_column), *self.groups)).encode())
         return digest.hexdigest()
 
 
@@ -109,6 +115,7 @@ class Table:
         drop: Sequence[str] = (),
         weights: str | None = None,
         text_as_missing: bool = False,
+        groups: str | None = None,
     ) -> Training:
         """Training data for `target` from all other columns, or from `columns` only, without those in `drop`.
 
@@ -120,6 +127,8 @@ class Table:
             raise TableError(self.source, "two columns carry this name", column=target, mend="rename one of them")
         wanted = self.column(target, "--target")
         weigh = None if weights is None else self.column(weights, "--weights")
+        labels = None if groups is None else self.column(groups, "--groups").words()
+        drop = [*drop, *([] if groups is None else [groups])]
         for name in drop:
             self.column(name, "--drop")
         chosen = (
@@ -143,6 +152,8 @@ class Table:
         values = np.stack([column.values for column in used], axis=1)
         infinite = np.isinf(values).any(axis=1)
         missing = np.isnan(values).any(axis=1)
+        if labels is not None:
+            missing |= np.array([label == "" for label in labels])
         keep = ~(infinite | missing)
         if count := int(missing.sum()):
             notes.append(Note("missing_rows", f"{count} of {len(keep)} rows left out: a value is missing", count))
@@ -150,7 +161,7 @@ class Table:
             notes.append(Note("infinite_rows", f"{count} of {len(keep)} rows left out: a value is infinite", count))
         if keep.sum() < MIN_ROWS:
             raise self._too_few(used, int(keep.sum()), len(keep))
-        return self._finish(
+        training = self._finish(
             values[keep],
             [c.name for c in features],
             wanted,
@@ -159,6 +170,9 @@ class Table:
             notes,
             explicit=columns is not None,
         )
+        if labels is None:
+            return training
+        return replace(training, groups=tuple(labels[i] for i in np.flatnonzero(keep)), group_column=groups)
 
     def _finish(
         self,
