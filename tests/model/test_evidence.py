@@ -63,6 +63,15 @@ def test_chances_rise_with_the_evidence_and_differ_by_length() -> None:
     assert calibration.chance(0.0, longer=True) > 0.5
 
 
+def test_a_constant_that_says_nearly_the_same_is_a_rival(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 1, (100, 1))
+    y = 5 + 0.3 * X[:, 0] + rng.standard_normal(100)
+    slope, offset = np.polyfit(X[:, 0], y, 1)
+    line = build("add", Constant(offset), build("mul", Constant(slope), x))
+    (rival,) = rivals(front_of([Constant(float(y.mean())), line], X, y), X, y)
+    assert rival.chance < 0.95
+
+
 def test_formulas_that_say_the_same_and_formulas_with_a_pole_are_no_rivals(rng: np.random.Generator) -> None:
     X = rng.uniform(0, 1, (100, 1))
     y = 3 * X[:, 0] + 0.3 * rng.standard_normal(100)

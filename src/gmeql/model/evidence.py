@@ -84,8 +84,9 @@ def rivals(
 ) -> tuple[Rival, ...]:
     """The rivals of the front's best formula on the rows `X`, `y` that it was fitted to, the hardest to beat first.
 
-    Formulas with a pole among the rows, and such as say the same, are no
-    rivals. `among` names the members to look at; None looks at all. A front whose outlook nobody looked at has none.
+    Formulas with a pole among the rows, and such as say the same, are no rivals; that a constant says nearly the same
+    is worth knowing, so it is one. `among` names the members to look at; None looks at all. A front whose outlook nobody
+    looked at has none.
     """
     best = front.select("best")
     if not front.has_outlooks:
@@ -99,7 +100,8 @@ def rivals(
         for member in front if among is None else [front[k] for k in among]:
             if member.index == best.index or (member.outlook is not None and member.outlook.pole):
                 continue
-            if says_the_same(member.expression(X), values, best.loss):
+            both = bool(member.expression.variables) == bool(best.expression.variables)
+            if both and says_the_same(member.expression(X), values, best.loss):
                 continue
             z = paired_z(left_out_squares(member.expression.root, X, y, weights), squares, weights)
             longer = member.complexity > best.complexity
