@@ -118,7 +118,7 @@ class SearchConfig:
     islands: int = 4  # in flight together; on an accelerator all are
     device_candidates: int = 1024  # candidates of an island's step on an accelerator
     device_islands: int = 4  # times as many islands in the first generation there,
-    later_device_islands: int = 16  # and in later ones: they fill the card, and there is time
+    later_device_islands: int = 224  # and this many in later ones: they fill the card, and there is time
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )

@@ -167,7 +167,7 @@ class Search:
         self._executor.look_for_accelerators(state, self._clock)
         on_device = self._executor.on_cards
         if on_device:
-            n_islands *= config.later_device_islands if state.candidates else config.device_islands
+            n_islands = config.later_device_islands if state.candidates else n_islands * config.device_islands
         state.islands = [state.portfolio.open_island(state.rng, on_device=on_device) for _ in range(n_islands)]
 
     def _learn(self, island: Island, step: Step) -> None:

@@ -107,6 +107,16 @@ def test_a_stage_ends_early_when_enough_is_found() -> None:
     assert [island.age for island in islands] == [3, 3] and seen[0] < seen[1]
 
 
+def test_more_candidates_of_smaller_networks_still_need_more_room() -> None:
+    card = Card(HostDriver(), bits=4)
+    card.make_room(100, 60)
+    card.make_room(200, 20)
+    assert len(card.candidates["lengths"]) == 4 * 200 and len(card.candidates["choices"]) == 200 * 60
+    before = card.candidates["losses"]
+    card.make_room(150, 40)
+    assert card.candidates["losses"] is before
+
+
 def test_what_a_card_cannot_hold() -> None:
     state, (island,) = opened(1)
     assert can_hold(island)

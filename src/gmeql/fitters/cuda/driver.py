@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -91,8 +92,14 @@ class CudaDriver:
         self.processors = int(self.device.attributes["MultiProcessorCount"])
         self.modules: dict[str, Any] = {}
         self.kernels: dict[tuple[str, str], Any] = {}
+        atexit.register(self.close)  # what is left to the end of the interpreter finds its library gone
         with self.device:
             self.queues = [cupy.cuda.Stream(non_blocking=True) for _ in range(QUEUES)]
+
+    def close(self) -> None:
+        """Unload what was compiled."""
+        self.kernels.clear()
+        self.modules.clear()
 
     @contextmanager
     def _here(self, queue: int = 0) -> Iterator[None]:

@@ -51,7 +51,7 @@ class Card:
         self.bits = bits
         self.tried = {"keys": driver.zeros(8 << bits), "counts": driver.zeros(4 << bits)}
         self.candidates: dict[str, Any] = {}
-        self.room = 0
+        self.room = (0, 0)  # candidates, bytes of the choices of each
 
     def preparations(self) -> list[Callable[[], None]]:
         """What there is to compile, which can be done side by side."""
@@ -59,12 +59,12 @@ class Card:
         return [partial(self.driver.prepare, *each) for each in sources]
 
     def make_room(self, n: int, choice_bytes: int) -> None:
-        """Arrays for n candidates there."""
-        if n * choice_bytes <= self.room:
+        """Arrays there for n candidates with choices of so many bytes each."""
+        if n <= self.room[0] and choice_bytes <= self.room[1]:
             return
-        self.room = n * choice_bytes
+        n, choice_bytes = self.room = max(n, self.room[0]), max(choice_bytes, self.room[1])
         self.candidates = {name: self.driver.zeros(n * each) for name, each in _PER_CANDIDATE.items()}
-        self.candidates["choices"] = self.driver.zeros(self.room)
+        self.candidates["choices"] = self.driver.zeros(n * choice_bytes)
         self.candidates["endless"] = self.driver.put(np.full(n, np.inf))
 
 
