@@ -120,3 +120,13 @@ def test_the_loss_to_expect_counts_poles_many_times(rng: np.random.Generator) ->
     tame = unseen_loss(line(0.0, 0.0), X, y, weights, points, pole_price=20.0)
     assert tame == pytest.approx(np.mean(y**2), rel=0.2)
     assert unseen_loss(build("log", x), X, y, weights, points, pole_price=20.0) == math.inf
+
+
+def test_rows_to_come_keep_the_sign_of_a_column() -> None:
+    """A root of times from 0 on is defined on every row that can come; a column of both signs goes on either way."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(0, 3, 300), -rng.uniform(0, 3, 300), rng.uniform(-1, 1, 300)])
+    points = points_between(X, np.random.default_rng(1))
+    assert (points[:, 0] > 0).all() and (points[:, 1] < 0).all()
+    assert points[:, 0].max() > X[:, 0].max()
+    assert points[:, 2].min() < X[:, 2].min()

@@ -112,7 +112,11 @@ def points_between(X: np.ndarray, rng: np.random.Generator, n: int = POINTS) -> 
 
 
 def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
-    """Rows moved a little beyond one end of one continuous column, where the next row may well lie; at most n of them."""
+    """Rows moved a little beyond one end of one continuous column, where the next row may well lie; at most n of them.
+
+    A column that never changes sign (a length, a time, a count) keeps it: there a root or a logarithm is defined on every
+    row that can come.
+    """
     continuous = [column for column in range(X.shape[1]) if len(np.unique(X[:, column])) > DISCRETE]
     if not continuous:
         return np.empty((0, X.shape[1]))
@@ -120,7 +124,10 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
     columns, up = rng.choice(continuous, n), rng.random(n) < 0.5
     low, high = X.min(axis=0)[columns], X.max(axis=0)[columns]
     step = rng.random(n) * (high - low) * min(MARGIN_ROWS / len(X), 0.5)
-    points[np.arange(n), columns] = np.where(up, high + step, low - step)
+    below, above = low - step, high + step
+    below = np.where(low >= 0, np.maximum(below, low / 2), below)
+    above = np.where(high <= 0, np.minimum(above, high / 2), above)
+    points[np.arange(n), columns] = np.where(up, above, below)
     return points
 
 
