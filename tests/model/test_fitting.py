@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,20 @@ def test_a_callback_ends_the_run_and_the_next_one_goes_on_from_it() -> None:
     more = run_search(DATA, config=CONFIG, seed=0, previous=first)
     assert more.candidates >= first.candidates + 400  # a budget on top of what the first one spent
     assert more.history.elapsed[: len(first.history.elapsed)] == first.history.elapsed
+
+
+@pytest.mark.parametrize("by_checkpoint", [True, False])
+def test_what_was_beaten_before_a_stop_is_known_after_it(by_checkpoint: bool, tmp_path) -> None:
+    shown: list[Any] = []
+
+    def first_ones(event: Any) -> bool:
+        shown.extend(member.expression.root for member in event.front)
+        return event.candidates >= 150
+
+    folder = tmp_path / "checkpoint" if by_checkpoint else None
+    first = run_search(DATA, config=CONFIG, seed=0, callbacks=[first_ones], checkpoint=folder)
+    again = run_search(DATA, config=CONFIG, seed=0, checkpoint=folder, previous=None if by_checkpoint else first)
+    assert shown and set(shown) <= {member.expression.root for member in (*again.front, *again.front.others)}
 
 
 def test_each_target_gets_its_search_its_seed_and_its_folder(tmp_path) -> None:

@@ -92,7 +92,10 @@ def run_search(
     if search is None:
         search = searcher(data.X, data.y, names=data.names, config=config, seed=seed, **data.row_options)
     last: Progress | None = None
-    seen: dict[Any, Member] = {}
+    seen = keeper.seen
+    if previous is not None:
+        known = (*previous.front, *previous.front.others)
+        seen |= {m.expression.root: Member(m.expression, m.loss, m.complexity) for m in known}
     reason = ""
     whole = True
     with _deferred_interrupt() as interrupt:

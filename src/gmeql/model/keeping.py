@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Node
+from gmeql.formula.plain import from_plain, to_plain
 from gmeql.model.checkpoint import CheckpointWarning, data_hash, load_checkpoint, save_checkpoint
 from gmeql.model.preparation import PreparedData
 from gmeql.model.storage import StorageError
 from gmeql.search.config import SearchConfig, stored_settings
-from gmeql.search.events import Progress
+from gmeql.search.events import Member, Progress
 
 BUDGET_FIELDS = ("max_time", "max_candidates")
 """Settings that may differ between a checkpoint and the run that resumes it."""
@@ -24,6 +27,7 @@ MACHINE_FIELDS = ("n_jobs", "device")
 SEARCHED_SHARE = 0.85
 """A search keeps the end of its time for polishing, so one that ran out of time may have used only this share."""
 CONTENT = {"data", "settings", "seed", "reason", "search", "history"}
+OPTIONAL_CONTENT = {"seen"}  # earlier versions did not keep it
 """Fields of a checkpoint."""
 
 
@@ -68,6 +72,8 @@ class Keeper:
         self.interval = interval
         self.saved_at = time.monotonic()
         self.reason = ""
+        self.seen: dict[Node, Member] = {}
+        """Formulas that were on the front for a while, by their trees."""
         self.hash = data_hash(data.X, data.y, data.weight, data.names, data.groups) if folder is not None else ""
         self.settings = {"search": searcher.__name__} | {
             f.name: repr(getattr(config, f.name))
@@ -83,7 +89,7 @@ class Keeper:
         content, problems = found
         for problem in problems:
             warnings.warn(f"{problem}; going back to the generation before", CheckpointWarning, stacklevel=4)
-        if not isinstance(content, dict) or set(content) != CONTENT:
+        if not isinstance(content, dict) or set(content) - OPTIONAL_CONTENT != CONTENT:
             raise StorageError(f"{self.folder}: the checkpoint does not hold a search; choose another folder")
         if content["data"] != self.hash:
             raise StorageError(
@@ -101,6 +107,9 @@ class Keeper:
                 content["search"], self.data.X, self.data.y, config=self.config, **self.data.row_options
             )
             history = History.from_arrays(content["history"])
+            for plain, loss in content.get("seen", []):
+                expression = Expression(from_plain(plain)[0], self.data.names)
+                self.seen[expression.root] = Member(expression, float(loss), expression.complexity)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise StorageError(f"{self.folder}: the checkpoint's search cannot be continued ({error})") from error
         self.reason = str(content["reason"])
@@ -131,6 +140,7 @@ class Keeper:
             "reason": reason,
             "search": search.state(),
             "history": history.to_arrays(),
+            "seen": [[to_plain(root, ()), member.loss] for root, member in self.seen.items()],
         }
         try:
             save_checkpoint(self.folder, content)
