@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gridded_fields import T, between_ends, heat_grid
+from gridded_fields import T, X, between_ends, heat, heat_grid
 
 from gmeql.differential.fields.derivatives import take_derivatives
 from gmeql.differential.fields.grid import read_grid
 from gmeql.differential.fields.terms import (
+    noise_gain,
     found_terms,
     library,
     split_sum,
@@ -60,3 +61,16 @@ def test_integral_forms_are_those_of_the_values(formula: str) -> None:
     values = Expression(term.root, JETS.names)(X).reshape(GRID.values.shape[1:])
     plain = bumps.plain(values)
     assert term_rows(term, bumps, JETS, GRID) == pytest.approx(plain, abs=1e-5 * np.abs(plain).max())
+
+
+def test_what_noise_makes_of_a_term_is_foreseen() -> None:
+    bumps = Bumps(GRID, JETS.smooth, 4)
+    rng = np.random.default_rng(0)
+    for formula in ("u_xx", "u*u_x"):
+        term = with_integral_form(parse_tree(formula, JETS.names), JETS)
+        still = term_rows(term, bumps, JETS, GRID)
+        grids = [
+            read_grid(heat() + 1e-3 * rng.standard_normal((len(X), len(T))), X, T, periodic=True) for _ in range(20)
+        ]
+        squares = [np.mean((term_rows(term, bumps, JETS, noisy) - still) ** 2) for noisy in grids]
+        assert np.sqrt(np.mean(squares)) == pytest.approx(1e-3 * noise_gain(term, bumps, JETS, GRID)[0], rel=0.2)

@@ -30,6 +30,13 @@ def test_a_fitted_formula_is_polished_made_exact_and_proven() -> None:
     assert found.expressions[0].constants == (1.0, 1.0, 0.0)
 
 
+def test_terms_that_rounding_swallows_and_a_common_factor_are_taken_out() -> None:
+    equation = sympy.Eq(x * y(x).diff(x, 2) + 2 * SLOPE + x * y(x), 0)
+    problem = read_problem(equation, y(x), ics={y(1): sympy.sin(1)}, domain=(1, 2))
+    found = judged(problem, "(3e12*sin(x) + 0.1*x)/(3e12*x + 0.2*cos(x))")
+    assert found.proven and found.forms[0] == sympy.sin(problem.variables[0]) / problem.variables[0]
+
+
 @pytest.mark.parametrize("text", ["x + 0.000001*x**2", "x - x**3/6", "cos(x)", "sin(2*x)"])
 def test_nothing_false_is_proven(text: str) -> None:
     found = judged(oscillator(domain=(0, 2)), text)

@@ -24,7 +24,7 @@ from gmeql.differential.fields.derivatives import METHODS, Jets, take_derivative
 from gmeql.differential.fields.grid import FloatArray, Grid, read_grid
 from gmeql.differential.fields.selection import Sum, best_sums, fit_sum
 from gmeql.differential.fields.simulation import simulate
-from gmeql.differential.fields.terms import Term, found_terms, library, split_sum, term_rows
+from gmeql.differential.fields.terms import Term, found_terms, library, noise_gain, split_sum, term_rows
 from gmeql.differential.fields.weak import Bumps
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, transform
@@ -131,7 +131,7 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
             spent = time.monotonic() - begun
             share = None if self.max_time is None else (self.max_time - spent) / (len(grid.names) - f)
             members += self._open_form(f, grid, jets, bumps, terms, rows, left, share, seed + f)
-            front, pick = _front(members, jets, bumps, left)
+            front, pick = _front(members, f, grid, jets, bumps, left)
             fronts.append(front)
             picks.append(pick)
         self._keep(grid, jets, order, fronts, picks)
@@ -293,17 +293,31 @@ def _over(root: Node, columns: Sequence[int]) -> Node:
     return transform(root, lambda leaf: Variable(columns[leaf.index]) if isinstance(leaf, Variable) else leaf)
 
 
-def _front(members: Sequence[tuple[Sum, list[Term]]], jets: Jets, bumps: Bumps, left: FloatArray) -> tuple[Front, int]:
+def _front(
+    members: Sequence[tuple[Sum, list[Term]]], f: int, grid: Grid, jets: Jets, bumps: Bumps, left: FloatArray
+) -> tuple[Front, int]:
     """All sums as a front of misfit against complexity, and the place of the one that the data support."""
-    made = []
+    gains: dict[Node, FloatArray] = {}
+    made, price = [], {}
     for s, terms in members:
+        for term in terms:
+            if term.root not in gains:
+                gains[term.root] = noise_gain(term, bumps, jets, grid)
         parts = [build("mul", Constant(float(c)), term.root) for c, term in zip(s.coefficients, terms, strict=True)]
-        root = simplify(build("add", *parts) if len(parts) > 1 else parts[0])
-        expression = Expression(root, jets.names)
-        made.append((s, Member(expression, max(s.residual, 1e-300), expression.complexity)))
-    front = Front.from_members(
-        [member for _, member in made], rows=bumps.independent, target_spread=1.0, target_largest=1.0
-    )
-    price = {member.expression.root: s.nats(bumps.independent) for s, member in made}
+        expression = Expression(simplify(build("add", *parts) if len(parts) > 1 else parts[0]), jets.names)
+        made.append(Member(expression, max(s.residual, 1e-300), expression.complexity))
+        noise = _noise_of_rows(s, [gains[term.root] for term in terms], f, jets, bumps, left)
+        price[expression.root] = s.nats(bumps.independent, noise)
+    front = Front.from_members(made, rows=bumps.independent, target_spread=1.0, target_largest=1.0)
     best = min(front, key=lambda m: (price[m.expression.root], m.complexity))
     return front, best.index
+
+
+def _noise_of_rows(s: Sum, gains: Sequence[FloatArray], f: int, jets: Jets, bumps: Bumps, left: FloatArray) -> float:
+    """What the fields' noise makes of both sides of a law, relative to the left one."""
+    sigma = np.array(jets.noise)
+    squares = (sigma[f] * bumps.length((*(0,) * bumps.grid.dimensions, 1))) ** 2
+    for coefficient, gain in zip(s.coefficients, gains, strict=True):
+        squares += float(((coefficient * gain * sigma) ** 2).sum())
+    size = float(np.linalg.norm(left))
+    return float(np.sqrt(squares * len(left)) / size) if size > 0 else 0.0

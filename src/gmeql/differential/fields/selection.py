@@ -25,9 +25,12 @@ class Sum:
     judged: float
     """The same on rows that were not fitted."""
 
-    def nats(self, independent: float) -> float:
-        """Description length: residuals of independent rows, and a price for each term."""
-        miss = max(self.judged, self.residual, FIELDS.floor)
+    def nats(self, independent: float, noise: float = 0.0) -> float:
+        """Description length: residuals of independent rows, and a price for each term.
+
+        A sum that misses less than `noise`, what the fields' noise makes of its rows, fits the noise.
+        """
+        miss = max(self.judged, self.residual, FIELDS.floor, noise)
         return independent * math.log(miss) + FIELDS.term_nats * len(self.terms)
 
 

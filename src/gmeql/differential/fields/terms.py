@@ -137,6 +137,18 @@ def with_integral_form(root: Node, jets: Jets) -> Term:
     return Term(root, write_product(1.0, factor) if factor else ONE, orders, inner)
 
 
+def noise_gain(term: Term, bumps: Bumps, jets: Jets, grid: Grid) -> FloatArray:
+    """What noise of size 1 in each field makes of a term's rows, root mean square [F]; 0 where it is not known."""
+    if term.inner is None:
+        return np.zeros(len(grid.names))
+    S = grid.dimensions
+    table = np.stack([column.reshape(-1) for column in (*jets.columns[:S], *jets.smooth)], axis=1)
+    names = jets.names[: table.shape[1]]
+    slopes = [build("mul", term.factor, differentiate(term.inner, S + f)) for f in range(len(grid.names))]
+    sizes = [float(np.sqrt(np.mean(row_values(slope, names, table) ** 2))) for slope in slopes]
+    return np.array(sizes) * bumps.length((*term.orders, 0))
+
+
 def term_rows(term: Term, bumps: Bumps, jets: Jets, grid: Grid) -> FloatArray:
     """The right side that a term makes for every bump [R]."""
     S, shape = grid.dimensions, grid.values.shape[1:]

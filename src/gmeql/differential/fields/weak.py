@@ -78,6 +78,11 @@ class Bumps:
             values = np.take(values, self.places[axis], axis=axis)
         return values.reshape(-1)
 
+    def length(self, orders: Orders) -> float:
+        """Root of the sum of squares of a bump's derivative: what it makes of noise of size 1."""
+        parts = [bump(m, h, k) for m, h, k in zip(self.half_widths, self.grid.steps, orders, strict=True)]
+        return float(math.prod(np.linalg.norm(part) for part in parts))
+
     def left(self, field: FloatArray) -> FloatArray:
         """-∫ φ_t u for every bump."""
         return -self.rows(field, (*(0,) * self.grid.dimensions, 1))

@@ -99,6 +99,8 @@ class SolveConfig:
     """Values tried for conditions that were not given."""
     hints: int = 6
     """Functions of the equation that are columns of the search beside the variables, at most."""
+    hint_operations: int = 12
+    """Operations of such a function: roots of higher polynomials are no help to anybody."""
     hinted_candidates: int = 12_000
     """Formulas tried with them in the first round, before the search on the variables alone."""
     judged: int = 40

@@ -1,7 +1,8 @@
 """Columns that an equation suggests: functions that stand in it often stand in its solution.
 
 A search on `log(x)` beside `x` finds `log(log(x))` at once, which on `x` alone is two functions deep. Sums below a fraction
-or a root are columns, too: derivatives of `log(g)`, `atan(g)` and `sqrt(g)` have `g` there.
+or a root are columns, too: derivatives of `log(g)`, `atan(g)` and `sqrt(g)` have `g` there. A linear equation also suggests
+the exponentials and waves that it has where its coefficients are largest.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Hints:
 
         symbols = (*problem.variables, *problem.parameters)
         names = tuple(s.name for s in symbols)
-        found: dict[Any, None] = {}
+        found: dict[Any, None] = dict.fromkeys(characteristic_functions(problem))
         for residual in (*problem.residuals, *(c.residual for c in problem.conditions)):
             below = {p.base for p in residual.atoms(sympy.Pow) if p.base.is_Add and not p.exp.is_positive}
             for part in sorted(residual.atoms(sympy.Function) | below, key=sympy.default_sort_key):
@@ -67,3 +68,27 @@ class Hints:
             return node
 
         return Expression(transform(root, leaf), self.names)
+
+
+def characteristic_functions(problem: Problem) -> list[Any]:
+    """exp(a*x), sin(b*x) and cos(b*x) for the roots a + ib of a linear equation's characteristic polynomial.
+
+    Coefficients that are polynomials in x count by their highest power: x*y'' + 2*y' + x*y has the waves of y'' + y.
+    """
+    import sympy
+
+    if not problem.is_ordinary or len(problem.names) != 1:
+        return []
+    x, r = problem.variables[0], sympy.Dummy("r")
+    known = {x, *problem.parameters}
+    slopes = {jet.orders[0]: slope for jet, slope in problem.slopes[0].items()}
+    if any(not slope.free_symbols <= known or not slope.is_polynomial(x) for slope in slopes.values()):
+        return []
+    highest = max(sympy.degree(slope, x) for slope in slopes.values())
+    leading = sum(sympy.Poly(slope, x).coeff_monomial(x**highest) * r**order for order, slope in slopes.items())
+    found = []
+    for root in sympy.roots(leading, r) if leading.has(r) else ():
+        growth, wave = root.as_real_imag()
+        found += [sympy.exp(growth * x)] if growth != 0 else []
+        found += [sympy.sin(wave * x), sympy.cos(wave * x)] if wave.is_positive else []
+    return [f for f in found if f.count_ops() <= SOLVE.hint_operations]

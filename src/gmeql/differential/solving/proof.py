@@ -20,6 +20,8 @@ from gmeql.differential.solving.problem import Condition, FloatArray, Jet, Probl
 from gmeql.differential.solving.residuals import OpenFormula, Substituted, relative_size
 from gmeql.differential.solving.solutions import APPROXIMATION
 from gmeql.formula.expression import Expression
+from gmeql.search.polish.cutting import without_dead_terms
+from gmeql.search.polish.scoring import JudgedRows
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Judge:
 
     def judge(self, expressions: Sequence[Expression], *, polish: bool) -> Judged:
         """What the formulas come to; with `polish`, after the best has been made of them."""
-        formula = OpenFormula.of([e.natural() for e in expressions])
+        formula = OpenFormula.of([self._alive(e.natural()) for e in expressions])
         constants = np.array(formula.constants)
         if polish and len(constants) <= PROOF.max_constants:
             try:
@@ -66,6 +68,11 @@ class Judge:
         symbols = (*self.problem.variables, *self.problem.parameters)
         forms = formula.sympy(symbols, [float(c) for c in constants])
         return self._measured(formula, constants, forms, proven=False)
+
+    def _alive(self, expression: Expression) -> Expression:
+        """The formula without terms that rounding swallows."""
+        rows = JudgedRows.of(self.points, np.zeros(len(self.points)), None, expression.names)
+        return expression.with_root(without_dead_terms(expression.root, rows))
 
     # --- exact constants ---------------------------------------------------------------------------------------------
 
