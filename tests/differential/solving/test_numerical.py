@@ -63,7 +63,7 @@ def test_a_field_with_too_few_values_on_its_edge_is_refused() -> None:
 
 
 def test_sample_points_fill_the_box() -> None:
-    assert sample_points(((1, 3),), 3).tolist() == [[1.0], [2.0], [3.0]]
+    assert sample_points(((1, 4),), 3).tolist() == [[1.5], [2.5], [3.5]]
     points = sample_points(((0, 1), (2, 4)), 200)
     assert points.shape == (200, 2)
     assert (points.min(axis=0) >= [0, 2]).all() and (points.max(axis=0) <= [1, 4]).all()

@@ -105,6 +105,8 @@ class SolveConfig:
     """Formulas tried with them in the first round, before the search on the variables alone."""
     judged: int = 40
     """Formulas near a numerical solution that are polished and put into the equation, per search."""
+    exact: float = 1e-11
+    """Relative error at which the formula of one function of a system is taken for exact."""
     constant: float = 1e-12
     """Spread of a solution, relative to its size, below which it is a constant."""
     functions: tuple[str, ...] = (

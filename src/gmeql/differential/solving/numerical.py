@@ -38,8 +38,10 @@ class NumericalSolution:
     """What was assumed beyond the conditions."""
 
     def values(self, points: FloatArray) -> FloatArray:
-        """Values of every function at points [P, d]: [F, P]."""
-        return self.source.values(points)
+        """Values of every function at points [P, d]: [F, P]; what is rounding beside the largest is 0."""
+        values = self.source.values(points)
+        largest = np.abs(values).max(axis=1, keepdims=True)
+        return np.where(np.abs(values) > NUMERICAL.tail * largest, values, 0.0)
 
 
 def missing_conditions(problem: Problem) -> list[Jet]:
@@ -208,8 +210,11 @@ def _misfit_text(misfit: float) -> str:
 
 
 def sample_points(box: Sequence[tuple[float, float]], count: int) -> FloatArray:
-    """Points of a box that the search sees [count, d]: evenly spaced along one variable, spread over several."""
+    """Points inside a box that the search sees [count, d]: evenly spaced along one variable, spread over several.
+
+    Ends are left out: a solution such as sin(x)/x has no value there.
+    """
     low, high = np.array(box, dtype=float).T
     if len(low) == 1:
-        return np.asarray(np.linspace(low[0], high[0], count)[:, None])
+        return np.asarray(low + (high - low) * ((np.arange(count) + 0.5) / count)[:, None])
     return np.asarray(low + qmc.Halton(len(low), scramble=False).random(count + 1)[1:] * (high - low))

@@ -291,6 +291,9 @@ class _Run:
                     fresh = found.take([hints.restore(root) for root in good])
                     if len(table.Y[0]) == 1 and self._prove(table, [fresh]):
                         break
+                    exact = any(m.loss <= SOLVE.exact * spread for m in progress.front)
+                    if exact and len(table.Y[0]) > 1:
+                        break  # what is still open about it, the other functions decide
                     if tried >= count or self.budget.is_over():
                         break
         except KeyboardInterrupt:
