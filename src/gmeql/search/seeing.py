@@ -53,6 +53,8 @@ def _look(state: SearchState, clock: Clock, names: list[str], *, cut: bool) -> N
             _offer(state, view.restore(root), clock, cut=cut)
             if solved is None and has_exact_formula(state):
                 solved = view
+                if state.leaderboard.best.complexity <= state.config.front.short:
+                    return
 
 
 def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Node]]:

@@ -1,0 +1,38 @@
+"""benchmarks/direct.py: what is seen without a search is told from what is not, and the cost of a look is measured."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from gmeql.search.config import SearchConfig
+from gmeql.search.direct.methods import DIRECT_METHODS
+
+PATH = Path(__file__).parents[2] / "benchmarks" / "direct.py"
+
+
+@pytest.fixture(scope="module")
+def direct() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("direct_methods_alone", PATH)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_fraction_is_seen_and_noise_is_not(direct: ModuleType) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 3, (100, 1))
+    config = SearchConfig(max_candidates=10_000, direct=("rational",), symmetries=False, n_jobs=1)
+    assert direct.seen(X, 1 / (1 + X[:, 0] ** 2), ("x",), config)[:2] == (True, "1/(x**2 + 1)")
+    assert not direct.seen(X, rng.normal(size=100), ("x",), config)[0]
+
+
+def test_every_method_has_its_cost(direct: ModuleType) -> None:
+    found = list(direct.costs(60, 2, 0.5))
+    assert [method for method, *_ in found] == list(DIRECT_METHODS)
+    assert all(share == pytest.approx(0.04) and seconds >= 0 for _, share, seconds, _ in found)
