@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from gmeql import GMEQLRegressor
-from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names, repeated_names
+from gmeql.model.inputs import weight_of_errors, TrainingRows, check_rows, check_training, column_names, repeated_names
 
 X = np.arange(24.0).reshape(12, 2)
 Y = np.arange(12.0)
@@ -107,3 +107,25 @@ class TestFramesThatLackColumns:
     def test_a_missing_value_is_refused_as_ever(self, model):
         with pytest.raises(ValueError, match="NaN"):
             model.predict(pd.DataFrame({"b": [1.0], "d": [np.nan]}))
+
+
+class TestErrorsOfTargets:
+    def test_a_row_weighs_by_the_inverse_square_of_its_error(self) -> None:
+        weights = weight_of_errors([0.1, 0.2, 0.1], None)
+        np.testing.assert_allclose(weights, [4.0, 1.0, 4.0])
+        np.testing.assert_allclose(weight_of_errors([0.1, 0.2, 0.1], [1, 1, 0]), [4.0, 1.0, 0.0])
+        assert weight_of_errors(None, None) is None
+
+    @pytest.mark.parametrize("errors", [[0.0, 1.0], [-1.0, 1.0], [np.nan, 1.0], [[1.0], [1.0]]])
+    def test_errors_that_are_none_are_refused(self, errors) -> None:
+        with pytest.raises(ValueError, match="y_error must be"):
+            weight_of_errors(errors, None)
+
+    def test_a_fit_takes_them(self) -> None:
+        x = np.linspace(1, 3, 40)
+        y = 2.0 * x
+        y[::4] += 5.0
+        errors = np.where(np.arange(40) % 4 == 0, 50.0, 0.01)
+        model = GMEQLRegressor(max_candidates=300, max_time=None, random_state=0)
+        model.fit(x[:, None], y, y_error=errors)
+        np.testing.assert_allclose(model.predict([[2.0]]), 4.0, rtol=1e-3)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gmeql.estimator.alternatives import Alternatives
 from gmeql.model.front import Front, FrontMember
-from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names
+from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names, weight_of_errors
 from gmeql.model.intervals import ConstantInterval, PredictionBasis, constant_intervals
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters
@@ -188,7 +188,14 @@ callable, default="squared"
 
     # --- fitting -----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: Any = None) -> GMEQLRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
+        y_error: ArrayLike | None = None,
+    ) -> GMEQLRegressor:
         """Search for formulas of `y` in the columns of `X`.
 
         `X` is an array or a data frame [N, V], `y` [N] or [N, targets], `sample_weight` [N] of at least 0. Ctrl-C ends
@@ -196,7 +203,11 @@ callable, default="squared"
 
         `groups` are labels [N] of the rows, or the name of a column of the frame `X`: then all groups have one formula,
         in which some constants are shared by all and some, such as `k1[star]`, are each group's own (`group_table`).
+
+        `y_error` [N] are the standard deviations of the targets' errors: each row weighs by 1/`y_error`² beside its
+        `sample_weight`, in the search and in intervals.
         """
+        sample_weight = weight_of_errors(y_error, sample_weight)
         check_parameters(self.get_params(deep=False))
         if groups is not None and not METHODS[self.method].takes_groups:
             raise ValueError(f'method={self.method!r} knows no groups; use method="fitted", or leave groups out')

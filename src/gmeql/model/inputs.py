@@ -54,6 +54,27 @@ class TrainingRows:
         return searched, held_out
 
 
+def weight_of_errors(y_error: ArrayLike | None, sample_weight: ArrayLike | None) -> ArrayLike | None:
+    """Weights [N] of rows whose targets have errors of these standard deviations [N], beside weights that were given.
+
+    The largest error counts 1, so that no weight overflows; weights matter only in proportion.
+    """
+    if y_error is None:
+        return sample_weight
+    errors = np.asarray(y_error, dtype=np.float64)
+    if errors.ndim != 1 or not (np.isfinite(errors) & (errors > 0)).all():
+        raise ValueError("y_error must be one positive, finite standard deviation for each row")
+    precision: NDArray[np.float64] = (errors.max() / errors) ** 2
+    if sample_weight is None:
+        return precision
+    given = np.asarray(sample_weight, dtype=np.float64)
+    if given.shape != errors.shape:
+        raise ValueError(
+            f"y_error has shape {errors.shape}, sample_weight {given.shape}; give one of each for each row"
+        )
+    return np.asarray(given * precision)
+
+
 def split_groups(X: Any, groups: Any) -> tuple[Any, Any, str]:
     """The table without the column of its groups, the label of each row, and what the groups are called.
 
