@@ -16,6 +16,7 @@ from gmeql._version import __version__
 
 if TYPE_CHECKING:
     from gmeql.differential.motion.dynamics import GMEQLDynamics
+    from gmeql.differential.motion.invariant import invariant
     from gmeql.differential.fields.field import GMEQLField
     from gmeql.differential.solving.solutions import Solution, Solutions
     from gmeql.differential.solving.solve import solve
@@ -36,6 +37,7 @@ _HOME = {
     "architecture_preset": "network.architecture",
     "GMEQLClassifier": "estimator",
     "GMEQLDynamics": "differential.motion.dynamics",
+    "invariant": "differential.motion.invariant",
     "GMEQLField": "differential.fields.field",
     "GMEQLRegressor": "estimator",
     "fit_formula": "estimator",
@@ -78,6 +80,7 @@ __all__ = [
     "architecture_preset",
     "fit_formula",
     "get_operator",
+    "invariant",
     "judge",
     "load_suite",
     "register_operator",

@@ -93,6 +93,17 @@ class SystemConfig:
 
 
 @dataclass(frozen=True)
+class InvariantConfig:
+    """Quantities that stay constant."""
+
+    terms: int = 4  # of a sum
+    beam: int = 1000  # sums of each length carried on: parts of a quiet sum need not be quiet
+    largest: float = 0.1  # variation, relative to chance, above which nothing counts as conserved
+    exact: float = 1e-5  # ... and below which it counts as none: curves are no better
+    noise_share: float = 0.5  # of the states' noise that is left in their curves
+
+
+@dataclass(frozen=True)
 class MotionConfig:
     """All of them."""
 
@@ -102,6 +113,7 @@ class MotionConfig:
     terms: TermConfig = TermConfig()
     shooting: ShootingConfig = ShootingConfig()
     system: SystemConfig = SystemConfig()
+    invariant: InvariantConfig = InvariantConfig()
 
 
 MOTION = MotionConfig()

@@ -59,8 +59,9 @@ def system_complexity(equations: Sequence[Node]) -> int:
 
     >>> from gmeql.formula.nodes import Call, Variable
     >>> flow = Call("mul", (Constant(0.3), Variable(0), Variable(1)))
-    >>> system_complexity([flow]), system_complexity([Call("neg", (flow,)), flow])
-    (5, 7)
+    >>> back = Call("mul", (Constant(-0.3), Variable(0), Variable(1)))
+    >>> system_complexity([flow]), system_complexity([flow, back])
+    (5, 8)
     """
     total = sum(tree_complexity(plain(root)) for root in equations)
     terms = Counter(term for root in equations for term in {term for _, term in split_terms(root)})
