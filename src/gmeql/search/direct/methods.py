@@ -10,9 +10,9 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
     "rational": rational.propose,
     "waves": waves.propose,
-    "meeting": meeting.propose,
-    "forms": forms.propose,
     "terms": terms.propose,
+    "forms": forms.propose,
+    "meeting": meeting.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {"linear": 0.1, "rational": 0.5, "waves": 0.5, "meeting": 2.0, "terms": 3.0}

@@ -35,7 +35,8 @@ class SumsConfig:
     functions: tuple[int, ...] = (40,)  # of powers and plain functions
     tuned: tuple[int, ...] = (12, 12, 6)  # of powers and tuned terms, with none, one and two of these
     every: tuple[int, ...] = (20, 12, 6)  # of all terms
-    least_beam: float = 0.25  # share of a tier's sums that the work must allow, or the tier is left out
+    tuned_share: float = 0.55  # of the work left that powers with tuned terms get, before all terms together
+    least_beam: float = 0.2  # share of a tier's sums that the work must allow, or the tier is left out
     flops: float = 6e9  # multiplications a second that one core does of these (measured)
     seconds_per_fit: float = 5e-4  # of one tuned sum (measured)
     proposed: int = 2  # sums proposed where none is exact
@@ -70,7 +71,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     left = effort.seconds
     for reading, used, beams in _tiers(terms, rows):
         cost = _cost(int(used.sum()), n, beams)
-        share = min(1.0, left / cost)
+        share = min(1.0, left * (SUMS.tuned_share if beams == SUMS.tuned else 1.0) / cost)
         if share < SUMS.least_beam or effort.out_of_time():
             continue
         left -= share * cost
