@@ -39,7 +39,9 @@ RELEASED = dataclasses.asdict(TwoStageConfig.released())
                 "final_temperature": 0.2,
             },
         ),
-        (TINY, {"update_order": "in_turn", "merge_rounds": True, "refresh_elites": True}),
+        pytest.param(
+            TINY, {"update_order": "in_turn", "merge_rounds": True, "refresh_elites": True}, marks=pytest.mark.slow
+        ),
         (TWO_OUTPUTS, {name: value for name, value in RELEASED.items() if name not in SMALL}),
     ],
 )
