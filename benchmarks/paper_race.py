@@ -172,10 +172,9 @@ def train(
     options: argparse.Namespace,
     deadline: float,
     budget: str,
-    noise: float = 0.0,
 ) -> list[dict[str, Any]]:
     """Train runs (setting, problem, seed) of one group side by side; a line each. Where time ends, so do the runs."""
-    tables = [table(problem, seed, options.released_rows, noise) for _, problem, seed in runs]
+    tables = [table(problem, seed, options.released_rows) for _, problem, seed in runs]
     X, y = (np.stack(parts) for parts in zip(*tables, strict=True))
     configs = [setting.config(schedule, options.chunk) for setting, _, _ in runs]
     started = time.perf_counter()
@@ -203,7 +202,7 @@ def train(
         lines.append(
             {
                 "setting": setting.name, "changes": plain(setting.changes), "budget": budget, "problem": problem,
-                "seed": seed, "noise": noise, "layers": [list(layer) for layer in group.layers],
+                "seed": seed, "noise": 0.0, "layers": [list(layer) for layer in group.layers],
                 "dtype": options.dtype, "device": device(),
                 "rows": X.shape[1], "steps": progress.step, "loss": float(result.loss[i]),
                 "hard_loss": float(result.hard_loss[i]),
@@ -220,10 +219,10 @@ def train(
     return lines
 
 
-def table(problem: str, seed: int, released_rows: bool, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def table(problem: str, seed: int, released_rows: bool) -> tuple[np.ndarray, np.ndarray]:
     """Training rows of a run: Table 1's, or the released code's 500 points on (0, 2.1)."""
     found = released_problem(problem) if released_rows else paper_problem(problem)
-    return found.train(found.generator(seed, "train"), noise_std=noise)
+    return found.train(found.generator(seed, "train"))
 
 
 def plain(changes: dict[str, Any]) -> dict[str, Any]:
@@ -355,7 +354,6 @@ def run_all(
     deadline: float,
     budget: str,
     records: Records,
-    noise: float = 0.0,
 ) -> list[dict[str, Any]]:
     """Train batches in a few threads, so that one compiles while another trains; mark their lines and keep them."""
 
@@ -364,7 +362,7 @@ def run_all(
         runs = records.missing(runs, budget)
         for begin in range(0, len(runs), options.batch):
             try:
-                lines = train(group, runs[begin : begin + options.batch], schedule, options, deadline, budget, noise)
+                lines = train(group, runs[begin : begin + options.batch], schedule, options, deadline, budget)
             except Exception as error:  # noqa: BLE001  # one batch must not end the others
                 log(f"{budget} {group.name}: {type(error).__name__}: {str(error)[:300]}")
                 return
@@ -385,22 +383,17 @@ def final(options: argparse.Namespace) -> None:
     records = Records(Path(options.out))
     settings = [setting_of(data) for data in json.loads(Path(options.settings).read_text())][: options.count]
     deadline = START + options.limit
-    for noise in options.noise:
-        for setting in settings:
-            schedule = tuple(
-                setting.changes.get(k, v)
-                for k, v in zip(("stage1_rounds", "stage1_steps", "stage2_steps"), FULL, strict=True)
-            )
-            if options.share != 1.0:
-                schedule = schedule_of(options.share, options.chunk)
-            seeds = range(options.first_seed, options.first_seed + options.seeds)
-            jobs = [
-                (group, [(setting, p, seed) for p in group.problems for seed in seeds])
-                for group in groups_of(options.problems, options.layers)
-            ]
-            budget = f"final noise {noise:g} {options.layers}"
-            lines = run_all(jobs, schedule, options, deadline, budget, records, noise)
-            show(lines, [setting.name])
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    budget = f"final {options.layers}"
+    for setting in settings:
+        names = ("stage1_rounds", "stage1_steps", "stage2_steps")
+        rounds, first, second = (setting.changes.get(name, text) for name, text in zip(names, FULL, strict=True))
+        jobs = [
+            (group, [(setting, p, seed) for p in group.problems for seed in seeds])
+            for group in groups_of(options.problems, options.layers)
+        ]
+        lines = run_all(jobs, (rounds, first, second), options, deadline, budget, records)
+        show(lines, [setting.name])
 
 
 def main() -> None:
@@ -411,12 +404,10 @@ def main() -> None:
     parser.add_argument("--problems", default=",".join(PAPER_SHARES), type=lambda text: text.split(","))
     parser.add_argument("--layers", default="hand", help='"hand" (selected by hand for each problem) or a preset')
     parser.add_argument("--count", type=int, default=96, help="settings at the start, for each order of updates")
-    parser.add_argument("--seeds", type=int, default=2, help="seeds of a setting and problem at the start")
+    parser.add_argument("--seeds", type=int, help="of a setting and problem: 2 at the start of a race, 20 in `final`")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--orders", default="together", type=lambda text: text.split(","))
     parser.add_argument("--draw-seed", type=int, default=1, help="of the random settings")
-    parser.add_argument("--noise", default="0", type=lambda text: [float(part) for part in text.split(",")])
-    parser.add_argument("--share", type=float, default=1.0, help="of the paper's steps (`final`)")
     parser.add_argument("--released-rows", action="store_true", help="500 points on (0, 2.1), b1-b4 only")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--batch", type=int, default=1000, help="most runs side by side")
@@ -424,6 +415,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--limit", type=float, default=400.0, help="seconds that are never knowingly overrun")
     options = parser.parse_args()
+    options.seeds = options.seeds or {"race": 2, "final": 20}[options.command]
     {"race": race, "final": final}[options.command](options)
 
 
