@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from motions import NAMES, hunters_motion, tree
 
-from gmeql.differential.motion.systems import SystemFront, fit_system, outline, system_complexity
+from gmeql.differential.motion.systems import SystemFront, fit_system, n_functions, outline, system_complexity
 
 TRUTH = (tree("1.2*x - 0.9*x*y"), tree("1.1*x*y - 0.9*y"))
 
@@ -47,3 +47,8 @@ def test_without_any_finite_system_there_is_no_front():
     system = fit_system(hunters_motion(), TRUTH)
     with pytest.raises(ValueError, match="no system of equations stays finite"):
         SystemFront.of([replace(system, length=float("inf"))], NAMES)
+
+
+def test_sines_and_exponentials_cost_more_than_powers():
+    assert n_functions([tree("x**2 + y/x - 3*sqrt(x)")]) == 0
+    assert n_functions([tree("sin(x) + exp(y)"), tree("2*sin(x)")]) == 2

@@ -74,6 +74,7 @@ class SystemConfig:
 
     shortlist: int = 14  # equations of each state that enter the comparison
     exact: float = 1e-7  # misfit, relative to the spread, below which systems count as exact: the integration's level
+    function_cost: float = 4.0  # nats more for a sine, exponential, ...: powers and fractions are tried before them
     node_cost: float = 1.0  # nats for a unit of complexity, as in `SelectionConfig.unseen_node_nats`
     sweeps: int = 3
     first_share: float = 0.25  # of the time, at most, for systems of sums alone

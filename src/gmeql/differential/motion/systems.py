@@ -20,12 +20,14 @@ from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.shooting import Fitted, Shooting
 from gmeql.differential.motion.terms import split_terms
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, transform, tree_complexity
+from gmeql.formula.nodes import Constant, Node, calls, transform, tree_complexity
+from gmeql.formula.operators import EXPONENTS
 from gmeql.formula.simplify import simplify
 from gmeql.model.front import rounding_level
 from gmeql.search.polish.scoring import length_in_nats
 
 FloatArray = NDArray[np.float64]
+ARITHMETIC = ("add", "sub", "mul", "div", "neg", "pow")
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,18 @@ def system_complexity(equations: Sequence[Node]) -> int:
     return total - shared
 
 
+def n_functions(equations: Sequence[Node]) -> int:
+    """How many calls are neither arithmetic nor powers; a term that several equations share counts once.
+
+    >>> from gmeql.formula.nodes import Call, Variable
+    >>> n_functions([Call("sin", (Call("square", (Variable(0),)),))])
+    1
+    """
+    terms = {term for root in equations for _, term in split_terms(root)}
+    plain_words = {*ARITHMETIC, *EXPONENTS}
+    return sum(call.operator not in plain_words for term in terms for call in calls(term))
+
+
 def outline(equations: Sequence[Node]) -> tuple[Node, ...]:
     """The structure alone: every constant 2, so that systems that differ in constants only are one."""
     return tuple(
@@ -106,6 +120,7 @@ def judged(motion: Motion, fitted: Fitted) -> System:
         length = length_in_nats(
             log_variance, constants, complexity, n_rows=float(points * E), node_cost=MOTION.system.node_cost
         )
+        length += MOTION.system.function_cost * n_functions(equations)
     return System(equations, loss, complexity, length, fitted)
 
 
