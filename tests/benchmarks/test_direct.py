@@ -35,4 +35,5 @@ def test_a_fraction_is_seen_and_noise_is_not(direct: ModuleType) -> None:
 def test_every_method_has_its_cost(direct: ModuleType) -> None:
     found = list(direct.costs(60, 2, 0.5))
     assert [method for method, *_ in found] == list(DIRECT_METHODS)
-    assert all(share == pytest.approx(0.04) and seconds >= 0 for _, share, seconds, _ in found)
+    expected = 0.5 * SearchConfig().clock.direct_share
+    assert all(share == pytest.approx(expected) and seconds >= 0 for _, share, seconds, _ in found)

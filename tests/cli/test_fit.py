@@ -135,13 +135,20 @@ def test_every_malformed_table_ends_with_code_2_and_one_line(case, tmp_path, mon
     assert not Path("gmeql-runs").exists()
 
 
-def test_no_formula_within_the_budget_is_code_3(table, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("no formula was found", "the budget is over and no formula was found; give it more --max-time"),
+        ("nothing keeps the constraints", "nothing keeps the constraints"),
+    ],
+)
+def test_no_formula_within_the_budget_is_code_3(reason, said, table, tmp_path, monkeypatch, capsys):
     from gmeql.runs.execute import RunOutcome
 
-    monkeypatch.setattr("gmeql.cli.foreground.execute", lambda run, **options: RunOutcome(None, "failed", "nothing"))
+    monkeypatch.setattr("gmeql.cli.foreground.execute", lambda run, **options: RunOutcome(None, "failed", reason))
     run_gmeql("fit", str(table), "-t", "y", "--out", str(tmp_path / "run"), "-q", expect=3)
     out, err = capsys.readouterr()
-    assert out == "" and "no formula was found" in err
+    assert out == "" and said in err
 
 
 def test_a_folder_that_cannot_be_written_is_code_4(table, tmp_path, capsys):
