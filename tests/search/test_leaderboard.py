@@ -186,3 +186,18 @@ def test_a_step_is_no_steeper_than_the_rows_know(monkeypatch: pytest.MonkeyPatch
     board = Leaderboard.start(config, seen)
     board.offer(refit([parse_tree("4*exp(-0.6*day) + 2", seen.names)], seen.polished, keep_recognised=False), seen)
     assert len(board.members) == 2  # a decay that many rows show
+
+
+def test_offers_end_with_the_time_but_the_first_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gmeql.search.leaderboard.unseen_loss", unseen_loss)
+    config = SearchConfig()
+    x = np.linspace(1.0, 3.0, 40)[:, None]
+    seen = SearchRows.of(x, 2 * x[:, 0] ** 2 + 1, names=("x",), config=config)
+    roots = [parse_tree(text, seen.names) for text in ("2*x**2 + 1", "8*x - 7")]
+    found = [scored for root in roots for scored in refit([root], seen.polished)]
+    boards = []
+    for is_late in (False, True):
+        boards.append(Leaderboard.start(config, seen))
+        boards[-1].offer(found, seen, lambda late=is_late: late)
+    assert len(boards[0].members) == 3 and len(boards[1].members) == 2
+    assert boards[1].best.loss < 1e-20

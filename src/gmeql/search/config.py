@@ -94,8 +94,8 @@ class ClockConfig:
 
     polish_share: float = 0.2  # kept for polishing the front,
     polish_seconds: float = 3.0  # but no more than this
-    refit_share: float = 0.3  # kept for refitting the front of a large table, at most
-    seconds_per_row: float = 3e-6  # what that refit takes, roughly
+    refit_share: float = 0.5  # kept for refitting the front of a large table, at most
+    seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
     direct_share: float = 0.1  # given to direct methods: a table on which they see nothing loses no more
     candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share

@@ -7,7 +7,7 @@ thousands of formulas says little. Formulas exact to rounding are exempt.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -114,11 +114,16 @@ class Leaderboard:
                 shown.append(replace(member, expression=expression, loss=least, complexity=expression.complexity))
         self._front = tuple(shown) or self._front
 
-    def offer(self, found: Sequence[Scored], rows: SearchRows) -> bool:
-        """Take in what no simpler member matches; whether the best description length fell by enough to count."""
+    def offer(self, found: Sequence[Scored], rows: SearchRows, out_of_time: Callable[[], bool] = lambda: False) -> bool:
+        """Take in what no simpler member matches; whether the best description length fell by enough to count.
+
+        The first is always looked at; the others while there is time, since each is put in order and judged.
+        """
         before = self.best.length
         table = rows
-        for scored in found:
+        for place, scored in enumerate(found):
+            if place and out_of_time():
+                break
             own, source = scored.own, scored.source
             rows = table.extended(own)
             if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:

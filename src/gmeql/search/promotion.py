@@ -76,7 +76,7 @@ def polish_island(state: SearchState, island: Island, out_of_time: OutOfTime) ->
 def polish_formula(state: SearchState, root: Node, out_of_time: OutOfTime, *, thorough: bool) -> None:
     """Offer formulas near `root`: all the way for an exact one, else a few cuts judged on few rows."""
     if thorough:
-        state.offer(_polished(state, root, out_of_time, exchange=False))
+        state.offer(_polished(state, root, out_of_time, exchange=False), out_of_time)
         return
 
     def few_cuts(root: Node, rows: JudgedRows) -> list[Scored]:
@@ -85,7 +85,7 @@ def polish_formula(state: SearchState, root: Node, out_of_time: OutOfTime, *, th
     met = _keeping_units(state, root, state.rows.light, few_cuts)
     kept = state.config.front.light_cuts_kept * _tries_each(state)
     chosen = sorted(_unbeaten(met), key=lambda s: s.length)[:kept]
-    state.offer(refit([s.root for s in chosen], state.rows.polished, keep_recognised=False))
+    state.offer(refit([s.root for s in chosen], state.rows.polished, keep_recognised=False), out_of_time)
 
 
 def _unbeaten(met: Iterable[Scored]) -> list[Scored]:
@@ -102,7 +102,7 @@ def polish_leading(state: SearchState, n: int, out_of_time: OutOfTime) -> None:
     for scored in state.leaderboard.leading(n):
         root = scored.source or scored.root
         if not out_of_time() and not isinstance(root, Constant):
-            state.offer(_polished(state, root, out_of_time))
+            state.offer(_polished(state, root, out_of_time), out_of_time)
 
 
 def _polished(state: SearchState, root: Node, out_of_time: OutOfTime, *, exchange: bool = True) -> list[Scored]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -78,9 +78,9 @@ class SearchState:
         state.offer([Scored(mean.root, mean.loss, mean.length)] if rows.groups is not None else [])
         return state
 
-    def offer(self, found: Sequence[Scored]) -> None:
-        """Offer formulas to the front, and note when the best description length fell."""
-        if self.leaderboard.offer(self._shared(found), self.rows):
+    def offer(self, found: Sequence[Scored], out_of_time: Callable[[], bool] = lambda: False) -> None:
+        """Offer formulas to the front, the first in any case, and note when the best description length fell."""
+        if self.leaderboard.offer(self._shared(found), self.rows, out_of_time):
             self.last_gain = self.candidates
 
     def rank_anew(self, found: Sequence[Scored]) -> None:
