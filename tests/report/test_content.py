@@ -51,3 +51,15 @@ def test_how_to_repeat_a_run_depends_on_its_budget():
     assert "budget is time" in content.repeat_line({"max_candidates": None, "max_time": 30.0})
     facts = dict(content.facts({"max_time": 30.0, "pin": ["a", "b"], "drop": [], "header": None}, {"numpy": "2"}))
     assert facts == {"max time": "30.0", "pin": "a, b", "numpy": "2"}
+
+
+def test_a_category_has_no_cell_and_no_spreadsheet_formula() -> None:
+    """Its column of 0 and 1 is ours; the user's sheet holds the word."""
+    from gmeql.formula.expression import Expression
+    from gmeql.formula.nodes import Variable
+    from gmeql.report.content import EXPORTS, cells_line, exports
+
+    expression = Expression(Variable(0), ("kind=red",))
+    assert cells_line(expression, ["kind", "y"]) == ""
+    spreadsheet = next(label for label, name in EXPORTS.items() if name == "spreadsheet")
+    assert spreadsheet not in exports(expression, ["kind", "y"]) and exports(expression, ["kind", "y"])

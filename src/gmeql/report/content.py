@@ -232,8 +232,14 @@ def exports(expression: Expression, table_columns: Sequence[str] | None = None) 
 
 
 def cells_line(expression: Expression, table_columns: Sequence[str] | None) -> str:
-    """Which cell of the spreadsheet formula is which column."""
-    cells = ", ".join(f"{cell} is {name}" for cell, name in cells_used(expression, table_columns).items())
+    """Which cell of the spreadsheet formula is which column; nothing where the sheet has none of that name, as for
+    the 0 and 1 of a category: then there is no such formula either.
+    """
+    try:
+        used = cells_used(expression, table_columns)
+    except ValueError:
+        return ""
+    cells = ", ".join(f"{cell} is {name}" for cell, name in used.items())
     where = f"In the spreadsheet formula, for row 2 under a row of headings, {cells}; " if cells else ""
     return f"{where}functions and separators of the spreadsheet formula are English."
 
