@@ -76,11 +76,6 @@ def why_not() -> str:
         return f"the CUDA driver does not answer ({error})"
 
 
-def available() -> bool:
-    """Whether an accelerator can be used."""
-    return not why_not()
-
-
 class CudaDriver:
     """A CUDA device, by CuPy, which compiles at run time and keeps what it compiled on disk."""
 

@@ -45,7 +45,7 @@ STEP = np.dtype(
     [("islands", "u8"), ("candidates", CANDIDATES), ("tried", TRIED), ("numbers", NUMBERS)]
     + [(name, "u8") for name in "rank_weights rank_sums chosen n_chosen finishing n_finishing".split()]
     + [(name, "f8") for name in "complexity_classes learning_rate exploration unseen_weight min_gain".split()]
-    + [(name, "i4") for name in "n_islands n_candidates capacity choice_stride weight_stride".split()]
+    + [(name, "i4") for name in "n_islands n_candidates capacity choice_stride".split()]
     + [(name, "i4") for name in "life patience least_drawn n_best class_width".split()],
     align=True,
 )

@@ -174,7 +174,7 @@ class Stage:
             record[name] = getattr(config, name)
         record["unseen_weight"], record["class_width"] = UNSEEN_WEIGHT, CLASS_WIDTH
         record["n_islands"], record["n_candidates"] = len(self.islands), config.candidates_per_step
-        record["choice_stride"], record["weight_stride"] = stride, MAX_CONSTANTS
+        record["choice_stride"] = stride
         record["least_drawn"], record["n_best"] = config.candidates_per_step // EXHAUSTED_SHARE, FINISHED_PER_STEP
         return record
 

@@ -45,7 +45,7 @@ struct Step {
     int *chosen, *n_chosen;  // [sizes][I B] candidates of each size of programs, and how many
     int *finishing, *n_finishing;  // the same for those that are taken to convergence
     double complexity_classes, learning_rate, exploration, unseen_weight, min_gain;
-    int n_islands, n_candidates, capacity, choice_stride, weight_stride;
+    int n_islands, n_candidates, capacity, choice_stride;
     int life, patience, least_drawn, n_best, class_width;
 };
 
