@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from gmeql.formula.parsing import parse_tree
-from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.polish.waves import are_waves_known, stands_out
+from gmeql.search.polish.scoring import JudgedRows, refit
+from gmeql.search.polish.waves import are_waves_known, rows_rested_on, stands_out
 
 
 def waves_known(frequency: float, noise: float, n_rows: int = 60) -> bool:
@@ -20,8 +21,14 @@ def waves_known(frequency: float, noise: float, n_rows: int = 60) -> bool:
     return are_waves_known(root, loss, rows, n_rows=n_rows)
 
 
-def test_a_wave_with_two_rows_to_a_half_turn_is_known() -> None:
-    assert waves_known(20.0, noise=3.0)
+def test_a_slow_wave_is_a_curve_like_any_other() -> None:
+    assert waves_known(5.0, noise=3.0)
+
+
+def test_dense_rows_do_not_excuse_a_wave_of_many_turns_in_noise() -> None:
+    """Two hundred rows have more than two to each half-turn, and a wave that noise alone makes as good."""
+    assert not waves_known(100.0, noise=5.0, n_rows=200)
+    assert waves_known(100.0, noise=1.0, n_rows=200)
 
 
 def test_a_faster_wave_is_known_only_where_noise_has_none_like_it() -> None:
@@ -38,3 +45,29 @@ def test_false_alarms_in_noise_are_rare() -> None:
         noise = rng.standard_normal(100)
         share = float((np.abs(waves @ noise) ** 2).max()) * 2 / (100 * float(noise @ noise))
         assert not stands_out(share, 97, len(frequencies))
+
+
+def test_what_grows_with_the_errors_rests_on_few_rows() -> None:
+    rng = np.random.default_rng(9)
+    even, errors = np.ones(4000), rng.standard_normal(4000)
+    size = rng.uniform(0, 1, 4000) ** 6
+    assert rows_rested_on(even, errors, even) == pytest.approx(4000)
+    assert rows_rested_on(size, rng.standard_normal(4000), even) == pytest.approx(4000, rel=0.15)
+    assert rows_rested_on(size, size * errors, even) < 800
+    one = np.where(np.arange(4000) == 7, 1.0, 0.0)
+    assert rows_rested_on(one, one, even) == pytest.approx(1.0)
+    assert rows_rested_on(2 * size, size * errors, even / 4) == pytest.approx(rows_rested_on(size, size * errors, even))
+
+
+def test_a_wave_through_the_largest_of_growing_errors_is_not_known() -> None:
+    """Sizes over three orders, errors in proportion: the best of many fast waves times x**2 gains more than 18 nats in
+    the rows' number, but meets three large rows and no others."""
+    rng = np.random.default_rng(3)
+    x = np.exp(rng.normal(0, 1.2, (200, 1)))
+    y = x[:, 0] + 0.4 * x[:, 0] * rng.standard_normal(200)
+    rows = JudgedRows.of(x, y, None, ("x",))
+    roots = [parse_tree(f"1.123*x + 0.0123*x**2*cos({f}*x)", ("x",)) for f in np.linspace(20, 40, 400)]
+    found = min(refit(roots, rows), key=lambda scored: scored.loss)
+    plain = refit([parse_tree("1.1*x", ("x",))], rows)[0]
+    assert stands_out(1 - found.loss / plain.loss, 196, 300.0)
+    assert not are_waves_known(found.root, found.loss, rows, n_rows=200)

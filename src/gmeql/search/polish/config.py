@@ -44,6 +44,8 @@ class PolishConfig:
     """Constants larger than this, or smaller than its inverse, have to matter."""
     cancelling: float = 1e10
     """Terms of a sum that are larger than the sum by this factor leave it fewer than six digits."""
+    slow_turns: float = 2.0
+    """Turns over the rows up to which a wave is a curve like any other; a faster one has to stand out from noise."""
     false_alarm: float = 18.0
     """Nats below which the chance must lie that noise has such a wave: a hundred million candidates pay for theirs."""
     same_length: float = 1e-6

@@ -1,43 +1,70 @@
-"""Whether the rows can know a wave: one that is faster than the rows are dense goes through any points."""
+"""Whether the rows can know a wave: the best of many frequencies goes through any points."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, calls
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.knowable import with_part
 from gmeql.search.polish.recognition import n_loose_constants
-from gmeql.search.polish.scoring import JudgedRows, refit
+from gmeql.search.polish.scoring import JudgedRows, Scored, refit
+
+FloatArray = NDArray[np.float64]
 
 WAVES = ("sin", "cos")
 """Operators that turn a formula into a wave."""
 
 
 def are_waves_known(root: Node, loss: float, rows: JudgedRows, *, n_rows: int) -> bool:
-    """Whether every wave has two of `n_rows` rows to a half-turn, or stands out from what noise would have.
+    """Whether every wave is slow, with two of `n_rows` rows to a half-turn, or stands out from what noise would have.
 
-    A wave through fewer rows says nothing between them by itself: it must explain what the formula without it does not.
+    A wave of many turns goes through any points: however dense the rows, the best of as many frequencies explains some
+    of their noise. It must explain what the formula without it does not.
     """
     for wave in dict.fromkeys(node for node in calls(root) if node.operator in WAVES):
         with np.errstate(all="ignore"):
             angle = float(np.ptp(Expression(wave.args[0], rows.names)(rows.X)))
             middle = float(np.mean(Expression(wave, rows.names)(rows.X)))
-        if angle <= math.pi / 2 * n_rows:
+        if angle <= min(math.pi / 2 * n_rows, 2 * math.pi * POLISH.slow_turns):
             continue
         if not math.isfinite(angle) or not math.isfinite(middle):
             return False
-        without = [scored.loss for scored in refit([with_part(root, wave, Constant(middle))], rows)]
-        share = 1.0 - loss / min(without) if without and min(without) > 0 else 0.0
-        if not stands_out(share, len(rows.target) - n_loose_constants(root), angle / math.pi):
+        without = refit([with_part(root, wave, Constant(middle))], rows)
+        if not without or not _earns_its_place(root, loss, without[0], rows, angle / math.pi):
             return False
     return True
 
 
-def stands_out(share: float, n_free: int, n_frequencies: float) -> bool:
+def _earns_its_place(root: Node, loss: float, without: Scored, rows: JudgedRows, n_frequencies: float) -> bool:
+    """Whether what a wave adds to the formula without it, on the rows that it rests on, is beyond chance."""
+    if not without.loss > 0:
+        return False
+    with np.errstate(all="ignore"):
+        plain = Expression(without.root, rows.names)(rows.X)
+        added = Expression(root, rows.names)(rows.X) - plain
+    n_rest = rows_rested_on(added, rows.target - plain, rows.weights)
+    n_free = min(n_rest, len(rows.target) - n_loose_constants(root))
+    return stands_out(1.0 - loss / without.loss, n_free, n_frequencies)
+
+
+def rows_rested_on(added: FloatArray, residual: FloatArray, weights: FloatArray) -> float:
+    """On how many rows the gain of a term rests that adds `added` [N] where `residual` [N] was left.
+
+    `Σa² Σr² / Σa²r²`, each row as it weighs. Where errors are of one size, or of other sizes than what is
+    added, that is about N; a wave that grows where the errors do meets few rows by chance, and the variance of its
+    amplitude is as much larger (White 1980).
+    """
+    a, r = weights * added**2, weights * residual**2
+    both = float(a @ r)
+    return float(a.sum()) * float(r.sum()) / both if both > 0 else 0.0
+
+
+def stands_out(share: float, n_free: float, n_frequencies: float) -> bool:
     """Whether the best of so many frequencies would hardly explain this share P of the variance of noise.
 
     The chance of that is M (1 - P)**(N/2) for M frequencies and N rows left free (Baluev 2008, without his correction
