@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gmeql.formula.nodes import Variable, build
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
-from gmeql.search.seeing import look_at_once, look_directly
+from gmeql.search.seeing import _table, look_at_once, look_directly
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.structure import linear_columns
+from gmeql.search.symmetries.views import View
 
 
 def pagie(n_rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
@@ -82,3 +84,11 @@ def test_a_search_ends_with_what_was_seen() -> None:
     search = Search(*pagie(), names=("x", "y"), config=SearchConfig(max_candidates=40_000, n_jobs=1))
     *_, last = search.run()
     assert last.reason == "exact" and last.candidates < 20_000
+
+
+def test_a_view_that_hides_rows_is_not_looked_at() -> None:
+    """A factor over hundreds of magnitudes gives most rows the weight 0, and a mean over such rows is no number."""
+    X = np.column_stack([np.linspace(-400, 0, 300), np.random.default_rng(0).uniform(1, 2, 300)])
+    seen = state(X, X[:, 1])
+    assert _table(View((Variable(1),), build("exp", Variable(0))), seen) is None
+    assert _table(View((Variable(0),), Variable(1)), seen) is not None

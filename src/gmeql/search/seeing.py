@@ -89,12 +89,14 @@ def _views(state: SearchState) -> list[View]:
 
 
 def _table(view: View, state: SearchState) -> DirectTable | None:
-    """The rows that formulas are cut to shape on, as a view shows them; None where that is not finite."""
+    """The rows that formulas are cut to shape on, as a view shows them; None where that is not finite or hides rows."""
     rows = state.rows.polished
     with np.errstate(all="ignore"):
         factors = view.factors(rows.X)
         X, y, weights = view.table(rows.X), rows.target / factors, rows.weights * factors**2
     if not (np.isfinite(X).all() and np.isfinite(y).all() and np.isfinite(weights).all() and weights.sum() > 0):
+        return None
+    if (weights[rows.weights > 0] == 0).any():  # a factor over so many magnitudes that its square is no number
         return None
     unexplained = math.sqrt(state.leaderboard.best.loss) / rows.spread
     return DirectTable(X, y, weights / weights.mean(), unexplained)
