@@ -201,3 +201,17 @@ def test_offers_end_with_the_time_but_the_first_is_heard(monkeypatch: pytest.Mon
         boards[-1].offer(found, seen, lambda late=is_late: late)
     assert len(boards[0].members) == 3 and len(boards[1].members) == 2
     assert boards[1].best.loss < 1e-20
+
+
+def test_a_plain_sum_of_columns_is_not_kept_away_by_an_odd_form_of_one() -> None:
+    """Where the odd form promises a little less error but takes more to state, the sum stands on the front, in whatever
+    order they come; and a form that promises much less stays."""
+    odd = parse_tree("1.23*cos(0.77*x1)*x1", ("x1", "x2"))
+    total = parse_tree("0.9*x1 + 1.7*x2 + 0.3", ("x1", "x2"))
+    for losses, kept in (((0.0500, 0.0505), total), ((0.0300, 0.0505), odd)):
+        for order in (1, -1):
+            board, seen = start()
+            for root, loss in list(zip((odd, total), losses, strict=True))[::order]:
+                board.offer([scored(root, loss, seen)], seen)
+            roots = [m.root for m in board.members.values()]
+            assert (kept in roots) and len(roots) == 2

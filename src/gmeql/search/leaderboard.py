@@ -27,6 +27,7 @@ from gmeql.search.polish.waves import are_waves_known
 from gmeql.search.polish.writing import written
 from gmeql.search.rows import SearchRows
 from gmeql.search.soundness import left_out_squares, unseen_loss
+from gmeql.search.structure import linear_columns
 
 
 class Leaderboard:
@@ -153,7 +154,7 @@ class Leaderboard:
             self.members = {
                 c: m
                 for c, m in sorted(self.members.items())
-                if m is scored or c < scored.complexity or (m.unseen < scored.unseen and m.loss < scored.loss)
+                if m is scored or not (self._excludes(m, scored, rows) if c < scored.complexity else _beats(scored, m))
             }
             self._front = None
         return self.best.length < before - self.config.front.gain_nats
@@ -213,14 +214,36 @@ class Leaderboard:
         return other if math.isfinite(other.unseen) and is_knowable(other.root, other.loss, judged) else None
 
     def _is_dominated(self, scored: Scored, rows: SearchRows) -> bool:
-        """Whether a simpler member promises or fits as much; of equally complex ones the description length decides."""
+        """Whether a member that excludes this formula takes precedence: as a rule the simpler of two that exclude each
+        other, and of equally complex ones the one of less description length.
+
+        A sum of columns is not one of the thousands that a search tries, and states its structure in few nats
+        (`structure.py`): against it the description length decides, so that an odd form on one column does not keep the
+        plain sum of all from the front.
+        """
         same = self.members.get(scored.complexity)
-        if same is not None and same.length <= scored.length:
+        if same is not None and self._comes_first(same, scored, rows, otherwise=same.length <= scored.length):
             return True
+        others = [(c < scored.complexity, m) for c, m in self._rivals() if c != scored.complexity]
+        return any(
+            (self._excludes(m, scored, rows) if simpler else _beats(scored, m))
+            and self._comes_first(m, scored, rows, otherwise=simpler)
+            for simpler, m in others
+        )
+
+    def _excludes(self, simpler: Scored, longer: Scored, rows: SearchRows) -> bool:
+        """Whether a formula promises or fits as much as a longer one, so that only one of them can stand on the front."""
         floor, more = rows.polished.floor, 1 + self.config.front.least_gain
-        promised, fitted = max(scored.unseen, floor) * more, max(scored.loss, floor) * more
-        simpler = [m for c, m in self._rivals() if c < scored.complexity]
-        return any(m.unseen <= promised or m.loss <= fitted for m in simpler)
+        promised, fitted = max(longer.unseen, floor) * more, max(longer.loss, floor) * more
+        return simpler.unseen <= promised or simpler.loss <= fitted
+
+    def _comes_first(self, one: Scored, other: Scored, rows: SearchRows, *, otherwise: bool) -> bool:
+        """Whether `one` takes precedence over `other`; as said in `otherwise` where neither is a sum of columns."""
+        if not (_is_sum(one.root) or _is_sum(other.root)):
+            return otherwise
+        price, judged = self.config.front.unseen_node_nats, rows.polished
+        lengths = [unseen_length(m.root, m.unseen, judged, node_cost=price) for m in (one, other)]
+        return lengths[0] <= lengths[1]
 
     def _tidied(self, scored: Scored, rows: SearchRows) -> Scored:
         """The same formula in normal form without terms that rounding swallows, where that is no longer."""
@@ -240,6 +263,17 @@ def _loss_on(root: Node, judged: JudgedRows) -> float:
     with np.errstate(all="ignore"):
         residual = Expression(root, judged.names)(judged.X) - judged.target
         return float(np.average(residual**2, weights=judged.weights))
+
+
+def _beats(simpler: Scored, longer: Scored) -> bool:
+    """Whether a longer member is no better than a formula that comes in."""
+    return longer.unseen >= simpler.unseen or longer.loss >= simpler.loss
+
+
+def _is_sum(root: Node) -> bool:
+    """Whether a formula is a sum of several columns' multiples."""
+    columns = linear_columns(root)
+    return columns is not None and len(columns) > 1
 
 
 def briefest(front: Sequence[Member], rows: JudgedRows) -> Member:

@@ -27,6 +27,7 @@ from gmeql.knowledge.knowledge import Knowledge
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.observed import observed, two_valued
 from gmeql.search.polish.recognition import is_recognised, n_loose_constants
+from gmeql.search.structure import structure_nats
 
 
 @dataclass(frozen=True)
@@ -174,14 +175,16 @@ def length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int) 
     return length_in_nats(log_variance, n_constants, complexity, n_rows=n)
 
 
-def unseen_length(root: Node, unseen: float, rows: JudgedRows) -> float:
-    """Description length with the loss to expect on other rows in place of the loss over the rows left free."""
+def unseen_length(root: Node, unseen: float, rows: JudgedRows, *, node_cost: float = POLISH.node_cost) -> float:
+    """Description length with the loss to expect on other rows in place of the loss over the rows left free; a sum of
+    columns pays for saying which (`structure.py`)."""
     n, n_constants = len(rows.target), rows.n_fitted(root)
     if not math.isfinite(unseen) or n_constants >= n - 1:
         return math.inf
     # a row left out costs the fit twice what the degrees of freedom account for
     log_variance = math.log(max(unseen, rows.floor)) - n_constants / n
-    return length_in_nats(log_variance, n_constants, tree_complexity(root), n_rows=n)
+    structure = structure_nats(root, rows.n_variables, node_cost=node_cost)
+    return length_in_nats(log_variance, n_constants, 0, n_rows=n) + structure
 
 
 def length_in_nats(
