@@ -11,6 +11,7 @@ import pytest
 from gmeql.formula.nodes import Variable, build
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
+from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
 from gmeql.search.seeing import _table, look_at_once, look_directly
 from gmeql.search.state import SearchState
@@ -92,3 +93,23 @@ def test_a_view_that_hides_rows_is_not_looked_at() -> None:
     seen = state(X, X[:, 1])
     assert _table(View((Variable(1),), build("exp", Variable(0))), seen) is None
     assert _table(View((Variable(0),), Variable(1)), seen) is not None
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_what_is_seen_in_one_group_is_fitted_to_all(noise: float) -> None:
+    """A law that islands meet seldom: own frequencies and phases, a shared rate."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(6), 60)
+    t, w, p = rng.uniform(0, 9, 360), rng.uniform(0.7, 1.6, 6), rng.uniform(0, 0.3, 6)
+    y = np.exp(-0.34 * t) * np.cos(w[codes] * t + p[codes])
+    y += noise * y.std() * rng.standard_normal(360)
+    config = SearchConfig(max_candidates=10_000, n_jobs=1)
+    seen = Search(t[:, None], y, config=config, groups=Grouping.of(codes))._state
+    look_at_once(seen, Clock.unlimited())
+    best = seen.leaderboard.best
+    assert seen.direct_done and seen.candidates == 0
+    assert best.own is not None and best.own.shape == (6, 2)
+    assert has_exact_formula(seen) == (noise == 0)
+    for values in (w, p):
+        closest = min(np.abs(best.own - values[:, None]).max(axis=0))
+        assert closest < (1e-6 if noise == 0 else 0.1)

@@ -188,9 +188,13 @@ class SearchConfig:
     @property
     def direct_seconds(self) -> float:
         """Seconds of one core that direct methods may take."""
+        return self.direct_seconds_with()
+
+    def direct_seconds_with(self, *, groups: int = 1) -> float:
+        """The same where every candidate is fitted to so many groups, and takes as many times longer."""
         numbers = self.clock
         given = [] if self.max_time is None else [self.max_time]
-        given += [] if self.max_candidates is None else [self.max_candidates / numbers.candidates_per_second]
+        given += [] if self.max_candidates is None else [groups * self.max_candidates / numbers.candidates_per_second]
         return numbers.direct_share * min(given) if given else numbers.direct_seconds
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,6 +4,9 @@ It is taken once, after the look for symmetries: smaller tables come first, sinc
 tables with as many columns, which the same symmetry gives, the plainest is looked at. Methods that cost next to nothing
 are asked about the plain columns before that, at the very start. Time or work is shared evenly over the tables and, as
 `SHARES` says, over the methods; time that a method leaves over is the next one's.
+
+Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
+to all.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gmeql.formula.nodes import Node
+from gmeql.formula.nodes import Constant, Node, transform
 from gmeql.search.clock import Clock
 from gmeql.search.direct.methods import AT_ONCE, DIRECT_METHODS, SHARES
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.polish.scoring import clean, refit
+from gmeql.search.groups.config import GROUPS
+from gmeql.search.polish.scoring import Scored, clean, refit
 from gmeql.search.promotion import polish_formula
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
@@ -27,7 +31,10 @@ from gmeql.search.symmetries.views import View
 
 def look_at_once(state: SearchState, clock: Clock) -> None:
     """Before anything is drawn, ask the cheapest methods: there is something to show, and to be better than."""
-    if not state.direct_done:
+    if state.rows.groups is not None and not state.direct_done:
+        state.direct_done = True
+        _look_at_groups(state, clock, _asked(state))
+    elif not state.direct_done:
         _look(state, clock, [name for name in _asked(state) if name in AT_ONCE], cut=False)
 
 
@@ -57,6 +64,55 @@ def _look(state: SearchState, clock: Clock, names: list[str], *, cut: bool) -> N
                     return
 
 
+def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
+    """Let the methods look at the largest groups one by one; the shortest descriptions of these are fitted to all.
+
+    What a method leaves over of its time is shared by those after it.
+    """
+    from threadpoolctl import threadpool_limits
+
+    rows = state.rows.polished
+    assert rows.groups is not None
+    largest = np.argsort(-np.bincount(rows.groups), kind="stable")[: GROUPS.looked]
+    looks = [(name, rows.only(np.flatnonzero(rows.groups == g))) for name in names for g in largest]
+    shares = np.array([SHARES.get(name, 1.0) for name, _ in looks])
+    searched = min(GROUPS.searched, int(rows.groups.max()) + 1)
+    left, exact = state.config.direct_seconds_with(groups=searched), ""
+    found: dict[Node, Scored] = {}
+    with threadpool_limits(1, user_api="blas"):
+        for i, (name, seen) in enumerate(looks):
+            if exact not in ("", name) or clock.is_closing():
+                break  # the method that met a group exactly has seen the others too
+            seconds, began = left * float(shares[i] / shares[i:].sum()), time.perf_counter()
+            table = DirectTable(seen.X, seen.target, seen.weights / seen.weights.mean())
+            rng = np.random.default_rng([state.seed, i])
+            effort = _effort(state, seconds, began + seconds)
+            proposed = DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng)
+            cleaned = [root for root in (clean(root, seen) for root in proposed) if root is not None]
+            for scored in refit(cleaned, seen, keep_recognised=False):
+                shape = _shape(scored.root)
+                if shape not in found or scored.length < found[shape].length:
+                    found[shape] = scored
+                exact = name if seen.is_exact(scored.loss) else exact
+            left -= seconds if state.config.max_time is None else time.perf_counter() - began
+        for scored in sorted(found.values(), key=lambda s: s.length)[: GROUPS.seen_most]:
+            if clock.is_closing() or has_exact_formula(state):
+                return
+            state.offer_to_groups(scored.root)
+
+
+def _shape(root: Node) -> Node:
+    """A formula with all constants alike."""
+    return transform(root, lambda leaf: Constant(0.0) if isinstance(leaf, Constant) else leaf)
+
+
+def _effort(state: SearchState, seconds: float, until: float) -> Effort:
+    """Work worth so many seconds; where time is the budget, with a moment at which it ends."""
+    if state.config.max_time is None:
+        return Effort(seconds)
+    return Effort.timed(max(until - time.perf_counter(), 0.0), until=until)
+
+
 def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view; tables of few columns first.
 
@@ -69,10 +125,7 @@ def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Nod
     shares = np.array([SHARES.get(name, 1.0) for _, _, name in looks])
     seconds, began = config.direct_seconds * shares / shares.sum(), time.perf_counter()
     for i, (view, table, name) in enumerate(looks):
-        effort = Effort(float(seconds[i]))
-        if config.max_time is not None:
-            until = began + float(seconds[: i + 1].sum())
-            effort = Effort.timed(max(until - time.perf_counter(), 0.0), until=until)
+        effort = _effort(state, float(seconds[i]), began + float(seconds[: i + 1].sum()))
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
             if first or name not in AT_ONCE or table.error(root) < table.unexplained:

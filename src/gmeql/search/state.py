@@ -72,7 +72,7 @@ class SearchState:
             leaderboard=Leaderboard.start(config, rows),
             tried=TriedStructures(config.table_bits),
             symmetries_done=not config.symmetries or portfolio.architecture is not None or rows.groups is not None,
-            direct_done=portfolio.architecture is not None or rows.groups is not None,
+            direct_done=portfolio.architecture is not None,
         )
         mean = state.leaderboard.best
         state.offer([Scored(mean.root, mean.loss, mean.length)] if rows.groups is not None else [])
@@ -81,6 +81,12 @@ class SearchState:
     def offer(self, found: Sequence[Scored], out_of_time: Callable[[], bool] = lambda: False) -> None:
         """Offer formulas to the front, the first in any case, and note when the best description length fell."""
         if self.leaderboard.offer(self._shared(found), self.rows, out_of_time):
+            self.last_gain = self.candidates
+
+    def offer_to_groups(self, root: Node) -> None:
+        """Offer a formula that was seen in one group: fitted to each, its constants shared out."""
+        formula = share(Scored(root, math.inf, math.inf), self.rows.polished)
+        if formula is not None and self.leaderboard.offer([formula], self.rows):
             self.last_gain = self.candidates
 
     def rank_anew(self, found: Sequence[Scored]) -> None:

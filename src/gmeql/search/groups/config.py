@@ -25,13 +25,19 @@ class GroupConfig:
     joint_tolerance: float = 1e-8
     """Relative gain of a step below which such a fit ends."""
     lost: float = 10.0
-    """A group whose relative error is this many times the median group's may sit in a local minimum ..."""
+    """A group whose relative error is this many times that of the better groups may sit in a local minimum ..."""
+    better: float = 0.25
+    """(the quantile of the groups that are the better ones: waves of different frequencies lose more than half)"""
     lost_starts: int = 32
     """... and is given this many starts more,"""
     jitter: float = 0.7
     """spread by this standard deviation of the logarithm around the constants of groups that are met."""
     kept_starts: int = 8
     """Groups that lend their constants so."""
+    looked: int = 3
+    """Groups, the largest ones, that direct methods look at one by one: what they see in one may hold in all."""
+    seen_most: int = 6
+    """Formulas of different shape, seen so, that are fitted to all groups."""
     ridge: float = 1e-12
     """Share of the largest diagonal entry added to the equations of a group, whose rows may leave a constant open."""
 

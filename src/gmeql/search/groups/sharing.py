@@ -168,7 +168,7 @@ def _fitted_in_groups(program: Program, rows: JudgedRows) -> FloatArray:
     rng = np.random.default_rng(0)
     order = np.argsort(relative, kind="stable")
     floor = rows.floor / max(float(spreads.max()), 1e-300)
-    for g in np.flatnonzero(relative > GROUPS.lost * max(float(np.median(relative)), floor)):
+    for g in np.flatnonzero(relative > GROUPS.lost * max(float(np.quantile(relative, GROUPS.better)), floor)):
         lenders = values[rng.choice(order[: GROUPS.kept_starts], GROUPS.lost_starts)]
         starts = lenders * np.exp(GROUPS.jitter * rng.standard_normal(lenders.shape))
         starts[: len(order[: GROUPS.kept_starts])] = values[order[: GROUPS.kept_starts]]

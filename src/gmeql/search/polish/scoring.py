@@ -77,6 +77,11 @@ class JudgedRows:
         assert self.groups is not None
         return split_rows(FitData(self.inputs, self.target, self.weights), self.groups)
 
+    def only(self, rows: np.ndarray) -> JudgedRows:
+        """Some of the rows by their numbers, without groups."""
+        parts = self.X[rows], self.target[rows], self.weights[rows]
+        return JudgedRows.of(*parts, self.names, self.n_threads, self.knowledge)
+
     def n_own(self, root: Node) -> int:
         """How many constants of groups' own a formula has, all groups together."""
         if self.first_own is None:
