@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
-from gmeql.search.direct.polynomials import monomials, term_by_term, values, written
+from gmeql.search.direct.polynomials import divided, monomials, term_by_term, values, written
 
 NAMES = ("x", "y")
 
@@ -58,3 +58,16 @@ def test_every_form_has_the_same_value(seed: int) -> None:
     slow = sum(c * X[:, 0] ** m[0] * X[:, 1] ** m[1] for m, c in polynomial.items())
     for form in (written, term_by_term):
         assert np.allclose(Expression(form(polynomial), NAMES)(X), slow, rtol=1e-9, atol=1e-9)
+
+
+def test_division_gives_the_whole_part_and_the_rest() -> None:
+    x, y, one = (1, 0), (0, 1), (0, 0)
+    below = {(1, 1): 1.0, x: 1.0, one: 2.08}  # (x + 3 y + 0.5) times this, and 1.7
+    above = {(2, 1): 1.0, (1, 2): 3.0, (1, 1): 3.5, (2, 0): 1.0, x: 2.58, y: 6.24, one: 2.74}
+    quotients = [q for q, rest in divided(above, below) if len(rest) == 1 and rest[one] == pytest.approx(1.7)]
+    assert any(q == pytest.approx({x: 1.0, y: 3.0, one: 0.5}) for q in quotients)
+
+
+def test_division_without_a_whole_part_has_none() -> None:
+    assert divided({(1,): 1.0}, {(2,): 1.0, (0,): 1.0}) == []
+    assert divided({(2,): 2.0, (1,): 2.0}, {(1,): 1.0, (0,): 1.0}) == []  # nothing is left: one polynomial

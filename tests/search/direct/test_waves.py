@@ -43,6 +43,9 @@ def least_error(given: DirectTable) -> float:
         (lambda x, z: z * np.cos(40 * x) + 2, 0, 10, 200),
         (lambda x, z: np.cos(14.03 * x) * np.cos(5 * z), -10, 10, 250),
         (lambda x, z: x * z - 2 * np.cos(4.03 * x + z), -10, 10, 250),
+        (lambda x: x + np.cos(1.7 * x**2 - 4.1 * x), -10, 10, 250),
+        (lambda x, y, z: y * (np.sin(x**2 + z - 2 * x) - z), -10, 10, 300),
+        (lambda x, y, z: np.sqrt(900 + y * (x + np.cos(x * z + 2.31 * y))), -10, 10, 400),
     ],
 )
 def test_waves_of_many_turns(f: Callable[..., np.ndarray], low: float, high: float, rows: int) -> None:

@@ -134,6 +134,33 @@ def _shifted(polynomial: Polynomial) -> list[Node]:
     return forms
 
 
+def divided(above: Polynomial, below: Polynomial) -> list[tuple[Polynomial, Polynomial]]:
+    """Quotients q and remainders r with above = q * below + r, by the orders of terms that lead to different ones.
+
+    Terms are ordered by degree, and by the degree of each column first; coefficients that cancel to rounding are dropped.
+    """
+    found = []
+    for first in (None, *range(len(next(iter(below))))):
+
+        def rank(m: Monomial, first: int | None = first) -> tuple[int, int, Monomial]:
+            return 0 if first is None else m[first], sum(m), m
+
+        lead = max(below, key=rank)
+        rest, sizes, quotient = dict(above), {m: abs(c) for m, c in above.items()}, Polynomial()
+        while divisible := [m for m in rest if all(e >= d for e, d in zip(m, lead, strict=True))]:
+            top = max(divisible, key=rank)
+            shift = tuple(e - d for e, d in zip(top, lead, strict=True))
+            quotient[shift] = factor = rest[top] / below[lead]
+            for m, c in below.items():
+                place = tuple(e + d for e, d in zip(m, shift, strict=True))
+                rest[place] = rest.get(place, 0.0) - factor * c
+                sizes[place] = max(sizes.get(place, 0.0), abs(factor * c))
+            rest = {m: c for m, c in rest.items() if m != top and abs(c) > NEAR_FRACTION * sizes[m]}
+        if quotient and rest and (quotient, rest) not in found:
+            found.append((quotient, rest))
+    return found
+
+
 def _substituted(polynomial: Polynomial, j: int, shift: float) -> Polynomial:
     """Coefficients in t = x_j - shift; what is left of cancelled terms is dropped."""
     found: dict[Monomial, list[float]] = {}

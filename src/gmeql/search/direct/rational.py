@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gmeql.formula.nodes import Node, build
+from gmeql.formula.nodes import Node, build, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.polynomials import Monomial, Polynomial, monomials, term_by_term, values, written
+from gmeql.search.direct.polynomials import Monomial, Polynomial, divided, monomials, term_by_term, values, written
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
 from gmeql.search.readings import PLAIN
@@ -283,14 +283,24 @@ def _reweighted(shape: _Shape, table: DirectTable) -> Ratio | None:
 
 
 def _written_ratio(above: Polynomial, below: Polynomial, sizes: FloatArray, form: Callable[[Polynomial], Node]) -> Node:
-    """The fraction over the columns in their own sizes, divided through so that a coefficient below the line is 1.
+    """The fraction over the columns in their own sizes, as one or with what is whole before it, whichever is shorter.
 
-    The last digits are rounding: what is left is a start for the refit of all constants.
+    It is divided through so that a coefficient below the line is 1. The last digits are rounding: what is left is a start
+    for the refit of all constants.
     """
     above, below = _unscaled(above, sizes), _unscaled(below, sizes)
     lead = min(below.values(), key=abs) if len(below) > 1 else next(iter(below.values()))
-    above, below = ({m: float(f"{c / lead:.13g}") for m, c in part.items()} for part in (above, below))
-    return build("div", form(above), form(below))
+    above, below = ({m: c / lead for m, c in part.items()} for part in (above, below))
+
+    def fraction(part: Polynomial) -> Node:
+        return build("div", form(_rounded(part)), form(_rounded(below)))
+
+    mixed = [build("add", form(_rounded(whole)), fraction(rest)) for whole, rest in divided(above, below)]
+    return min([fraction(above), *mixed], key=tree_complexity)
+
+
+def _rounded(polynomial: Polynomial) -> Polynomial:
+    return {m: float(f"{c:.13g}") for m, c in polynomial.items()}
 
 
 def _unscaled(polynomial: Polynomial, sizes: Sequence[float] | FloatArray) -> Polynomial:

@@ -3,7 +3,8 @@
 A wave of thousands of turns is a needle for a fit, which converges only from within a turn of the truth, but a scan of
 all frequencies sees it: the rows are put on a fine grid of u = x, x**2, x**3, 1/x or x*z, and one Fourier transform gives
 the power at every frequency (Press and Rybicki 1989, with the nearest grid point in place of their interpolation). Two
-columns make a transform in two dimensions: cos(ax + bz), and cos(ax)cos(bz) as a sum of two such.
+columns make a transform in two dimensions: cos(ax + bz), and cos(ax)cos(bz) as a sum of two such; so do a column and its
+square. Waves of longer sums of products, which may have a factor before them, are `angles.py`'s.
 
 A fast wave goes through a few rows of anything: one is proposed only where `stands_out` says that noise would hardly
 have one like it.
@@ -14,8 +15,9 @@ Legend: `N` rows, `G` points of a grid, `M` frequencies.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -23,11 +25,15 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
+from gmeql.search.direct.angles import amplitudes_of, likely_amplitudes, products_of, strongest_sum
 from gmeql.search.direct.choice import TermChoice
 from gmeql.search.direct.library import LibraryConfig, library
+from gmeql.search.direct.polynomials import monomials, values
+from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.polish.waves import stands_out
 from gmeql.search.polish.scoring import JudgedRows
+from gmeql.search.polish.waves import stands_out
+from gmeql.search.readings import PLAIN
 
 FloatArray = NDArray[np.float64]
 
@@ -40,14 +46,18 @@ class WavesConfig:
     few_rows: int = 20  # fewer tell nothing about waves
     max_columns: int = 8
     grids: tuple[int, ...] = (1 << 14, 1 << 18, 1 << 22)  # points; the finer ones where the work allows it
-    square: int = 1 << 10  # points each way of a grid for two columns
+    square: int = 1 << 9  # points each way of a grid for two columns
     oversampling: int = 2  # points to a turn at the lowest frequency: peaks fall between frequencies no more than this
     highest: int = 4  # frequencies up to the number of points over this: beyond, the nearest point is too far off
     seconds_per_point: float = 4e-8  # of a transform on one core (measured)
     least_turns: float = 2.0  # over the rows: slower waves are the other methods' task
     steps: int = 12  # of Gauss-Newton on the frequency
+    trend_rows: int = 1000  # that a trend is taken from before waves of sums are looked for,
+    rows_per_trend: int = 4  # with at least so many for each of its terms
+    readings: tuple[str, ...] = (PLAIN, "square")  # of the target: a wave may stand under a root
     rounding: float = 1e-16  # share of the variance in which no wave is looked for
     waves: int = 2  # looked for one after the other
+    worth: float = 0.3  # share of the variance from which waves are worth the choice of what stands beside them
     beams: tuple[int, ...] = (12, 12, 8)  # sums of each length with none, one and two waves
 
 
@@ -80,36 +90,81 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return
     if not functions.allows({"sin", "add", "mul"}):
         return
-    X, y = table.X[:n], table.y[:n]
-    residual = _without_trend(X, y)
-    if not float(residual @ residual) > WAVES.rounding * float(y @ y):
+    trend_left = _without_trend(table)
+    if not float(trend_left @ trend_left) > WAVES.rounding * float(table.y @ table.y):
         return
+    sign = 1.0 if table.y.mean() >= 0 else -1.0
+    readings = {name: y for name, y in direct_readings(table.y, functions).items() if name in WAVES.readings}
+    for name, y in readings.items():
+        share = replace(effort, seconds=effort.seconds / len(readings))
+        read = replace(table, y=y, weights=np.ones_like(y)) if name != PLAIN else table
+        for root in _of_reading(read, functions, share):
+            yield DIRECT_READINGS[name].invert(root, sign)
+
+
+def _of_reading(table: DirectTable, functions: FunctionSet, effort: Effort) -> Iterator[Node]:
+    residual = _without_trend(table)
+    n = min(len(residual), WAVES.rows)
+    X = table.X[:n]
     found: list[Wave] = []
     unexplained, left = 1.0, effort.seconds
     angles = _angles(X, functions)
     for grid in WAVES.grids:
-        cost = WAVES.seconds_per_point * grid * len(angles)
+        looks = _looks(angles)
+        cost = WAVES.seconds_per_point * sum(grid if len(look) == 1 else WAVES.square**2 for look in looks)
         if cost > left or effort.out_of_time() or unexplained < WAVES.rounding:
             break
         left -= cost
-        seen = _found(X, residual, angles, grid)
+        seen = _found(X, residual[:n], looks, grid)
         rest = math.prod(1.0 - wave.share for wave in seen)
         if rest < unexplained:
             found, unexplained = seen, rest
+        if grid == WAVES.grids[0] and not found:
+            began = time.process_time()
+            found = _of_sums(table, residual, functions, replace(effort, seconds=left))
+            if found:
+                break
+            left -= time.process_time() - began
     for one in found[:1]:
         yield build("mul", Constant(math.sqrt(2 * one.share) * float(np.std(residual))), one.node())
     yield from _products(found, float(np.std(residual)))
-    if found:
+    if 1.0 - math.prod(1.0 - wave.share for wave in found) > WAVES.worth:
         yield from _with_powers(found, table, n, functions, effort)
 
 
-def _without_trend(X: FloatArray, y: FloatArray) -> FloatArray:
-    """What is left of the target beside columns, their squares and products."""
+def _without_trend(table: DirectTable) -> FloatArray:
+    """What is left of the target on the first rows beside products of columns, up to the degree that these can tell."""
+    n = min(len(table.y), WAVES.trend_rows)
+    X, y = table.X[:n], table.y[:n]
     sizes = np.abs(X).max(axis=0)
     scaled = X[:, sizes > 0] / sizes[sizes > 0]
-    products = [scaled[:, [i]] * scaled[:, i:] for i in range(scaled.shape[1])]
-    table = np.hstack([np.ones((len(y), 1)), scaled, *products])
-    return np.asarray(y - table @ np.linalg.lstsq(table, y, rcond=None)[0])
+    n_columns = scaled.shape[1]
+    degree = max(d for d in (1, 2, 3) if d == 1 or math.comb(n_columns + d, d) * WAVES.rows_per_trend <= n)
+    trend = values(monomials(n_columns, degree), scaled)
+    return np.asarray(y - trend @ np.linalg.lstsq(trend, y, rcond=None)[0])
+
+
+def _of_sums(table: DirectTable, residual: FloatArray, functions: FunctionSet, effort: Effort) -> list[Wave]:
+    """The wave of a sum of products that stands out most, if one does."""
+    X, n_columns = table.X[: len(residual)], table.n_columns
+    if not functions.allows({"square", "cube"}):
+        return []
+    angles, before = products_of(n_columns), amplitudes_of(n_columns)
+    products, amplitudes = (np.stack([_values(node, X) for node in nodes]) for nodes in (angles, before))
+    tried, best, amplitude = 0.0, None, amplitudes[0]
+    likely = likely_amplitudes(residual, amplitudes)
+    for number in likely:
+        seconds = effort.seconds / len(likely)
+        found, n_tried = strongest_sum(products, residual, amplitudes[number], seconds, effort.out_of_time)
+        tried += n_tried
+        if found is not None and (best is None or found.share > best.share):
+            best, amplitude = found, amplitudes[number]
+    if best is None:
+        return []
+    summed = products[list(best.products)].T
+    wave = Wave(tuple(angles[i] for i in best.products), *_refined(summed, residual, np.array(best.factors), amplitude))
+    known = stands_out(wave.share, len(residual), tried) and _turns(summed, wave) >= WAVES.least_turns
+    return [wave] if known else []
 
 
 def _angles(X: FloatArray, functions: FunctionSet) -> list[Node]:
@@ -133,12 +188,17 @@ def _values(node: Node, X: FloatArray) -> FloatArray:
 # --- the scan -----------------------------------------------------------------------------------------------------------
 
 
-def _found(X: FloatArray, residual: FloatArray, angles: list[Node], grid: int) -> list[Wave]:
+def _looks(angles: list[Node]) -> list[tuple[Node, ...]]:
+    """What is scanned together: each angle, pairs of columns, and a column with its square."""
+    columns = [angle for angle in angles if isinstance(angle, Variable)]
+    squares = [(v, angle) for v in columns for angle in angles if angle == build("pow", v, Constant(2.0))]
+    return [*((angle,) for angle in angles), *combinations(columns, 2), *squares]
+
+
+def _found(X: FloatArray, residual: FloatArray, looks: list[tuple[Node, ...]], grid: int) -> list[Wave]:
     """Up to `waves` waves, each the strongest in what the one before leaves, as long as it stands out from noise."""
     found: list[Wave] = []
-    looks: list[tuple[Node, ...]] = [(angle,) for angle in angles]
-    looks += list(combinations([angle for angle in angles if isinstance(angle, Variable)], 2))
-    n_frequencies = len(angles) * grid // WAVES.highest + (len(looks) - len(angles)) * (WAVES.square // 2) ** 2
+    n_frequencies = sum(grid // WAVES.highest if len(look) == 1 else (WAVES.square // 2) ** 2 for look in looks)
     whole = float(residual @ residual)
     for _ in range(WAVES.waves):
         if not float(residual @ residual) > WAVES.rounding * whole:
@@ -150,8 +210,7 @@ def _found(X: FloatArray, residual: FloatArray, angles: list[Node], grid: int) -
                 continue
             start = strongest(values, residual, grid if len(look) == 1 else WAVES.square)
             wave = Wave(look, *_refined(values, residual, start))
-            turns = float(np.ptp(values @ np.array(wave.frequencies))) / (2 * np.pi)
-            if turns >= WAVES.least_turns and (best is None or wave.share > best.share):
+            if _turns(values, wave) >= WAVES.least_turns and (best is None or wave.share > best.share):
                 best = wave
         if best is None or not stands_out(best.share, len(residual), n_frequencies):
             break
@@ -159,6 +218,10 @@ def _found(X: FloatArray, residual: FloatArray, angles: list[Node], grid: int) -
         fitted = _sines(np.stack([_values(node, X) for node in best.angles], axis=1), np.array(best.frequencies))
         residual = residual - fitted @ np.linalg.lstsq(fitted, residual, rcond=None)[0]
     return found
+
+
+def _turns(values: FloatArray, wave: Wave) -> float:
+    return float(np.ptp(values @ np.array(wave.frequencies))) / (2 * np.pi)
 
 
 def strongest(values: FloatArray, residual: FloatArray, grid: int) -> FloatArray:
@@ -181,18 +244,18 @@ def strongest(values: FloatArray, residual: FloatArray, grid: int) -> FloatArray
     return np.asarray(unit * turns)
 
 
-def _sines(values: FloatArray, frequencies: FloatArray) -> FloatArray:
+def _sines(values: FloatArray, frequencies: FloatArray, amplitude: FloatArray | float = 1.0) -> FloatArray:
     angle = values @ frequencies
-    return np.column_stack([np.sin(angle), np.cos(angle), np.ones(len(angle))])
+    return np.column_stack([amplitude * np.sin(angle), amplitude * np.cos(angle), np.ones(len(angle))])
 
 
 def _refined(
-    values: FloatArray, residual: FloatArray, frequencies: FloatArray
+    values: FloatArray, residual: FloatArray, frequencies: FloatArray, amplitude: FloatArray | float = 1.0
 ) -> tuple[tuple[float, ...], float, float]:
     """Frequencies where the power has its peak, the phase there, and the share of the variance the wave explains."""
 
     def solved(trial: FloatArray) -> tuple[FloatArray, float]:
-        table = _sines(values, trial)
+        table = _sines(values, trial, amplitude)
         factors = np.asarray(np.linalg.lstsq(table, residual, rcond=None)[0], float)
         rest = residual - table @ factors
         return factors, float(rest @ rest)
@@ -202,7 +265,7 @@ def _refined(
     middle = values.mean(axis=0)
     factors, squares = solved(frequencies)
     for _ in range(WAVES.steps):
-        table = _sines(values, frequencies)
+        table = _sines(values, frequencies, amplitude)
         slope = factors[0] * table[:, 1] - factors[1] * table[:, 0]
         joint = np.column_stack([slope[:, None] * (values - middle), table])
         step = np.linalg.lstsq(joint, residual - table @ factors, rcond=None)[0][: len(frequencies)]
