@@ -3,11 +3,14 @@
 // Weighted mean squared error at `trial` over the first n_rows rows; inf if it is not finite or not below `limit`.
 template <int T, int P, int R>
 DEVICE double loss_at_trial(Work<T, P>& work, const Data& data, int n_rows, double mass, double limit) {
+    MEET;  // lanes may still read the last total
     LANES(l) if (l == 0) work.total = 0.0;
     MEET;
     LANES(l) {
         double total = 0.0, values[T][R], kept[T][R];
-        for (int low = l; low < n_rows; low += 32 * R) {
+        // every lane goes round as often: lanes that part here need not come together again before they read `work`
+        for (int tile = 0; tile < n_rows; tile += 32 * R) {
+            const int low = tile + l;
             int row[R];
             ROWS row[r] = low + 32 * r < n_rows ? low + 32 * r : n_rows - 1;
             forward<T, P, R>(work, data, row, values, kept);
@@ -44,8 +47,8 @@ DEVICE void add_in_registers(Work<T, P>& work, const Data& data, int n_rows, int
         for (int e = 0; e < P * (P + 1) / 2; ++e) products[e] = 0.0;
         for (int p = 0; p < P; ++p) with_residual[p] = 0.0;
         for (int p = 0; p < P; ++p) ROWS jacobian[p][r] = 0.0;
-        for (int low = l; low < n_rows; low += 32 * R) {
-            slopes_of_rows<T, P, R>(work, data, n_rows, low, jacobian, residual);
+        for (int tile = 0; tile < n_rows; tile += 32 * R) {
+            slopes_of_rows<T, P, R>(work, data, n_rows, tile + l, jacobian, residual);
             ROWS total += residual[r] * residual[r];
             UNROLLED
             for (int p = 0; p < P; ++p) {
@@ -103,6 +106,7 @@ DEVICE void add_in_tiles(Work<T, P>& work, const Data& data, int n_rows, int int
 template <int T, int P, int R>
 CALLED double slopes_at_trial(Work<T, P>& work, const Data& data, int n_rows, double mass, int into) {
     const int n = work.n_free;
+    MEET;
     LANES(l) {
         for (int e = l; e < at(n, 0); e += 32) work.hessian[into][e] = 0.0;
         for (int p = l; p < n; p += 32) work.gradient[into][p] = 0.0;
