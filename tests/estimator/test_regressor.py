@@ -304,3 +304,50 @@ def test_no_warning_in_an_ordinary_fit(noisy) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         quick().fit(*noisy)
+
+
+class TestErrorsOfInputs:
+    """`x_error`: forms in which it comes, what it does to the constants, and what it cannot go with."""
+
+    @staticmethod
+    def rows() -> tuple[pd.DataFrame, np.ndarray]:
+        rng = np.random.default_rng(0)
+        t = rng.uniform(0, 3, 200)
+        frame = pd.DataFrame({"x": t + 0.5 * rng.standard_normal(200), "z": rng.uniform(0, 1, 200)})
+        return frame, 1.5 * t + 0.7 + 0.2 * rng.standard_normal(200)
+
+    def test_all_its_forms_are_the_same_and_a_line_keeps_its_slope(self) -> None:
+        frame, y = self.rows()
+        forms = [{"x": 0.5}, [0.5, 0.0], np.column_stack([np.full(200, 0.5), np.zeros(200)]), {"x": np.full(200, 0.5)}]
+        models = [quick(max_candidates=200).fit(frame, y, y_error=0.2, x_error=form) for form in forms]
+        lines = [next(m.expression for m in model.front_ if m.complexity == 5) for model in models]
+        assert len({line.exact() for line in lines}) == 1
+        plain = quick(max_candidates=200).fit(frame, y)
+        flat = next(m.expression for m in plain.front_ if m.complexity == 5)
+        assert flat.constants[0] < 1.3 < lines[0].constants[0]
+        found = models[0].intervals(frame, y, y_error=0.2, x_error={"x": 0.5}, index=list(models[0].front_).index(
+            next(m for m in models[0].front_ if m.complexity == 5)))  # fmt: skip
+        assert found[0].low < 1.5 < found[0].high
+        low, high = models[0].prediction_interval(frame)
+        assert 0.85 < np.mean((low < y) & (y < high)) <= 1
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"x_error": [0.5, 0]}, "x_error needs y_error"),
+            ({"x_error": {"q": 1}, "y_error": 0.1}, "'q' is no column"),
+            ({"x_error": [1.0], "y_error": 0.1}, "shape"),
+            ({"x_error": [-1.0, 0], "y_error": 0.1}, "at least 0"),
+            ({"x_error": [1.0, 0], "y_error": 0.1, "groups": ["a", "b"] * 100}, "cannot be combined with groups"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, given: dict, message: str) -> None:
+        frame, y = self.rows()
+        with pytest.raises(ValueError, match=message):
+            quick().fit(frame, y, **given)
+
+    def test_templates_and_other_losses_are_refused(self) -> None:
+        frame, y = self.rows()
+        for settings in ({"template": "a*x"}, {"loss": "absolute"}):
+            with pytest.raises(ValueError, match="x_error"):
+                quick(**settings).fit(frame, y, y_error=0.1, x_error=[0.5, 0])

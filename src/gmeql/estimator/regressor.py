@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from gmeql.estimator.alternatives import Alternatives
 from gmeql.model.front import Front, FrontMember
-from gmeql.model.inputs import TrainingRows, check_rows, check_training, column_names, weight_of_errors
+from gmeql.model.inputs import (
+    TrainingRows,
+    check_rows,
+    check_training,
+    column_names,
+    input_errors,
+    weight_of_errors,
+)
 from gmeql.model.intervals import ConstantInterval, PredictionBasis, constant_intervals
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters
@@ -195,6 +203,7 @@ callable, default="squared"
         sample_weight: ArrayLike | None = None,
         groups: Any = None,
         y_error: ArrayLike | None = None,
+        x_error: Any = None,
     ) -> GMEQLRegressor:
         """Search for formulas of `y` in the columns of `X`.
 
@@ -206,17 +215,33 @@ callable, default="squared"
 
         `y_error` [N] are the standard deviations of the targets' errors: each row weighs by 1/`y_error`² beside its
         `sample_weight`, in the search and in intervals.
+
+        `x_error` are those of the columns' errors: one for each column, [N, V], or a mapping of column names to a number
+        or [N]. Rows then weigh by their effective variance, and constants minimise it (docs/guide/losses.md). It needs
+        `y_error`, which then may be one number.
         """
         sample_weight = weight_of_errors(y_error, sample_weight)
         check_parameters(self.get_params(deep=False))
         if groups is not None and not METHODS[self.method].takes_groups:
             raise ValueError(f'method={self.method!r} knows no groups; use method="fitted", or leave groups out')
         rows, target_columns = check_training(self, X, y, sample_weight, groups)
+        errors = input_errors(x_error, y_error, column_names(self), len(rows.X))
+        if errors is not None:
+            self._check_errors_allowed(groups)
+            rows = replace(rows, errors=errors)
         searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
         self._keep_results(self._search(searched), held_out, target_columns)
         self._prediction_bases = self._bases(searched)
         self.feature_ranges_ = column_ranges(rows.X)
         return self
+
+    def _check_errors_allowed(self, groups: Any) -> None:
+        """Where errors of the inputs have no meaning yet, say so."""
+        for given, name in ((groups is not None, "groups"), (self.template is not None, "a template")):
+            if given:
+                raise ValueError(f"x_error cannot be combined with {name}; leave one of them out")
+        if self.loss != "squared" or not METHODS[self.method].takes_weights:
+            raise ValueError(f'x_error needs loss="squared" and method="fitted"; got {self.loss!r} and {self.method!r}')
 
     # --- predicting --------------------------------------------------------------------------------------------------
 
@@ -270,7 +295,7 @@ callable, default="squared"
         """What prediction intervals of each target's formula need, or the reason why it has none."""
         labels = None if rows.groups is None else np.array(rows.groups.labels, dtype=object)[rows.groups.codes]
         return [
-            PredictionBasis.or_reason(expression, X, rows.targets[:, j], rows.weight, self.loss)
+            PredictionBasis.or_reason(expression, X, rows.targets[:, j], rows.weight, self.loss, rows.errors)
             for j, (expression, X) in enumerate(self._written_out(rows.X, labels))
         ]
 
@@ -286,15 +311,20 @@ callable, default="squared"
         resamples: int = 200,
         seed: int = 0,
         groups: Any = None,
+        y_error: ArrayLike | None = None,
+        x_error: Any = None,
     ) -> tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]]:
         """Confidence intervals of the formula's constants on the rows it was fitted to, see `constant_intervals`.
 
+        `sample_weight`, `groups`, `y_error` and `x_error` are those of `fit`.
         Of a formula with groups' own constants, each stands in the order of the groups in the place of its name.
         """
         check_is_fitted(self)
         X, groups = self._without_group_column(X, groups)
         X = check_rows(self, X)
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        sample_weight = weight_of_errors(y_error, sample_weight)
+        errors = input_errors(x_error, y_error, column_names(self), len(X))
         found: tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]] = one_or_list(
             [
                 constant_intervals(
@@ -302,6 +332,7 @@ callable, default="squared"
                     seen,
                     targets[:, j],
                     sample_weight=sample_weight,
+                    errors=errors,
                     loss=self.loss,
                     level=level,
                     method=method,

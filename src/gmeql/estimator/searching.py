@@ -57,7 +57,8 @@ class Searching(Groups):
         from gmeql.model.fitting import search_targets
 
         names = column_names(self)
-        data = data_hash(rows.X, rows.targets, rows.weight, names, rows.groups) if self.warm_start else ""
+        known = (rows.X, rows.targets, rows.weight, names, rows.groups, rows.errors)
+        data = data_hash(*known) if self.warm_start else ""
         earlier: list[RunResult] | None = None
         if self.warm_start and getattr(self, "_warm_data", None) == data:
             earlier = self._warm

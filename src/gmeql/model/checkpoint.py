@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gmeql.search.effective import InputErrors
 from gmeql.search.groups.table import Grouping
 from gmeql.model.storage import (
     NewerFormatError,
@@ -54,13 +55,14 @@ def data_hash(
     sample_weight: NDArray[np.float64] | None = None,
     names: Iterable[str] = (),
     groups: Grouping | None = None,
+    errors: InputErrors | None = None,
 ) -> str:
     """SHA-256 of everything a search learns from; two data sets share it only when they are equal bit by bit."""
     digest = hashlib.sha256(json.dumps(list(names)).encode())
     if groups is not None:
         digest.update(json.dumps([groups.column, *groups.labels]).encode())
         digest.update(np.ascontiguousarray(groups.codes, dtype="<i8").data)
-    for array in (X, y, sample_weight):
+    for array in (X, y, sample_weight, *(() if errors is None else (errors.x, errors.y))):
         if array is None:
             digest.update(b"none;")
             continue

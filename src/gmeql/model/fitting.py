@@ -305,9 +305,8 @@ def search_targets(
     count = rows.targets.shape[1]
     results: list[RunResult] = []
     for j in range(count):
-        data = prepare(
-            rows.X, rows.targets[:, j], rows.weight, names, merge=METHODS[method].takes_weights, groups=rows.groups
-        )
+        kept: dict[str, Any] = {"groups": rows.groups, "errors": rows.errors}
+        data = prepare(rows.X, rows.targets[:, j], rows.weight, names, merge=METHODS[method].takes_weights, **kept)
         seconds, candidates = sum(r.seconds for r in results), sum(r.candidates for r in results)
         folder = checkpoint / f"target-{j}" if checkpoint is not None and count > 1 else checkpoint
         with _display(config.max_time, verbose, j, count) as display:

@@ -5,7 +5,7 @@ Legend: `N` rows, `V` columns, `T` targets.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, validate_data
 
 from gmeql.formula.messages import listing
+from gmeql.search.effective import InputErrors
 from gmeql.search.groups.table import Grouping
 
 VALIDATION_SHARE = 0.25
@@ -34,12 +35,15 @@ class TrainingRows:
     """[N], or None where all rows count alike."""
     groups: Grouping | None = None
     """Which group each row belongs to, where groups have constants of their own."""
+    errors: InputErrors | None = None
+    """Errors of the columns, where they were measured with some."""
 
     def take(self, index: NDArray[np.intp]) -> TrainingRows:
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[index]
         groups = None if self.groups is None else self.groups.take(index)
-        return TrainingRows(self.X[index], self.targets[index], weight, groups)
+        errors = None if self.errors is None else self.errors.take(index)
+        return TrainingRows(self.X[index], self.targets[index], weight, groups, errors)
 
     def split(self) -> tuple[TrainingRows, TrainingRows]:
         """Rows to search and rows to judge by."""
@@ -62,6 +66,8 @@ def weight_of_errors(y_error: ArrayLike | None, sample_weight: ArrayLike | None)
     if y_error is None:
         return sample_weight
     errors = np.asarray(y_error, dtype=np.float64)
+    if errors.ndim == 0 and errors > 0:
+        return sample_weight  # the same for every row
     if errors.ndim != 1 or not (np.isfinite(errors) & (errors > 0)).all():
         raise ValueError("y_error must be one positive, finite standard deviation for each row")
     precision: NDArray[np.float64] = (errors.max() / errors) ** 2
@@ -73,6 +79,38 @@ def weight_of_errors(y_error: ArrayLike | None, sample_weight: ArrayLike | None)
             f"y_error has shape {errors.shape}, sample_weight {given.shape}; give one of each for each row"
         )
     return np.asarray(given * precision)
+
+
+def input_errors(x_error: Any, y_error: ArrayLike | None, names: Sequence[str], n_rows: int) -> InputErrors | None:
+    """Errors of the columns and of the target; None where no column has any.
+
+    `x_error` is a standard deviation for each column [V], for each row and column [N, V], or a mapping of column names to
+    a number or [N]; columns that it does not name are exact.
+    """
+    if x_error is None:
+        return None
+    if y_error is None:
+        raise ValueError(
+            "x_error needs y_error: how the scatter is shared between inputs and target cannot be read off the rows; "
+            "give the standard deviation of the target's error, one for all rows or one for each"
+        )
+    if isinstance(x_error, Mapping):
+        unknown = [name for name in x_error if name not in names]
+        if unknown:
+            raise ValueError(f"x_error: {unknown[0]!r} is no column; there are {listing(list(names))}")
+        x_error = np.stack(
+            [np.broadcast_to(np.asarray(x_error.get(name, 0.0), dtype=np.float64), n_rows) for name in names], axis=1
+        )
+    found = np.asarray(x_error, dtype=np.float64)
+    if found.shape not in ((), (len(names),), (n_rows, len(names))):
+        raise ValueError(
+            f"x_error has shape {found.shape}; it must be one standard deviation for each of {len(names)} columns, "
+            f"({n_rows}, {len(names)}) of them, or a mapping such as {{{names[0]!r}: 0.1}}"
+        )
+    if not (np.isfinite(found) & (found >= 0)).all() or not found.any():
+        raise ValueError("x_error must hold finite standard deviations of at least 0, not all 0")
+    x = np.array(np.broadcast_to(found, (n_rows, len(names))))
+    return InputErrors(x, np.array(np.broadcast_to(np.asarray(y_error, dtype=np.float64), n_rows)))
 
 
 def split_groups(X: Any, groups: Any) -> tuple[Any, Any, str]:

@@ -6,20 +6,29 @@ Legend: `N` rows, `K` free constants of one expression, `D` directions of the co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
 from gmeql.model.front import free_constants
-from gmeql.search.robust import influence_slopes, robust_weights
+from gmeql.model.linearised import (
+    FittedRows,
+    Linearised,
+    Model,
+    by_constants,
+    linearised,
+    linearised_by_loss,
+    slopes_at,
+    sum_of_squares,
+)
+from gmeql.search.converging import converged
+from gmeql.search.effective import InputErrors
+from gmeql.search.losses import Loss, find_loss
 
 FloatArray = NDArray[np.float64]
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,7 @@ def constant_intervals(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    errors: InputErrors | None = None,
     loss: Any = "squared",
     level: float = 0.95,
     method: str = "jacobian",
@@ -60,33 +70,75 @@ def constant_intervals(
     `s² = Σψ²/(N - K) / mean(ψ')²` with the influence `ψ` of each row (Robust Statistics, 1981, section 7.6).
 
     `method="bootstrap"` refits the constants on `resamples` draws of the rows and takes percentiles: slower, right also
-    where the formula is far from linear in its constants. Plain exponents (2, 0.5, ...) and factors of ±1 count as
-    structure unless `exponents` is True.
+    where the formula is far from linear in its constants. Where inputs have `errors`, residuals are those over the root of
+    the effective variance (`search/effective.py`), which moves with the constants. Plain exponents (2, 0.5, ...) and
+    factors of ±1 count as structure unless `exponents` is True. Losses that are no weighted squares have intervals of
+    their own (`linearised_by_loss`), around the constants themselves.
     """
     _check_level(level)
-    rows = _Counted.of(expression, X, y, sample_weight, loss)
-    X, y, weight = rows.X, rows.y, rows.weight
+    if (entry := find_loss(loss)).value is not None:
+        return _intervals_by_loss(expression, (X, y, sample_weight), entry, level, method, resamples, seed, exponents)
+    rows = FittedRows.of(expression, X, y, sample_weight, loss, errors)
+    y, weight = rows.y, rows.weight
     values = np.asarray(expression.constants, dtype=float)
     free = np.flatnonzero(np.ones(len(values), bool) if exponents else free_constants(expression))
     if len(free) == 0:
         return ()
     _check_rows(len(y), len(free))
-    model = _by_constants(expression, free, X)
+    model = by_constants(expression, free, rows.X, rows)
     if method == "jacobian":
-        fitted = _linearised(expression, free, rows)
+        fitted = linearised(expression, free, rows)
         with np.errstate(all="ignore"):
-            before, after = (_sum_of_squares(model(values[free] + s) - y, weight) for s in (0.0, fitted.step))
+            before, after = (sum_of_squares(model(values[free] + s) - y, weight) for s in (0.0, fitted.step))
         # where the formula is so far from linear that the step leads astray, the constants stay the middle
         centre = values[free] + fitted.step if after <= before else values[free]
-        errors, low, high = _linear_intervals(fitted, centre, level)
+        deviations, low, high = _linear_intervals(fitted, centre, level)
     elif method == "bootstrap":
-        errors, low, high = _bootstrap_intervals(model, values[free], y, weight, level, resamples, seed)
+        deviations, low, high = _bootstrap_intervals(model, values[free], y, weight, level, resamples, seed)
     else:
         raise ValueError(f'method={method!r} is unknown; use "jacobian" or "bootstrap"')
+    return _listed(free, values, (deviations, low, high), level)
+
+
+def _listed(
+    free: NDArray[np.intp], values: FloatArray, bounds: tuple[FloatArray, ...], level: float
+) -> tuple[ConstantInterval, ...]:
     return tuple(
         ConstantInterval(int(p), float(values[p]), float(e), float(a), float(b), level)
-        for p, e, a, b in zip(free, errors, low, high, strict=True)
+        for p, e, a, b in zip(free, *bounds, strict=True)
     )
+
+
+def _intervals_by_loss(
+    expression: Expression,
+    rows: tuple[ArrayLike, ArrayLike, ArrayLike | None],
+    loss: Loss,
+    level: float,
+    method: str,
+    resamples: int,
+    seed: int,
+    exponents: bool,
+) -> tuple[ConstantInterval, ...]:
+    """Intervals of constants that minimise a loss that is no weighted squared error."""
+    X, y = (np.asarray(part, dtype=float) for part in rows[:2])
+    weight = np.ones(len(y)) if rows[2] is None else np.asarray(rows[2], dtype=float)
+    X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+    values = np.asarray(expression.constants, dtype=float)
+    free = np.flatnonzero(np.ones(len(values), bool) if exponents else free_constants(expression))
+    if len(free) == 0:
+        return ()
+    _check_rows(len(y), len(free))
+    if method == "jacobian":
+        fitted = linearised_by_loss(expression, free, X, y, weight / weight.mean(), loss)
+        return _listed(free, values, _linear_intervals(fitted, values[free], level), level)
+    if method != "bootstrap":
+        raise ValueError(f'method={method!r} is unknown; use "jacobian" or "bootstrap"')
+
+    def refitted(counts: FloatArray) -> FloatArray:
+        root = converged(expression.root, X, y, weight * counts, loss)[0]
+        return np.asarray(expression.with_root(root).constants)[free]
+
+    return _listed(free, values, _percentiles(refitted, len(y), level, resamples, seed), level)
 
 
 def prediction_interval(
@@ -130,23 +182,36 @@ class PredictionBasis:
         *,
         sample_weight: ArrayLike | None = None,
         loss: Any = "squared",
+        errors: InputErrors | None = None,
     ) -> PredictionBasis:
         """The basis of `expression`, which must have been fitted to `X`, `y` by `loss`."""
-        rows = _Counted.of(expression, X, y, sample_weight, loss)
+        if (entry := find_loss(loss)).value is not None and not entry.is_centred:
+            name = loss if isinstance(loss, str) else "own"
+            raise ValueError(f"under the {name} loss errors are not normal and of one size everywhere")
         free = np.flatnonzero(free_constants(expression))
+        rows = FittedRows.of(expression, X, y, sample_weight, loss, errors)
         _check_rows(len(rows.y), len(free))
-        fitted = _linearised(expression, free, rows)
+        if entry.value is None:
+            fitted = linearised(expression, free, rows)
+        else:
+            fitted = linearised_by_loss(expression, free, rows.X, rows.y, rows.weight, entry)
         # in units of the errors' own spread, as the covariance of the constants is not
         root = fitted.root * (fitted.spread / fitted.error_spread) if fitted.error_spread > 0 else fitted.root
         return cls(expression, tuple(map(int, free)), fitted.error_spread, fitted.freedom, root)
 
     @classmethod
     def or_reason(
-        cls, expression: Expression, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, loss: Any
+        cls,
+        expression: Expression,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        loss: Any,
+        errors: InputErrors | None = None,
     ) -> PredictionBasis | str:
         """The same, or the reason why there is none."""
         try:
-            return cls.of(expression, X, y, sample_weight=sample_weight, loss=loss)
+            return cls.of(expression, X, y, sample_weight=sample_weight, loss=loss, errors=errors)
         except ValueError as error:
             return str(error)
 
@@ -184,7 +249,7 @@ class PredictionBasis:
         _check_level(level)
         X = np.asarray(X, dtype=float)
         free = np.array(self.free, dtype=np.intp)
-        values, slopes = _slopes(self.expression, free, X)
+        values, slopes = slopes_at(self.expression, free, X)
         with np.errstate(all="ignore"):
             variance = 1.0 + np.sum((slopes @ self.root.T) ** 2, axis=1)
             half = stdtrit(self.freedom, 0.5 + level / 2) * self.spread * np.sqrt(variance)
@@ -197,24 +262,7 @@ def _is_row(row: Any, length: int) -> bool:
     return numbers and all(map(math.isfinite, row))
 
 
-Model = Callable[[FloatArray], FloatArray]
 Bounds = tuple[FloatArray, FloatArray, FloatArray]
-
-
-@dataclass(frozen=True)
-class _Linearised:
-    """A fit, linear in its constants around them: spread of the errors, degrees of freedom, root of the covariance."""
-
-    spread: float
-    """By which the covariance of the constants is scaled, ..."""
-    error_spread: float
-    """... and that of the errors themselves: the same under the squared loss."""
-    freedom: int
-    root: FloatArray
-    undetermined: NDArray[np.bool_]
-    """[K], the constants that the data do not determine."""
-    step: FloatArray
-    """[K], from the constants to the least squares estimate."""
 
 
 def _check_level(level: float) -> None:
@@ -227,117 +275,7 @@ def _check_rows(rows: int, constants: int) -> None:
         raise ValueError(f"intervals of {constants} constants need more rows than that; got {rows} with weight")
 
 
-@dataclass(frozen=True, eq=False)
-class _Counted:
-    """The rows that count under a loss."""
-
-    X: FloatArray
-    y: FloatArray
-    weight: FloatArray
-    """[N], given weights times those of the loss, of mean one."""
-    factor: FloatArray
-    """[N], the weights of the loss alone: `w` of the influence `ψ = w r`."""
-    slope: FloatArray
-    """[N], `ψ'`; as large as `factor` under the squared loss."""
-
-    @classmethod
-    def of(
-        cls, expression: Expression, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, loss: Any
-    ) -> _Counted:
-        X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
-        given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        with np.errstate(all="ignore"):
-            residual = np.asarray(expression(X), dtype=float) - y
-        explained = bool(expression.variables)
-        factor = robust_weights(loss, residual, y, explained=explained)
-        slope = influence_slopes(loss, residual, y, explained=explained)
-        keep = given * factor > 0
-        weight = (given * factor)[keep]
-        return cls(X[keep], y[keep], weight / weight.mean() if keep.any() else weight, factor[keep], slope[keep])
-
-    def spreads(self, squares: float, influence: float) -> tuple[float, float]:
-        """By what the constants' covariance scales, and the errors' spread, from mean squares of `r` and of `ψ/√w`."""
-        steepness = float(np.average(self.slope / self.factor, weights=self.weight))
-        if np.array_equal(self.slope, self.factor) or not steepness > 0:
-            return math.sqrt(squares), math.sqrt(squares)
-        usual = float(np.average(self.factor, weights=self.weight / self.factor))
-        return math.sqrt(influence / usual) / steepness, math.sqrt(squares / steepness)
-
-
-def _by_constants(expression: Expression, free: NDArray[np.intp], X: FloatArray) -> Model:
-    """The formula's values on `X` as a function of its free constants [K]."""
-    values = np.asarray(expression.constants, dtype=float)
-
-    def model(theta: FloatArray) -> FloatArray:
-        full = values.copy()
-        full[free] = theta
-        return np.asarray(expression.with_constants(tuple(full))(X), dtype=float)
-
-    return model
-
-
-def _slopes(expression: Expression, free: NDArray[np.intp], X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Values [N] of the formula, and its derivative by its free constants [N, K].
-
-    Where a derivative has no value (an operator without one, a protected form outside its domain), central differences
-    stand in.
-    """
-    model = _by_constants(expression, free, X)
-    theta = np.asarray(expression.constants, dtype=float)[free]
-    values = model(theta)
-    try:
-        slopes = constant_slopes(expression.root, X)[1][:, free]
-    except ValueError:
-        slopes = np.full((len(X), len(free)), np.nan)
-    for i in np.flatnonzero(~np.isfinite(slopes).all(axis=0)):
-        slopes[:, i] = _difference(model, theta, int(i))
-    return values, slopes
-
-
-def _difference(model: Model, theta: FloatArray, k: int) -> FloatArray:
-    """Central difference by constant `k`; the step eps^(1/3) balances truncation against rounding."""
-    step = _EPS ** (1 / 3) * (abs(theta[k]) if theta[k] != 0 else 1.0)
-    up, down = theta.copy(), theta.copy()
-    up[k] += step
-    down[k] -= step
-    with np.errstate(all="ignore"):
-        return np.asarray((model(up) - model(down)) / (up[k] - down[k]))
-
-
-def _linearised(expression: Expression, free: NDArray[np.intp], rows: _Counted) -> _Linearised:
-    predicted, slopes = _slopes(expression, free, rows.X)
-    row_scale = np.sqrt(rows.weight)
-    jacobian = slopes * row_scale[:, None]
-    residual = (predicted - rows.y) * row_scale
-    if not (np.isfinite(jacobian).all() and np.isfinite(residual).all()):
-        raise ValueError("the expression is not finite on these rows; give rows of the domain it was fitted on")
-    freedom = len(rows.y) - len(free)
-    # Columns and residuals are scaled before anything is squared, so that units of 1e±100 neither overflow nor vanish.
-    largest = max(float(np.abs(residual).max()), np.finfo(float).tiny)
-    squares, influence = (float(np.sum(f * (residual / largest) ** 2)) / freedom for f in (1.0, rows.factor))
-    spread, error_spread = (largest * relative for relative in rows.spreads(squares, influence))
-    if len(free) == 0:
-        return _Linearised(spread, error_spread, freedom, np.empty((0, 0)), np.empty(0, bool), np.empty(0))
-    peaks = np.abs(jacobian).max(axis=0)
-    peaks[peaks == 0] = 1.0
-    scaled = jacobian / peaks
-    norms = np.sqrt(np.sum(scaled**2, axis=0))
-    norms[norms == 0] = 1.0
-    left, singular, directions = np.linalg.svd(scaled / norms, full_matrices=False)
-    # Slopes by differences carry a relative error of about eps^(2/3); the data determine no direction below it.
-    determined = (singular > _EPS ** (2 / 3) * len(free) * singular[0]) & (singular > 0)
-    root = directions[determined] / singular[determined, None] / norms / peaks
-    undetermined = np.any(np.abs(directions[~determined]) > 1e-3, axis=0)
-    return _Linearised(spread, error_spread, freedom, root, undetermined, -(left[:, determined].T @ residual) @ root)
-
-
-def _sum_of_squares(residual: FloatArray, weight: FloatArray) -> float:
-    """Weighted, infinite where the formula has no value."""
-    found = float(np.sum(weight * residual**2))
-    return found if math.isfinite(found) else math.inf
-
-
-def _linear_intervals(fitted: _Linearised, theta: FloatArray, level: float) -> Bounds:
+def _linear_intervals(fitted: Linearised, theta: FloatArray, level: float) -> Bounds:
     from scipy.special import stdtrit
 
     # Each column by its largest entry, for units of 1e±100 as above.
@@ -354,22 +292,32 @@ def _bootstrap_intervals(
 ) -> Bounds:
     from scipy.optimize import least_squares
 
-    if resamples < 2:
-        raise ValueError(f"resamples={resamples!r} must be at least 2; 200 gives usable percentiles")
-    rng = np.random.default_rng(seed)
     scale = max(float(np.abs(y).max()), np.finfo(float).tiny)
     units = np.where(theta != 0, np.abs(theta), 1.0)
-    draws = []
-    for _ in range(resamples):
-        counts = np.bincount(rng.integers(0, len(y), len(y)), minlength=len(y))
+
+    def refitted(counts: FloatArray) -> FloatArray:
         root = np.sqrt(weight * counts)
 
-        def residual(scaled: FloatArray, root: FloatArray = root) -> FloatArray:
+        def residual(scaled: FloatArray) -> FloatArray:
             with np.errstate(all="ignore"):
                 values = root * (model(scaled * units) - y) / scale
             return np.where(np.isfinite(values), values, 1e6)
 
-        draws.append(least_squares(residual, theta / units, method="lm", max_nfev=100 * (len(theta) + 1)).x * units)
+        return np.asarray(
+            least_squares(residual, theta / units, method="lm", max_nfev=100 * (len(theta) + 1)).x * units
+        )
+
+    return _percentiles(refitted, len(y), level, resamples, seed)
+
+
+def _percentiles(refitted: Model, n_rows: int, level: float, resamples: int, seed: int) -> Bounds:
+    """Standard errors and percentiles of constants refitted on draws of the rows, told by how often each row counts."""
+    if resamples < 2:
+        raise ValueError(f"resamples={resamples!r} must be at least 2; 200 gives usable percentiles")
+    rng = np.random.default_rng(seed)
+    draws = [
+        refitted(np.bincount(rng.integers(0, n_rows, n_rows), minlength=n_rows).astype(float)) for _ in range(resamples)
+    ]
     sample = np.asarray(draws)
     tail = 50 * (1 - level)
     low, high = np.percentile(sample, [tail, 100 - tail], axis=0)

@@ -74,7 +74,8 @@ class Keeper:
         self.reason = ""
         self.seen: dict[Node, Member] = {}
         """Formulas that were on the front for a while, by their trees."""
-        self.hash = data_hash(data.X, data.y, data.weight, data.names, data.groups) if folder is not None else ""
+        known = (data.X, data.y, data.weight, data.names, data.groups, data.errors)
+        self.hash = data_hash(*known) if folder is not None else ""
         self.settings = {"search": searcher.__name__} | {
             f.name: repr(getattr(config, f.name))
             for f in fields(config)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
+from gmeql.search.effective import InputErrors
 from gmeql.search.groups.table import Grouping
 from gmeql.search.magnitudes import magnitudes
 
@@ -56,11 +57,14 @@ class PreparedData:
     target_largest: float
     groups: Grouping | None = None
     """Which group each row belongs to, where groups have constants of their own."""
+    errors: InputErrors | None = None
+    """Errors of the columns, where they were measured with some, scaled as these."""
 
     @property
     def row_options(self) -> dict[str, Any]:
-        """What a search is told of the rows beside their columns and target; groups only where there are some."""
-        return {"sample_weight": self.weight} | ({} if self.groups is None else {"groups": self.groups})
+        """What a search is told of the rows beside their columns and target; groups and errors only where there are some."""
+        known = {"groups": self.groups, "errors": self.errors}
+        return {"sample_weight": self.weight} | {name: value for name, value in known.items() if value is not None}
 
     @property
     def is_scaled(self) -> bool:
@@ -129,6 +133,7 @@ def prepare(
     *,
     merge: bool = True,
     groups: Grouping | None = None,
+    errors: InputErrors | None = None,
 ) -> PreparedData:
     """Bring a validated table (finite numbers, `X` [N, V], `y` [N], weights of at least 0) into the search's form.
 
@@ -143,7 +148,13 @@ def prepare(
     if groups is not None:
         groups = groups.take(np.flatnonzero(keep))
         table = np.column_stack([groups.codes.astype(float), table])  # equal rows of two groups are two
+    V = X.shape[1]
+    if errors is not None:
+        errors = errors.take(np.flatnonzero(keep))
+        table = np.column_stack([errors.x, errors.y, table])
     table, weight = _merge_rows(table, weight[keep], merge)
+    if errors is not None:
+        errors, table = InputErrors(table[:, :V], table[:, V]), table[:, V + 1 :]
     if groups is not None:
         groups, table = replace(groups, codes=table[:, 0].astype(np.int64)), table[:, 1:]
     rows = _effective_rows(weight)
@@ -156,7 +167,11 @@ def prepare(
     y = np.ldexp(y, -target_exponent)
     largest = float(np.abs(y).max())
     sizes = magnitudes(y)
-    if merge and sizes is not None:
+    if errors is not None:
+        errors = InputErrors(
+            np.ldexp(errors.x, -np.array(column_exponents, dtype=np.int64)), np.ldexp(errors.y, -target_exponent)
+        )
+    elif merge and sizes is not None:
         weight = weight / sizes**2
         weight = weight / weight.mean()
         largest = float((np.sqrt(weight) * np.abs(y)).max())
@@ -173,6 +188,7 @@ def prepare(
         target_spread=math.ldexp(spread, target_exponent),
         target_largest=math.ldexp(largest, target_exponent),
         groups=groups,
+        errors=errors,
     )
 
 

@@ -16,6 +16,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
 from gmeql.search.config import SearchConfig
 from gmeql.search.converging import converged, mean_loss
+from gmeql.search.effective import least_effective
 from gmeql.search.events import Member
 from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
 from gmeql.search.losses import find_loss
@@ -114,6 +115,19 @@ class Leaderboard:
                 expression = member.expression.with_root(root)
                 shown.append(replace(member, expression=expression, loss=least, complexity=expression.complexity))
         self._front = tuple(shown) or self._front
+
+    def converge_effective(self, rows: SearchRows) -> None:
+        """Lead the constants of every member to the least of the effective variance; losses stay those of the weights."""
+        assert rows.errors is not None
+        shown = []
+        for member in self.front(rows):
+            root = least_effective(member.expression.root, rows.X, rows.given_y, rows.given_weights, rows.errors)
+            expression = member.expression.with_root(root)
+            squares = (expression(rows.X) - rows.y) ** 2
+            shown.append(
+                replace(member, expression=expression, loss=math.sqrt(np.average(squares, weights=rows.weights)))
+            )
+        self._front = tuple(shown)
 
     def offer(self, found: Sequence[Scored], rows: SearchRows, out_of_time: Callable[[], bool] = lambda: False) -> bool:
         """Take in what no simpler member matches; whether the best description length fell by enough to count.

@@ -43,6 +43,11 @@ class Loss:
     slope: Values | None = None
     """Its derivative by the formula's value [N]; None where weights alone make the loss."""
     curvature: Values | None = None
+    """At least as large as the second derivative, so that steps never overshoot."""
+    second: Values | None = None
+    """The second derivative itself [N], where the loss has no kink."""
+    is_centred: bool = False
+    """Whether the formula is the middle of errors of one size, so that an interval around it holds the next target."""
     mean_is_nats: bool = False
     domain: Callable[[FloatArray], bool] = lambda y: True
     needs: str = ""
@@ -113,12 +118,14 @@ LOSSES: dict[str, Loss] = {
         lambda f, y: np.abs(f - y),
         lambda f, y: np.sign(f - y),
         lambda f, y: 1.0 / _bounded(f - y, y),
+        is_centred=True,
     ),
     "quantile": _quantile(0.5),
     "relative": Loss(
         "the mean squared relative error, (f - y)²/y²",
         lambda f, y: (f - y) ** 2 / _squares_of(y),
         lambda f, y: 2.0 * (f - y) / _squares_of(y),
+        lambda f, y: 2.0 / _squares_of(y),
         lambda f, y: 2.0 / _squares_of(y),
         domain=lambda y: bool(np.any(y != 0)),
         needs="not zero everywhere",
@@ -128,12 +135,15 @@ LOSSES: dict[str, Loss] = {
         _log_cosh,
         lambda f, y: np.tanh(f - y),
         lambda f, y: np.tanh(np.maximum(np.abs(f - y), 1e-9)) / np.maximum(np.abs(f - y), 1e-9),
+        lambda f, y: 1.0 / np.cosh(np.clip(f - y, -300.0, 300.0)) ** 2,
+        is_centred=True,
     ),
     "poisson": Loss(
         "half the Poisson deviance, for counts: the formula is their mean",
         _poisson,
         lambda f, y: 1.0 - y / np.maximum(f, _least_mean(y)),
         lambda f, y: 1.0 / np.maximum(f, _least_mean(y)),
+        lambda f, y: y / np.maximum(f, _least_mean(y)) ** 2,
         mean_is_nats=True,
         domain=lambda y: bool((y >= 0).all() and (y > 0).any()),
         needs="counts of at least 0, not all 0",
@@ -143,6 +153,7 @@ LOSSES: dict[str, Loss] = {
         _log_loss,
         lambda f, y: sigmoid(f) - y,
         _sigmoid_slope,
+        lambda f, y: sigmoid(f) * sigmoid(-f),
         mean_is_nats=True,
         domain=lambda y: bool(((y >= 0) & (y <= 1)).all()),
         needs="between 0 (no) and 1 (yes)",

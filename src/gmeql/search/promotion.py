@@ -162,6 +162,8 @@ def finish(state: SearchState, out_of_time: OutOfTime) -> None:
         if rows is state.rows or out_of_time():
             break
         reweigh(state, rows)
+    if state.rows.errors is not None:
+        state.leaderboard.converge_effective(state.rows)
     if find_loss(config.loss).value is None:
         state.leaderboard.look_out(state.rows)
     else:

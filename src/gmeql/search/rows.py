@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
 from gmeql.search.config import SearchConfig
+from gmeql.search.effective import InputErrors
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.groups.table import Grouping
 from gmeql.search.polish.scoring import JudgedRows
@@ -48,6 +49,8 @@ class SearchRows:
     """Which group each row belongs to, where groups have constants of their own."""
     first_own: int | None = None
     """Where such constants stand as columns behind those of the table, the first of them."""
+    errors: InputErrors | None = None
+    """Errors of the columns, where they were measured with some."""
 
     @classmethod
     def of(
@@ -60,6 +63,7 @@ class SearchRows:
         config: SearchConfig,
         seed: int = 0,
         groups: Grouping | None = None,
+        errors: InputErrors | None = None,
     ) -> SearchRows:
         """A table as a search first sees it; names default to x1, x2, ..."""
         X = np.ascontiguousarray(X, dtype=float)
@@ -77,11 +81,16 @@ class SearchRows:
         if groups is not None:
             order, n_fitted = _order_of_groups(order, groups.codes, n_fitted)
             n_judged = len(y)
-        rows = cls(config, names, X, y, y, weights, weights, order, n_fitted, n_judged, groups)
+        rows = cls(config, names, X, y, y, weights, weights, order, n_fitted, n_judged, groups, errors=errors)
         loss = find_loss(config.loss)
         if not loss.domain(y):
             raise ValueError(f"loss={config.loss!r} needs a target that is {loss.needs}")
         return rows.reweighted(Constant(float(np.median(y)) if loss.link is None else 0.0))
+
+    @property
+    def is_reweighed(self) -> bool:
+        """Whether rows weigh by the formula found so far."""
+        return self.errors is not None or is_reweighed(self.config.loss)
 
     @property
     def n_variables(self) -> int:
@@ -147,13 +156,15 @@ class SearchRows:
         `own` [G, K] are its groups' own constants, where it has some. `least` is the mean change that counts,
         `config.least_reweighing` where it is None.
         """
-        if not is_reweighed(self.config.loss):
+        if not self.is_reweighed:
             return self
         with np.errstate(all="ignore"):
             seen = self.extended(own)
             values = Expression(closest, seen.names)(seen.X)
             explained = not isinstance(closest, Constant)
             y, weights = working(self.config.loss, values, self.given_y, explained=explained)
+        if self.errors is not None:
+            weights = weights * self.errors.shares(closest, seen.X)
         weights = self.given_weights * weights
         weights = weights / weights.mean()
         changed = float(np.mean(np.abs(weights - self.weights)))

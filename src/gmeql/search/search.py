@@ -28,6 +28,7 @@ from typing import Any
 from gmeql.formula.nodes import Constant
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
+from gmeql.search.effective import InputErrors
 from gmeql.search.events import Member, Progress
 from gmeql.search.execution import Executor
 from gmeql.search.groups.table import Grouping, OwnConstants
@@ -66,9 +67,11 @@ class Search:
         config: SearchConfig | None = None,
         seed: int = 0,
         groups: Grouping | None = None,
+        errors: InputErrors | None = None,
     ) -> None:
         config, seed = config or SearchConfig(), int(seed)
-        rows = SearchRows.of(X, y, sample_weight=sample_weight, names=names, config=config, seed=seed, groups=groups)
+        known: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups, "errors": errors}
+        rows = SearchRows.of(X, y, names=names, config=config, seed=seed, **known)
         self._begin(SearchState.new(rows, seed))
 
     @classmethod
@@ -81,10 +84,12 @@ class Search:
         sample_weight: FloatArray | None = None,
         config: SearchConfig | None = None,
         groups: Grouping | None = None,
+        errors: InputErrors | None = None,
     ) -> Search:
         """The search as it was when `state` was taken; `config` may give it a new budget, and it goes on."""
         search = cls.__new__(cls)
-        restored = SearchState.from_dict(state, X, y, sample_weight=sample_weight, config=config, groups=groups)
+        known: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups, "errors": errors}
+        restored = SearchState.from_dict(state, X, y, config=config, **known)
         search._begin(replace(restored, reason=""))
         return search
 

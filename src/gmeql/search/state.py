@@ -12,6 +12,7 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.search.config import SearchConfig
+from gmeql.search.effective import InputErrors
 from gmeql.search.events import Progress
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.groups.sharing import share
@@ -20,7 +21,6 @@ from gmeql.search.island import Island
 from gmeql.search.leaderboard import Leaderboard
 from gmeql.search.polish.scoring import Scored
 from gmeql.search.portfolio import Portfolio, Strategy
-from gmeql.search.losses import is_reweighed
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.symmetries.dimensional import dimensional_views
 from gmeql.search.symmetries.stated import stated_view
@@ -163,8 +163,8 @@ class SearchState:
             "lowest": self.lowest if math.isfinite(self.lowest) else None,
             "search_rows": int(self.rows.n_fitted),
             "reason": self.reason,
-            "weights": self.rows.weights if is_reweighed(self.config.loss) else None,
-            "working_target": self.rows.y if is_reweighed(self.config.loss) else None,
+            "weights": self.rows.weights if self.rows.is_reweighed else None,
+            "working_target": self.rows.y if self.rows.is_reweighed else None,
             "tried": self.tried.to_dict(),
             "symmetries_done": bool(self.symmetries_done),
             "direct_done": bool(self.direct_done),
@@ -194,6 +194,7 @@ class SearchState:
         sample_weight: FloatArray | None = None,
         config: SearchConfig | None = None,
         groups: Grouping | None = None,
+        errors: InputErrors | None = None,
     ) -> SearchState:
         """The state that `to_dict` gave, on the same rows; `config` may give it a new budget or other machines."""
         data = _in_this_version(data)
@@ -206,6 +207,7 @@ class SearchState:
             config=config,
             seed=int(data["seed"]),
             groups=groups,
+            errors=errors,
         )
         weights = rows.weights if data["weights"] is None else np.array(data["weights"], float)
         y = rows.y if data.get("working_target") is None else np.array(data["working_target"], float)
