@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
+from gmeql.formula.parsing import parse_tree
 from gmeql.report import network
 from report_pages import HOSTILE, front_for, parsed, training
 
@@ -32,3 +33,35 @@ def test_a_network_of_too_many_nodes_leaves_out_the_longest():
     long = Call("add", tuple(shifted))
     drawing = network.draw({0: Expression(Call("sin", (x,)), ("x",)), 1: Expression(long, ("x",))}, "y")
     assert 'data-users="0"' in drawing and 'data-users="1"' not in drawing
+
+
+def test_boxes_stand_inside_the_drawing_and_numbers_on_wires_cover_nothing():
+    names = ("temperature_of_the_first_inlet", "pressure_in_the_second_vessel", "flow")
+    a, b, c = names
+    text = (
+        f"0.5*exp(0.618*(1 - 0.000353*{a}*{b} - 0.00065*{a}*{c} + 0.0444*{a} + 0.618*log({b}) + 0.715*sin(1.94*{c})))"
+    )
+    long = Expression(parse_tree(text, names), names)
+    drawing = network.draw({0: Expression(Variable(1), names), 1: long}, "a_target_of_some_length")
+    found = parsed(drawing).found
+    width = float(found[0][1]["width"])
+    boxes = [attributes for tag, attributes in found if tag == "rect"]
+    assert all(float(box["x"]) >= 0 and float(box["x"]) + float(box["width"]) <= width for box in boxes)
+    numbers = [
+        network.around(
+            (float(attributes["x"]), float(attributes["y"]) - 4),
+            len("0.000353") * network.WEIGHT_LETTER,
+            network.WEIGHT_HEIGHT,
+        )
+        for tag, attributes in found
+        if tag == "text" and attributes.get("data-users") == "1"
+    ]
+    assert len(numbers) >= 8
+    assert not any(network.overlap(one, two) for i, one in enumerate(numbers) for two in numbers[:i])
+
+
+def test_a_number_stands_on_its_wire():
+    start, end = (10.0, 20.0), (110.0, 70.0)
+    assert network.on_wire(start, end, 0.0) == start and network.on_wire(start, end, 1.0) == end
+    assert network.on_wire(start, end, 0.5) == (60.0, 45.0)
+    assert network.overlap((0, 0, 2, 2), (1, 1, 3, 3)) == 1.0 and network.overlap((0, 0, 1, 1), (2, 0, 3, 1)) == 0.0

@@ -21,6 +21,10 @@ from gmeql.formula.printing.notation import display_names, number_text
 MAX_NODES = 140  # a larger network is a tangle: simpler formulas are drawn first, and the rest is left out
 MAX_LABEL = 14
 COLUMN, ROW, HEIGHT = 132, 40, 26
+EDGE = 4  # between a box and the edge of the drawing
+WEIGHT_HEIGHT, WEIGHT_LETTER = 12.0, 7.4  # of the numbers on wires, which are bold
+ALONG = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8, 0.15, 0.85)
+"""Where on its wire a number may stand, best first: in the middle, away from the nodes."""
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "sqrt": "√", "square": "x²", "cube": "x³", "pow": "xᵃ"}
 SIGNS |= {"pow4": "x⁴", "pow5": "x⁵", "pow6": "x⁶", "inv": "1/x", "neg": "−x", "abs": "|x|", "sum": "Σ", "prod": "Π"}
 """How operators are shown to people, here and on the live page; others by their name."""
@@ -101,21 +105,28 @@ def draw(expressions: Mapping[int, Expression], target: str) -> str:
         net.users[output].add(number)
         net.wires[top, output][number] = ""
     names = display_names(next(iter(expressions.values())).names)
-    places = layout(net)
+    labels = {key: label(key, names, output) for key in net.users}
+    half = max(box_width(text) for key, text in labels.items() if key[0] == 0) / 2
+    left, first = EDGE + half, COLUMN + half - HEIGHT  # long names leave the numbers after them their room
+    places = layout(net, left, first)
     rows = max(sum(key[0] == height for key in net.users) for height in range(last + 1))
-    width, tall = COLUMN * last + 120, ROW * rows + 20
-    size = f'viewBox="0 0 {width} {tall}" width="{width}" height="{tall}"'
+    width, tall = places[output][0] + box_width(labels[output]) / 2 + EDGE, ROW * rows + 20
+    size = f'viewBox="0 0 {width:.0f} {tall}" width="{width:.0f}" height="{tall}" style="--width: {width:.0f}px"'
     parts = [
         f'<svg class="net" xmlns="http://www.w3.org/2000/svg" {size} '
         f'role="img" aria-label="The formulas as one network; the wiring of the formula shown is lit">'
     ]
-    parts += [wire(places[a], places[b], labels) for (a, b), labels in sorted(net.wires.items())]
-    parts += [box(places[key], label(key, names, output), users) for key, users in sorted(net.users.items())]
+    parts += [wire(places[a], places[b], users) for (a, b), users in sorted(net.wires.items())]
+    parts += weights(net, places, labels)
+    parts += [box(places[key], labels[key], users) for key, users in sorted(net.users.items())]
     return "".join([*parts, "</svg>"])
 
 
-def layout(net: Net) -> dict[Key, tuple[float, float]]:
-    """Centre of every node: a column per height, each ordered by where its inputs stand."""
+def layout(net: Net, left: float, first: float) -> dict[Key, tuple[float, float]]:
+    """Centre of every node: a column per height, each ordered by where its inputs stand.
+
+    The inputs stand at `left`, the next column `first` after them.
+    """
     columns: dict[int, list[Key]] = defaultdict(list)
     for key in sorted(net.users):
         columns[key[0]].append(key)
@@ -130,7 +141,7 @@ def layout(net: Net) -> dict[Key, tuple[float, float]]:
             keys.sort(key=lambda key: sum(places[f][1] for f in feeders[key]) / max(1, len(feeders[key])))
         top = 10 + (tallest - len(keys)) * ROW / 2
         for row, key in enumerate(keys):
-            places[key] = (60 + COLUMN * height, top + ROW * (row + 0.5))
+            places[key] = (left + (first + COLUMN * (height - 1) if height else 0.0), top + ROW * (row + 0.5))
     return places
 
 
@@ -143,32 +154,72 @@ def label(key: Key, names: Sequence[str], output: Key) -> str:
     return SIGNS.get(name, get_operator(name).name)
 
 
+def shown_text(text: str) -> str:
+    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
+
+
+def box_width(text: str) -> float:
+    return max(HEIGHT + 4, 8.4 * len(shown_text(text)) + 16)  # lit labels are bold
+
+
 def box(place: tuple[float, float], text: str, users: set[int]) -> str:
-    shown = text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
-    width = max(HEIGHT + 4, 8.4 * len(shown) + 16)  # lit labels are bold
+    width = box_width(text)
     x, y = place
     corner = f'x="{x - width / 2:.1f}" y="{y - HEIGHT / 2:.1f}"'
     return (
         f'<g class="unit" data-users="{_numbers(users)}"><title>{html.escape(text)}</title>'
         f'<rect {corner} width="{width:.1f}" height="{HEIGHT}" rx="{HEIGHT / 2}"/>'
-        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{html.escape(shown)}</text></g>'
+        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{html.escape(shown_text(text))}</text></g>'
     )
 
 
-def wire(start: tuple[float, float], end: tuple[float, float], labels: Mapping[int, str]) -> str:
+def wire(start: tuple[float, float], end: tuple[float, float], users: Mapping[int, str]) -> str:
     (x1, y1), (x2, y2) = start, end
     middle = (x1 + x2) / 2
     path = f"M{x1:.1f} {y1:.1f}C{middle:.1f} {y1:.1f} {middle:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-    parts = [f'<path class="wire" data-users="{_numbers(labels)}" d="{path}"/>']
-    # A quarter of the way along the curve, where wires that meet at a node have not met yet.
-    x, y = x1 + 0.56 * (x2 - x1), y1 + 0.6 * (y2 - y1)
-    for number, text in sorted(labels.items()):
-        if text:
+    return f'<path class="wire" data-users="{_numbers(users)}" d="{path}"/>'
+
+
+def on_wire(start: tuple[float, float], end: tuple[float, float], t: float) -> tuple[float, float]:
+    """The point of a wire's curve at `t` between 0 and 1, as `wire` draws it."""
+    (x1, y1), (x2, y2) = start, end
+    x = x1 + (x2 - x1) * (t**3 + 1.5 * t * (1 - t))  # control points half way across
+    return x, y1 + (y2 - y1) * t * t * (3 - 2 * t)
+
+
+Area = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+def around(place: tuple[float, float], width: float, height: float) -> Area:
+    return place[0] - width / 2, place[1] - height / 2, place[0] + width / 2, place[1] + height / 2
+
+
+def overlap(one: Area, two: Area) -> float:
+    """The area that two boxes share."""
+    across = min(one[2], two[2]) - max(one[0], two[0])
+    return max(0.0, across) * max(0.0, min(one[3], two[3]) - max(one[1], two[1]))
+
+
+def weights(net: Net, places: Mapping[Key, tuple[float, float]], labels: Mapping[Key, str]) -> list[str]:
+    """The numbers on the wires of each formula, each where it covers no node and no other number of that formula."""
+    parts = []
+    for number in sorted(set().union(*net.users.values())):
+        taken = [around(places[k], box_width(labels[k]), HEIGHT) for k, users in net.users.items() if number in users]
+        for (a, b), users in sorted(net.wires.items()):
+            text = users.get(number)
+            if not text:
+                continue
+            spots = [on_wire(places[a], places[b], t) for t in ALONG]
+            areas = [around(spot, WEIGHT_LETTER * len(text), WEIGHT_HEIGHT) for spot in spots]
+            covered = [sum(overlap(area, other) for other in taken) for area in areas]
+            best = covered.index(min(covered))
+            taken.append(areas[best])
+            x, y = spots[best]
             parts.append(
-                f'<text class="weight" data-users="{number}" x="{x:.1f}" y="{y - 5:.1f}" text-anchor="middle">'
+                f'<text class="weight" data-users="{number}" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">'
                 f"{html.escape(text)}</text>"
             )
-    return "".join(parts)
+    return parts
 
 
 def _numbers(users: Mapping[int, str] | set[int]) -> str:
