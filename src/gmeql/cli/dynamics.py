@@ -38,8 +38,9 @@ def dynamics(
 ) -> None:
     """Find the differential equations that move the columns of a table.
 
-    Writes a folder with model.json and report.html: simulated against measured, phase portrait, other systems. The
-    equations go to stdout. Ctrl-C ends it with what was found.
+    Writes a folder with model.json and report.html: simulated against measured, phase portrait, other systems.
+
+    The equations go to stdout. Ctrl-C ends it with what was found.
     """
     from gmeql import GMEQLDynamics
     from gmeql.cli.present import print_json
@@ -67,7 +68,7 @@ def dynamics(
         except ArithmeticError as error:
             raise Exit(NO_MODEL, f"gmeql: {error}") from None
     folder = Path(out) if out else default_folder("" if data == "-" else data)
-    _write(model, folder, table.source)
+    _write(model, folder, table.source, time)
     if as_json:
         print_json(_record(model, folder))
     else:
@@ -107,14 +108,15 @@ def _trajectories(table: Table, time: str, states: list[str], inputs: list[str],
     return X, t, u if inputs else None
 
 
-def _write(model: GMEQLDynamics, folder: Path, source: str) -> None:
+def _write(model: GMEQLDynamics, folder: Path, source: str, time: str) -> None:
     from gmeql.model.storage import write_atomic
     from gmeql.report.motion import build
 
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / "model.json")
     created = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    page = build(model, source=source, created=created, command=shlex.join(["gmeql", *sys.argv[1:]]))
+    command = shlex.join(["gmeql", *sys.argv[1:]])
+    page = build(model, source=source, created=created, command=command, time=time)
     write_atomic(folder / "report.html", page.encode())
 
 

@@ -1,106 +1,55 @@
 """`report.html` of laws of motion: equations, simulated against measured, phase portrait, front of systems.
 
-The page is complete in itself and runs no script: its charts are drawings (SVG). Names and texts are escaped.
+The page is complete in itself. Its plots are those of the other report (`charts.js`), fed with plain data; names and
+texts are escaped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.report import asset, environment
+from gmeql._version import __version__
+from gmeql.report import asset, environment, policy
+from gmeql.report.content import plain_list, safe_json, sample_rows
 from gmeql.report.numbers import four_digits
 
 if TYPE_CHECKING:
     from gmeql.differential.motion.dynamics import GMEQLDynamics
 
 FloatArray = NDArray[np.float64]
-WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 640, 260, 64, 40, 12
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+Course = Sequence[tuple[FloatArray, FloatArray]]
+"""Times [N] and values [N, states] of every trajectory."""
+BEYOND = 0.5
+"""A simulated curve leaves the plot this many times the measured range outside it."""
+ARROW = 0.8
+"""Length of a line of the phase portrait, in steps of its grid."""
 FORMATS = {"Text": "text", "LaTeX": "latex", "Python (SciPy)": "python", "JAX (diffrax)": "jax", "C": "c"}
 
 
-class Chart:
-    """Points and curves over two axes, as an SVG text."""
-
-    def __init__(self, x: FloatArray, y: FloatArray, x_label: str, y_label: str) -> None:
-        """`x` and `y` are all values to be shown."""
-        self._x, self._y = (_range(values) for values in (x, y))
-        self._parts = [
-            f'<text x="{(WIDTH + LEFT) / 2:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x_label)}</text>',
-            f'<text x="{MARGIN}" y="{MARGIN + 4}">{escape(y_label)}</text>',
-        ]
-        for value in np.linspace(*self._x, 5):
-            self._parts.append(
-                f'<text x="{self._place(value, 0)[0]:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>'
-            )
-        for value in np.linspace(*self._y, 4):
-            place = self._place(0, value)[1]
-            self._parts.append(
-                f'<line x1="{LEFT}" x2="{WIDTH - MARGIN}" y1="{place:.1f}" y2="{place:.1f}" stroke="currentColor" '
-                f'stroke-opacity="0.15"/><text x="{LEFT - 6}" y="{place + 4:.1f}" text-anchor="end">{value:.4g}</text>'
-            )
-
-    def _place(self, x: float, y: float) -> tuple[float, float]:
-        across = (x - self._x[0]) / (self._x[1] - self._x[0])
-        up = (y - self._y[0]) / (self._y[1] - self._y[0])
-        return LEFT + across * (WIDTH - LEFT - MARGIN), HEIGHT - BOTTOM - up * (HEIGHT - BOTTOM - 2 * MARGIN - 8)
-
-    def points(self, x: FloatArray, y: FloatArray) -> None:
-        """Measured values."""
-        for a, b in zip(x.tolist(), y.tolist(), strict=True):
-            if np.isfinite(a) and np.isfinite(b):
-                left, top = self._place(a, b)
-                self._parts.append(f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3" fill="#1f77b4" fill-opacity="0.6"/>')
-
-    def curve(self, x: FloatArray, y: FloatArray) -> None:
-        """A simulated course; it ends where it runs away."""
-        pairs = [self._place(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True) if np.isfinite([a, b]).all()]
-        text = " ".join(f"{left:.1f},{min(max(top, -1e4), 1e4):.1f}" for left, top in pairs)
-        self._parts.append(f'<polyline points="{text}" fill="none" stroke="#d62728" stroke-width="2"/>')
-
-    def arrow(self, x: float, y: float, dx: float, dy: float) -> None:
-        """A short line from a point towards where the system leads, thick at its start."""
-        (a, b), (c, d) = self._place(x, y), self._place(x + dx, y + dy)
-        self._parts.append(
-            f'<circle cx="{a:.1f}" cy="{b:.1f}" r="1.4" fill="currentColor" fill-opacity="0.45"/>'
-            f'<line x1="{a:.1f}" y1="{b:.1f}" x2="{c:.1f}" y2="{d:.1f}" stroke="currentColor" stroke-opacity="0.35"/>'
-        )
-
-    def svg(self, label: str) -> str:
-        """The drawing; `label` says what it shows to those who do not see it."""
-        return (
-            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}" font-size="12" '
-            f'fill="currentColor" style="width:100%;height:auto">{"".join(self._parts)}</svg>'
-        )
-
-
-def _range(values: FloatArray) -> tuple[float, float]:
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    pad = 0.04 * (high - low) or 0.5 * abs(low) or 1.0
-    return low - pad, high + pad
-
-
-def build(model: GMEQLDynamics, *, source: str = "", created: str = "", command: str = "") -> str:
-    """The page of a model that was just fitted, as one HTML text."""
+def build(model: GMEQLDynamics, *, source: str = "", created: str = "", command: str = "", time: str = "time") -> str:
+    """The page of a model that was just fitted, as one HTML text; `time` is the name of the column of times."""
     from markupsafe import Markup
 
     columns = model.columns_
     measured, simulated = model.courses()
-    charts = [_course(name, j, measured, simulated) for j, name in enumerate(columns.measured)]
+    drawn = sum(len(sample_rows(len(t))) for t, _ in measured)
+    points = sum(len(t) for t, _ in measured)
+    payload = {
+        "time": time,
+        "courses": [_course(name, j, measured, simulated) for j, name in enumerate(columns.measured)],
+        "phase": _phase(model, measured, simulated) if len(columns.states) > 1 else None,
+    }
     view: dict[str, Any] = {
         "title": f"How {', '.join(columns.measured)} move",
-        "subtitle": " · ".join(
-            part for part in (source, f"{sum(len(t) for t, _ in measured)} points", created) if part
-        ),
+        "subtitle": " · ".join(part for part in (source, f"{points} points", created) if part),
         "equations": [
             {
-                "name": f"{name}{chr(39) * columns.order}",
+                "name": name,
+                "primes": "′" * columns.order,
                 "text": str(equation),
                 "mathml": Markup(equation._repr_html_()),
             }
@@ -111,8 +60,8 @@ def build(model: GMEQLDynamics, *, source: str = "", created: str = "", command:
             (f"noise of {name}", four_digits(float(noise)))
             for name, noise in zip(columns.measured, model.noise_, strict=True)
         ],
-        "charts": [Markup(chart) for chart in charts],
-        "phase": Markup(_phase(model, measured, simulated)) if len(columns.states) > 1 else "",
+        "sampled": f" {drawn:,} of {points:,} points are drawn." if drawn < points else "",
+        "phase": payload["phase"] is not None,
         "systems": [
             {
                 "index": m.index,
@@ -128,40 +77,66 @@ def build(model: GMEQLDynamics, *, source: str = "", created: str = "", command:
         "reason": model.stop_reason_,
         "seconds": f"{model.seconds_:.1f}",
         "candidates": f"{model.candidates_:,}",
+        "version": __version__,
     }
-    return environment().get_template("motion.html.j2").render(**view, style=Markup(asset("style.css")), csp=POLICY)
+    script = asset("charts.js") + asset("motion.js")
+    return (
+        environment()
+        .get_template("motion.html.j2")
+        .render(
+            **view,
+            style=Markup(asset("style.css")),
+            script=Markup(script),
+            csp=policy(script),
+            payload=Markup(safe_json(payload)),
+        )
+    )
 
 
-Course = Sequence[tuple[FloatArray, FloatArray]]
+def _within(curve: FloatArray, measured: FloatArray) -> FloatArray:
+    """A simulated curve without what runs away from the measurements: the axis stays theirs."""
+    finite = measured[np.isfinite(measured)]
+    if not len(finite):
+        return curve
+    low, high = float(finite.min()), float(finite.max())
+    room = BEYOND * (high - low or abs(low) or 1.0)
+    with np.errstate(invalid="ignore"):
+        return np.where((curve >= low - room) & (curve <= high + room), curve, np.nan)
 
 
-def _course(name: str, j: int, measured: Course, simulated: Course) -> str:
-    """One state over time: measured points, simulated curves. The axis is that of the measurements."""
-    times = np.concatenate([t for t, _ in measured])
+def _course(name: str, j: int, measured: Course, simulated: Course) -> dict[str, Any]:
+    """One state over time: measured points, simulated curves."""
     values = np.concatenate([X[:, j] for _, X in measured])
-    chart = Chart(times, values, "time", name)
-    for (t, X), (s, Z) in zip(measured, simulated, strict=True):
-        chart.points(t, X[:, j])
-        chart.curve(s, Z[:, j])
-    return chart.svg(f"{name} over time: measured points and the simulated curve")
+    rows = [sample_rows(len(t)) for t, _ in measured]
+    return {
+        "name": name,
+        "points": [_pair(t[r], X[r, j]) for (t, X), r in zip(measured, rows, strict=True)],
+        "curves": [_pair(s, _within(Z[:, j], values)) for s, Z in simulated],
+    }
 
 
-def _phase(model: GMEQLDynamics, measured: Course, simulated: Course) -> str:
+def _phase(model: GMEQLDynamics, measured: Course, simulated: Course) -> dict[str, Any]:
     """The plane of the first two states: where the system leads, and where it went."""
     names = model.columns_.states[:2]
     along = simulated if model.columns_.order == 2 else measured
     together = np.concatenate([Z[:, :2] for _, Z in along])
-    chart = Chart(together[:, 0], together[:, 1], names[0], names[1])
     axes, slopes = model.flow((0, 1))
-    steps = [0.8 * float(axis[1] - axis[0]) for axis in axes]
-    for a, x in enumerate(axes[0].tolist()):
-        for b, y in enumerate(axes[1].tolist()):
-            dx, dy = float(slopes[0][a, b]), float(slopes[1][a, b])
-            size = np.hypot(dx / steps[0], dy / steps[1])
-            if np.isfinite(size) and size > 0:
-                chart.arrow(x, y, dx / size, dy / size)
-    for (_, X), (_, Z) in zip(measured, simulated, strict=True):
-        if model.columns_.order == 1:
-            chart.points(X[:, 0], X[:, 1])
-        chart.curve(Z[:, 0], Z[:, 1])
-    return chart.svg(f"phase portrait of {names[0]} and {names[1]}")
+    steps = [ARROW * float(axis[1] - axis[0]) for axis in axes]
+    with np.errstate(all="ignore"):
+        size = np.hypot(slopes[0] / steps[0], slopes[1] / steps[1])
+        moves = [np.where(size > 0, slope / size, np.nan) for slope in slopes]
+    grid = np.meshgrid(*axes, indexing="ij")
+    starts, ends = (
+        [part.ravel() for part in parts] for parts in (grid, [g + m for g, m in zip(grid, moves, strict=True)])
+    )
+    points = [] if model.columns_.order == 2 else [X[sample_rows(len(X))] for _, X in measured]
+    return {
+        "names": list(names),
+        "field": _pair(*starts) | {"x2": plain_list(ends[0]), "y2": plain_list(ends[1])},
+        "points": [_pair(X[:, 0], X[:, 1]) for X in points],
+        "curves": [_pair(*(_within(Z[:, k], together[:, k]) for k in (0, 1))) for _, Z in simulated],
+    }
+
+
+def _pair(x: FloatArray, y: FloatArray) -> dict[str, list[float | None]]:
+    return {"x": plain_list(x), "y": plain_list(y)}

@@ -121,6 +121,13 @@ const Charts = (() => {
     svg.append(make("path", { class: "whisker", d: `M${px} ${sy(s.low[i])}V${sy(s.high[i])}` }), make("rect", { class: "unseen", x: px - 3.5, y: py - 3.5, width: 7, height: 7, transform: `rotate(45 ${px} ${py})` }));
   });
 
+  /* Where a system leads: a line from each place of a grid, with a dot where it starts. */
+  const field = (svg, s, ok, sx, sy) => s.x.forEach((v, i) => {
+    if (!ok[i] || s.x2[i] === null || s.y2[i] === null) return;
+    const px = sx(v).toFixed(1), py = sy(s.y[i]).toFixed(1);
+    svg.append(make("circle", { class: "start", cx: px, cy: py, r: 1.5 }), make("path", { class: "flow", d: `M${px} ${py}L${sx(s.x2[i]).toFixed(1)} ${sy(s.y2[i]).toFixed(1)}` }));
+  });
+
   const BESIDE = 16; /* to the right of the loss of the same formula, which is often almost the same */
 
   const pickable = (svg, s, i, px, py, title, place, tip) => {
@@ -175,6 +182,7 @@ const Charts = (() => {
       for (const s of series) {
         const ok = s.x.map((v, i) => v !== null && s.y[i] !== null && Number.isFinite(v) && Number.isFinite(s.y[i]) && (!spec.x.log || v > 0) && (!log || s.y[i] > 0));
         if (s.kind === "line" || s.kind === "step") { line(svg, s, ok, sx, sy); continue; }
+        if (s.kind === "field") { field(svg, s, ok, sx, sy); continue; }
         if (s.kind === "whiskers") { whiskers(svg, s, ok, sx, sy); continue; }
         const order = s.x.map((_, i) => i); if (s.picked !== undefined) order.sort((i, j) => (i === s.picked) - (j === s.picked)); /* the one shown over its neighbours */
         for (const i of order) {
@@ -237,10 +245,10 @@ function hintScroll(node) {
   };
   node.addEventListener("scroll", look, { passive: true }); new ResizeObserver(look).observe(node); new MutationObserver(look).observe(node, { childList: true, subtree: true }); look();
 }
-/* The shown row of a list, brought into the list's own view; the page stays where it is. */
+/* The shown row of a list, brought into the list's own view, its head first where it is taller; the page stays where it is. */
 function revealRow(row) {
   const list = row.closest(".scroll"), head = list.querySelector("thead").offsetHeight, top = row.offsetTop - head, bottom = row.offsetTop + row.offsetHeight;
-  if (top < list.scrollTop) list.scrollTop = top; else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
+  if (top < list.scrollTop || bottom - top > list.clientHeight) list.scrollTop = top; else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
 }
 
 /* Theme and copy buttons, the same on every page. */
