@@ -39,6 +39,24 @@ def test_rows_are_sampled_evenly_and_always_the_same():
     np.testing.assert_array_equal(rows, content.sample_rows(100_000))
 
 
+@pytest.mark.parametrize("offset", [0.0, 1.7e9, -4e6])
+@pytest.mark.parametrize("spread", [1e-7, 1.0, 5e4])
+def test_points_of_a_plot_keep_the_digits_by_which_they_differ(offset, spread):
+    values = offset + spread * np.linspace(0, 1, 50)
+    shown = np.array(content.plain_list(values))
+    assert np.abs(shown - values).max() <= 1e-5 * spread + 1e-15 * abs(offset)
+    assert content.plain_list(np.array([np.nan, 2.0, np.inf])) == [None, 2.0, None]
+
+
+def test_errors_are_those_of_the_formula_and_not_of_rounded_values():
+    """Differences of numbers with six digits would show a pattern where a formula is exact."""
+    data = training()
+    member = front_for(data)[-1]
+    predicted = data.y - 1e-9 * np.cos(np.arange(len(data.y)))
+    record = content.member_record(member, data, data.X, data.y, predicted, {0: 0})
+    np.testing.assert_allclose(record["residuals"], data.y - predicted, rtol=1e-4, atol=1e-15)
+
+
 def test_a_long_history_is_thinned_and_keeps_its_end():
     history = [{"elapsed": float(k), "best": {"loss": 1 / (k + 1)}} for k in range(5000)]
     points = content.history_points([*history, {"elapsed": 1.0, "best": None}])

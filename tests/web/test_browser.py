@@ -216,6 +216,67 @@ def test_the_chosen_formula_keeps_its_ring_and_the_list_follows(page, wide_run):
     assert page.locator("tr.pick .badge").count() == 1
 
 
+def test_a_row_that_is_taller_than_the_list_shows_its_head(page, run):
+    page.goto((run / "report.html").as_uri())
+    page.evaluate(
+        "() => { [...document.querySelectorAll('tr.pick td.code')].at(-1).textContent = 'sin(x) + '.repeat(400); }"
+    )
+    page.locator("tr.pick").first.click()
+    page.locator("tr.pick").last.dispatch_event("click")
+    hidden = page.evaluate("""() => {
+      const row = document.querySelector('tr.pick[aria-selected="true"]'), head = row.closest("table").querySelector("th");
+      return head.getBoundingClientRect().bottom - row.getBoundingClientRect().top;
+    }""")  # fmt: skip
+    assert page.locator('tr.pick[aria-selected="true"]').evaluate("(row) => row.offsetHeight") > 330
+    assert abs(hidden) <= 1.5
+
+
+def test_a_command_breaks_between_its_words(chromium, run):
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto((run / "report.html").as_uri())
+    words = page.locator("#command .word")
+    heights = words.evaluate_all(
+        "(nodes) => nodes.filter((n) => n.textContent.startsWith('--')).map((n) => n.offsetHeight)"
+    )
+    assert len(heights) >= 2 and len(set(heights)) == 1
+    assert page.locator("#command").inner_text().startswith("gmeql fit ")
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def motion_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report about laws of motion, two states over the years."""
+    from motions import hunters
+
+    from gmeql import GMEQLDynamics
+    from gmeql.report.motion import build
+
+    t, X = hunters()
+    model = GMEQLDynamics(feature_names=["hare", "lynx"], max_time=None, max_candidates=500, random_state=0, n_jobs=1)
+    path = tmp_path_factory.mktemp("motion") / "report.html"
+    path.write_text(build(model.fit(X, 1900 + t), command="gmeql dynamics table.csv --time year", time="year"))
+    return path
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_the_page_about_motion_fits_and_its_labels_say_their_value(chromium, motion_page, width, scheme):
+    context = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(motion_page.as_uri())
+    assert page.locator("#courses svg").count() == 2 and page.locator("#phase .flow").count() > 20
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate(NO_OVERLAP) == []
+    labels = page.locator("#courses text").evaluate_all("(nodes) => nodes.map((node) => node.textContent)")
+    assert labels.count("year") == 2 and {"hare", "lynx"} <= set(labels)
+    years = [float(text) for text in labels if text.startswith("19")]
+    assert years and all(abs(5 * year - round(5 * year)) < 1e-9 for year in years)
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("#theme").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+    context.close()
+
+
 def test_a_constant_and_its_row_mark_each_other(page, run):
     page.goto((run / "report.html").as_uri())
     row, place = page.locator("tr[data-constant]:visible").first, page.locator("math [data-constant]:visible").first

@@ -182,6 +182,7 @@ def member_record(
         "loss": plain(member.loss),
         "outlook": None if member.outlook is None else member.outlook.to_dict(),
         "predicted": plain_list(predicted),
+        "residuals": plain_list(y - predicted),
         "responses": responses(member.expression, training, X, y - predicted, place),
         "exports": exports(member.expression, training.table_names),
     }
@@ -207,14 +208,18 @@ def shown_members(count: int, selected: int) -> list[int]:
     return sorted(spread | {selected})
 
 
-def plain(value: float) -> float | None:
+def plain(value: float, digits: int = DIGITS) -> float | None:
     """The number with the digits a plot needs; None where it is not finite."""
     value = float(value)
-    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 
 def plain_list(values: np.ndarray) -> list[float | None]:
-    return [plain(value) for value in values]
+    """The numbers with the digits by which they differ from each other: times of a clock share their first ones."""
+    finite = np.asarray(values, float)[np.isfinite(values)]
+    spread, largest = (float(np.ptp(finite)), float(np.abs(finite).max())) if len(finite) else (0.0, 0.0)
+    shared = math.ceil(math.log10(largest / spread)) if 0 < spread < largest else 0
+    return [plain(value, DIGITS + shared) for value in values]
 
 
 def exports(expression: Expression, table_columns: Sequence[str] | None = None) -> dict[str, str]:
