@@ -7,7 +7,16 @@ import pytest
 
 from gmeql import GMEQLRegressor
 from gmeql.search.losses import LOSSES
-from gmeql.search.robust import BISQUARE_CUT, HUBER_CUT, WEIGHTS, bisquare, huber, robust_weights, scale_of
+from gmeql.search.robust import (
+    BISQUARE_CUT,
+    HUBER_CUT,
+    WEIGHTS,
+    bisquare,
+    huber,
+    least_absolute_line,
+    robust_weights,
+    scale_of,
+)
 
 
 def test_every_loss_but_the_squared_one_has_weights() -> None:
@@ -36,14 +45,38 @@ def test_nothing_is_forgotten_before_something_is_explained() -> None:
     assert robust_weights("robust", np.append(residual[:-1], np.nan), y, explained=True)[-1] == 0.0
 
 
-@pytest.mark.parametrize(("loss", "share"), [("huber", 0.08), ("robust", 0.08), ("robust", 0.3)])
-def test_a_line_is_found_under_gross_outliers(loss: str, share: float) -> None:
-    rng = np.random.default_rng(3)
+def wrong_line(seed: int, share: float, signs: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """2 x1 + 1 of three columns, with a share of the rows moved by 20 to a side."""
+    rng = np.random.default_rng(seed)
     X = rng.uniform(-3, 3, (200, 3))
     y = 2 * X[:, 0] + 1 + 0.1 * rng.standard_normal(200)
     wrong = rng.choice(200, int(200 * share), replace=False)
-    y[wrong] += rng.choice([-1, 1], len(wrong)) * 20
-    model = GMEQLRegressor(max_candidates=20_000, max_time=None, random_state=0, loss=loss, n_jobs=1).fit(X, y)
+    y[wrong] += rng.choice(signs, len(wrong)) * 20
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_least_absolute_line_goes_through_the_middle(seed: int) -> None:
+    X, y = wrong_line(seed, 0.4, (1,))
+    X = np.column_stack([X, np.full(200, 7.0)])  # a column that says nothing has no factor
+    line = least_absolute_line(X, y, np.ones(200))
+    assert line is not None and line[:4] == pytest.approx([1.1, 2, 0, 0], abs=0.1) and line[4] == 0
+    assert least_absolute_line(X[:19], y[:19], np.ones(19)) is None
+
+
+@pytest.mark.parametrize(
+    ("loss", "share", "signs", "seed"),
+    [
+        ("huber", 0.08, (-1, 1), 3),
+        ("robust", 0.08, (-1, 1), 3),
+        ("robust", 0.3, (-1, 1), 3),
+        ("robust", 0.3, (1,), 0),
+        ("robust", 0.35, (1,), 1),
+    ],
+)
+def test_a_line_is_found_under_gross_outliers(loss: str, share: float, signs: tuple[int, ...], seed: int) -> None:
+    X, y = wrong_line(seed, share, signs)
+    model = GMEQLRegressor(max_candidates=3_000, max_time=None, random_state=0, loss=loss, n_jobs=1).fit(X, y)
     probe = np.array([[0.0, 0, 0], [1.0, 0, 0]])
     at_zero, at_one = model.predict(probe)
     assert at_zero == pytest.approx(1.0, abs=0.1) and at_one - at_zero == pytest.approx(2.0, abs=0.05)
