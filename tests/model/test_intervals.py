@@ -10,7 +10,10 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
+from gmeql.formula.parsing import parse_tree
 from gmeql.model.intervals import PredictionBasis, constant_intervals, prediction_interval
+from gmeql.search.converging import converged
+from gmeql.search.losses import find_loss
 from gmeql.search.robust import robust_weights
 
 X1 = Variable(0)
@@ -162,3 +165,37 @@ class TestPredictionIntervals(Lines):
         expected = 0.3 / math.sqrt(0.75 * counting) / math.sqrt(0.95)  # the variance of x is 3**2/12
         assert np.mean(stated) == pytest.approx(expected, rel=0.05)
         assert np.mean(rows) == pytest.approx(0.95, abs=0.02)
+
+
+def line_by(loss: str, seed: int, n: int) -> tuple[Expression, np.ndarray, np.ndarray, tuple[float, float]]:
+    """A line fitted by a loss to the first n rows of a table of its kind, the table, and the true factor and offset."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.5, 3, (n + 100, 1))
+    mean, true = 2.1 * X[:, 0] + 1.3, (2.1, 1.3)
+    if loss == "poisson":
+        y = rng.poisson(mean).astype(float)
+    elif loss == "logistic":
+        y, true = (rng.random(len(X)) < 1 / (1 + np.exp(2.3 - 1.4 * X[:, 0]))).astype(float), (1.4, -2.3)
+    elif loss == "quantile:0.8":
+        y, true = mean + rng.standard_normal(len(X)), (2.1, 1.3 + 0.8416)
+    else:
+        y = mean + rng.standard_normal(len(X))
+    root, _ = converged(parse_tree("1.23*a + 0.77", ("a",)), X[:n], y[:n], np.ones(n), find_loss(loss))
+    return Expression(root, ("a",)), X, y, true
+
+
+@pytest.mark.parametrize("loss", ["absolute", "quantile:0.8", "log-cosh", "poisson", "logistic"])
+def test_intervals_hold_under_losses_of_their_own(loss: str) -> None:
+    """95 % of them: 100 tables, two constants each, which go together, so that one standard error is 2 %."""
+    held, inside = [], []
+    for seed in range(100):
+        line, X, y, true = line_by(loss, seed, 120)
+        found = constant_intervals(line, X[:120], y[:120], loss=loss)
+        held += [item.low <= value <= item.high for item, value in zip(found, true, strict=True)]
+        basis = PredictionBasis.or_reason(line, X[:120], y[:120], None, loss)
+        if isinstance(basis, PredictionBasis):
+            low, high = basis.interval(X[120:])
+            inside.append(np.mean((low <= y[120:]) & (y[120:] <= high)))
+    assert 0.89 < np.mean(held) < 0.99
+    if inside:
+        assert 0.93 < np.mean(inside) < 0.97

@@ -9,10 +9,13 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.formula.parsing import parse_tree
 from gmeql.model.evidence import Rival
 from gmeql.model.front import Front, FrontMember
 from gmeql.report import judgement
 from gmeql.report.judgement import figures, judge, percent
+from gmeql.search.converging import converged
+from gmeql.search.losses import find_loss
 from gmeql.search.outlook import outlooks
 from gmeql.search.robust import robust_weights
 from gmeql.tables import read as tables
@@ -70,7 +73,7 @@ def test_rivals_about_as_good_are_named(monkeypatch: pytest.MonkeyPatch):
     data = training()
     front = judged_front(data)
 
-    def close(*_: object, among: tuple[int, ...] | None = None) -> tuple[Rival, ...]:
+    def close(*_: object, among: tuple[int, ...] | None = None, loss: object = None) -> tuple[Rival, ...]:
         return tuple(Rival(k, 0.5, False, 0.55 + 0.05 * k) for k in among or (0, 1))
 
     monkeypatch.setattr(judgement, "rivals", close)
@@ -128,7 +131,7 @@ def test_a_chosen_constant_is_either_sure_or_not(monkeypatch: pytest.MonkeyPatch
         (0.55, "Not sure whether the data say more than the mean"),
         (0.9, "anything beyond the mean: it"),
     ):
-        monkeypatch.setattr(judgement, "rivals", lambda *_, among=None, c=chance: (Rival(1, 0.5, True, c),))
+        monkeypatch.setattr(judgement, "rivals", lambda *_, c=chance, **__: (Rival(1, 0.5, True, c),))
         text = " ".join(judge(front, 0, noise))
         assert said in text and ("do not support" in text) != ("Not sure" in text)
 
@@ -143,3 +146,30 @@ def test_figures_are_weighted():
 def test_percent_never_says_100():
     assert [percent(r2) for r2 in (0.5, 0.99983, 0.9998, -1)] == ["50 %", "99.983 %", "99.980 %", "nothing"]
     assert not any("100" in percent(1 - 10**-k) for k in range(1, 15))
+
+
+def fitted_by(loss: str, y: np.ndarray, X: np.ndarray) -> list[str]:
+    """What is said of a line fitted by a loss, beside the best constant."""
+    roots = [parse_tree(text, ("a",)) for text in ("1.5", "1.5*a + 0.5")]
+    fits = [converged(root, X, y, np.ones(len(y)), find_loss(loss)) for root in roots]
+    seen = outlooks([root for root, _ in fits], X, y, loss=find_loss(loss))
+    members = [
+        FrontMember(Expression(root, ("a",)), least, 0, 0.0, 0, outlook)
+        for (root, least), outlook in zip(fits, seen, strict=True)
+    ]
+    front = Front.from_members(members, rows=len(y), target_spread=float(y.std()), target_largest=9.0, loss=loss)
+    data = replace(training(), X=X, y=y, names=("a",), weights=None)
+    return judge(front, 1, data, loss=loss)
+
+
+def test_a_formula_is_told_by_the_loss_it_was_fitted_by(rng: np.random.Generator):
+    """Not by the weighted squares that stood for it, and with the error to expect on unseen rows."""
+    X = rng.uniform(0.5, 3, (300, 1))
+    line = 2 * X[:, 0] + 1
+    said = fitted_by("absolute", line + rng.laplace(0, 0.5, 300), X)
+    assert said[0].startswith("It has a mean absolute error of 0.5") and "on unseen rows about 0.5" in said[0]
+    assert "less than the best constant" in said[0] and "very likely" in said[1]
+    said = fitted_by("poisson", rng.poisson(line).astype(float), X)
+    assert "mean half deviance of 0.5" in said[0] and "logarithm" not in " ".join(said)
+    said = fitted_by("logistic", (rng.random(300) < 1 / (1 + np.exp(4 - line))).astype(float), X)
+    assert "mean log loss" in said[0] and "outliers" not in " ".join(said)

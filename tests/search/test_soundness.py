@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.search.converging import converged
+from gmeql.search.losses import find_loss
 from gmeql.search.soundness import (
     denominators,
     excursion,
     has_pole,
     left_out_errors,
+    left_out_losses,
     left_out_squares,
     points_between,
     unseen_loss,
@@ -130,3 +133,30 @@ def test_rows_to_come_keep_the_sign_of_a_column() -> None:
     assert (points[:, 0] > 0).all() and (points[:, 1] < 0).all()
     assert points[:, 0].max() > X[:, 0].max()
     assert points[:, 2].min() < X[:, 2].min()
+
+
+@pytest.mark.parametrize("loss", ["absolute", "poisson", "log-cosh", "relative"])
+def test_losses_of_rows_left_out_are_those_of_refits(loss: str, rng: np.random.Generator) -> None:
+    """To first order in the leverage of a row, here of one over twenty."""
+    X = rng.uniform(1, 3, (40, 1))
+    y = rng.poisson(8 * X[:, 0]).astype(float) + 1
+    weights, entry = np.ones(40), find_loss(loss)
+    assert entry.value is not None
+    fitted, _ = converged(line(1.5, 1.5), X, y, weights, entry)
+    closed = left_out_losses(fitted, X, y, weights, entry)
+    refits = []
+    for i in range(40):
+        rest = np.arange(40) != i
+        root, _ = converged(fitted, X[rest], y[rest], weights[rest], entry)
+        refits.append(entry.value(root_values(root, X[i : i + 1]), y[i : i + 1])[0])
+    plain = float(np.mean(entry.value(root_values(fitted, X), y)))
+    assert np.mean(closed) > plain
+    assert np.mean(closed) == pytest.approx(np.mean(refits), rel=0.05)
+
+
+def test_an_excursion_costs_what_the_loss_makes_of_it() -> None:
+    y, points = np.array([0.0, 1.0]), np.array([[0.0], [100.0]])
+    assert excursion(Variable(0), points, y) == pytest.approx(95.0**2 / 2)
+    assert excursion(Variable(0), points, y, find_loss("absolute")) == pytest.approx(95.0 / 2)
+    assert excursion(Variable(0), points, y, find_loss("logistic")) == 0.0
+    assert excursion(build("inv", Variable(0)), points, y, find_loss("logistic")) == math.inf

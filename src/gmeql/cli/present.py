@@ -10,7 +10,7 @@ import numpy as np
 
 from gmeql.model.targets import as_list
 from gmeql.model.weighing import counted_rows
-from gmeql.report.judgement import figures, judge
+from gmeql.report.judgement import figures, judge, predictions
 from gmeql.report.unseen import unseen_text
 from gmeql.runs.records import member_record
 
@@ -38,7 +38,8 @@ def fit_record(run: Run, training: Training, outcome: RunOutcome) -> dict[str, A
     model = outcome.model
     assert model is not None
     counted = counted_rows(model.front_, training.X, training.y, training.weights, loss=str(model.loss))
-    found = figures(model.expression_(training.X), training.y, counted.weights)
+    predicted = predictions(model.front_[model.selected_index_], training.X, str(model.loss))
+    found = figures(predicted, training.y, counted.weights)
     return {
         "target": training.target,
         **formula_record(model.front_, model.selected_index_),

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.model.front import Front
-from gmeql.search.outlook import paired_z
-from gmeql.search.soundness import left_out_squares
+from gmeql.search.losses import Loss
+from gmeql.search.outlook import left_out_costs, paired_z
+from gmeql.search.robust import scale_of
+from gmeql.search.soundness import SQUARED
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,14 @@ def rivals(
     weights: NDArray[np.float64] | None = None,
     *,
     among: tuple[int, ...] | None = None,
+    loss: Loss = SQUARED,
     calibration: Calibration = CALIBRATION,
 ) -> tuple[Rival, ...]:
     """The rivals of the front's best formula on the rows `X`, `y` that it was fitted to, the hardest to beat first.
 
     Formulas with a pole among the rows, and such as say the same, are no rivals; that a constant says nearly the same
-    is worth knowing, so it is one. `among` names the members to look at; None looks at all. A front whose outlook nobody
+    is worth knowing, so it is one. They are compared by the squared errors of rows left out, or by a `loss` that has a
+    value of its own. `among` names the members to look at; None looks at all. A front whose outlook nobody
     looked at has none.
     """
     best = front.select("best")
@@ -93,17 +97,18 @@ def rivals(
         return ()
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     with np.errstate(all="ignore"):
-        values, squares = best.expression(X), left_out_squares(best.expression.root, X, y, weights)
+        values, squares = best.expression(X), left_out_costs(best.expression.root, X, y, weights, loss)
         if not np.isfinite(squares).all():
             return ()
         found = []
+        typical = best.loss if loss.value is None else scale_of(values - y, y) if loss.link is None else 1.0
         for member in front if among is None else [front[k] for k in among]:
             if member.index == best.index or (member.outlook is not None and member.outlook.pole):
                 continue
             both = bool(member.expression.variables) == bool(best.expression.variables)
-            if both and says_the_same(member.expression(X), values, best.loss):
+            if both and says_the_same(member.expression(X), values, typical):
                 continue
-            z = paired_z(left_out_squares(member.expression.root, X, y, weights), squares, weights)
+            z = paired_z(left_out_costs(member.expression.root, X, y, weights, loss), squares, weights)
             longer = member.complexity > best.complexity
             found.append(Rival(member.index, z, longer, calibration.chance(z, longer=longer)))
     return tuple(sorted(found, key=lambda rival: (rival.chance, front[rival.index].outlook.error)))  # type: ignore[union-attr]

@@ -274,8 +274,7 @@ class Front(Sequence[FrontMember]):
             return math.inf
         floor = rounding_level(self.target_spread, self.target_largest)
         if self.has_own_loss:
-            nats = self.rows * (member.loss if self._loss.mean_is_nats else math.log(max(member.loss, floor)))
-            return nats + length_in_nats(0.0, fitted, member.complexity, n_rows=self.rows)
+            return self._own_length(member, fitted, floor)
         if not self.has_outlooks:
             log_variance = 2.0 * math.log(max(member.loss, floor)) + math.log(self.rows / freedom)
             return length_in_nats(log_variance, fitted, member.complexity, n_rows=self.rows)
@@ -285,9 +284,25 @@ class Front(Sequence[FrontMember]):
         # a row left out costs the fit twice what the degrees of freedom account for
         log_variance = 2.0 * math.log(max(member.outlook.error, floor)) - 2.0 * fitted / self.rows
         log_variance += math.log(SELECTION.pole_price) if member.outlook.pole else 0.0
+        return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
+
+    def _own_length(self, member: FrontMember, fitted: int, floor: float) -> float:
+        """The same under a loss with a value of its own: its mean is nats, or a power of the errors' scale."""
+        outlook = member.outlook if self.has_outlooks else None
+        mean = member.loss if outlook is None else outlook.error
+        if not math.isfinite(mean):
+            return math.inf
+        scale_nats = math.log(max(mean, floor)) / (2.0 if self._loss.is_square else 1.0)
+        nats = self.rows * (mean if self._loss.mean_is_nats else scale_nats)
+        if outlook is None:
+            return nats + length_in_nats(0.0, fitted, member.complexity, n_rows=self.rows)
+        # a row left out costs the fit twice what the degrees of freedom account for
+        nats += 0.5 * self.rows * math.log(SELECTION.pole_price) * outlook.pole - fitted
+        return nats + length_in_nats(0.0, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
+
+    def _structure_nats(self, member: FrontMember) -> float:
         columns = len(member.expression.names)
-        structure = structure_nats(member.expression.root, columns, node_cost=SELECTION.unseen_node_nats)
-        return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + structure
+        return structure_nats(member.expression.root, columns, node_cost=SELECTION.unseen_node_nats)
 
     @property
     def _loss(self) -> Loss:

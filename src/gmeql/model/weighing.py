@@ -54,8 +54,8 @@ def counted_rows(
     """
     given = np.ones(len(y)) if given is None else np.asarray(given, float) / np.mean(given)
     closest = min(front, key=_promised).expression
-    if find_loss(loss).link is not None:
-        return CountedRows(given, given)
+    if find_loss(loss).value is not None:  # it is told as it is, not as the squares that stood for it
+        return CountedRows(given, given, loss)
     with np.errstate(all="ignore"):
         factors = working(loss, closest(X), y, explained=bool(closest.variables))[1]
     weights = given * factors

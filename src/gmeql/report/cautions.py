@@ -13,6 +13,7 @@ from gmeql.model.intervals import constant_intervals
 from gmeql.model.weighing import CountedRows
 
 from gmeql.report.numbers import percent_text
+from gmeql.search.losses import Loss, find_loss
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -63,16 +64,28 @@ def cautions(
     if exact:
         return sentences + _far_away((counted.weights == 0) & (counted.given > 0), counted)
     sentences += _undetermined(member.expression, training, constants, counted)
-    far = rows_far_away(residuals * np.sqrt(counted.given))
+    loss = find_loss(counted.loss)
+    if loss.link is not None:  # a yes is never near a chance of one half
+        return sentences
+    expected = _expected_sizes(predicted, training.y, loss)
+    far = rows_far_away(residuals * np.sqrt(counted.given) / expected)
     sentences += _far_away(far, counted)
     # errors of rows that count, in units of what each row's weight lets expect
     rows = counted.weights > 0
-    scaled = (residuals * np.sqrt(counted.weights))[rows]
+    scaled = (residuals * np.sqrt(counted.weights) / expected)[rows]
     if not far.any() and errors_grow(predicted[rows], training.y[rows], scaled):
         sentences.append("The errors grow with the target: try its logarithm as the target.")
     elif has_pattern(predicted[rows], scaled):
         sentences.append("Its errors still show a pattern, so there may be more to find: give it more time.")
     return sentences
+
+
+def _expected_sizes(predicted: np.ndarray, y: np.ndarray, loss: Loss) -> np.ndarray:
+    """Sizes [N] of errors that a loss expects, up to a factor: of counts the root of the mean, of relative ones the target."""
+    if not (loss.mean_is_nats or loss.is_square):
+        return np.ones(len(y))
+    assert loss.curvature is not None
+    return np.asarray(1.0 / np.sqrt(loss.curvature(predicted, y)))
 
 
 def _far_away(far: np.ndarray, counted: CountedRows) -> list[str]:

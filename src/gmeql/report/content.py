@@ -14,7 +14,7 @@ from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
 from gmeql.model.ranges import column_ranges
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.constants import constant_rows
-from gmeql.report.judgement import Figures, figures, judge
+from gmeql.report.judgement import Figures, figures, judge, predictions
 from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
 from gmeql.report.numbers import four_digits, r2_text
@@ -89,7 +89,7 @@ def assemble(
     views, records = [], []
     for number, k in enumerate(members):
         with np.errstate(all="ignore"):
-            predicted = front[k].expression(training.X)
+            predicted = predictions(front[k], training.X, loss)
         found = figures(predicted, training.y, counted.weights)
         shown = member_view(front[k], found, training, counted, knowledge)
         views.append(shown | {"index": number, "judgement": judge(front, k, training, loss=loss)})

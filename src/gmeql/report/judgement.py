@@ -12,6 +12,8 @@ from gmeql.model.evidence import Rival, alternative_weights, rivals
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.cautions import cautions
 from gmeql.report.unseen import unseen_text
+from gmeql.search.converging import mean_loss_of_constant
+from gmeql.search.losses import Loss, find_loss
 
 if TYPE_CHECKING:
     from gmeql.model.front import Front, FrontMember
@@ -73,14 +75,38 @@ def judge(front: Front, index: int, training: Training, *, loss: str = "squared"
     member = front[index]
     counted = counted_rows(front, training.X, training.y, training.weights, loss=loss)
     with np.errstate(all="ignore"):
-        predicted = member.expression(training.X)
+        predicted = predictions(member, training.X, loss)
     found = figures(predicted, training.y, counted.weights)
     if not math.isfinite(found.rmse):
         return [f"It is not defined on some of the {len(training.y)} rows."]
     exact = found.relative <= EXACT
-    sentences = [_fit(member, found, counted, exact=exact)]
+    own = find_loss(loss)
+    if own.value is not None and not exact:
+        sentences = [_fit_by_loss(member, training, own, counted)]
+    else:
+        sentences = [_fit(member, found, counted, exact=exact)]
     sentences += _against_simpler(front, index) if exact else _preference(front, index, training, counted)
     return sentences + cautions(member, training, predicted, counted, exact=exact)
+
+
+def predictions(member: FrontMember, X: np.ndarray, loss: str) -> np.ndarray:
+    """What a formula predicts [N]: its values, or what the loss's link makes of them."""
+    link = find_loss(loss).link
+    values = member.expression(X)
+    return values if link is None else link(values)
+
+
+def _fit_by_loss(member: FrontMember, training: Training, loss: Loss, counted: CountedRows) -> str:
+    """How well a formula meets the rows by the loss it was fitted by, beside the best constant."""
+    rows = f"{len(training.y)} rows"
+    told = f"{loss.measure} of {member.loss:.3g} on {rows}{_unseen(member)}"
+    if not member.expression.variables:
+        return f"It is a constant, with a {told}."
+    alone = mean_loss_of_constant(training.y, counted.given, loss)
+    share = 1.0 - member.loss / alone if alone > 0 else 0.0
+    if not share > 0:
+        return f"It has a {told}: no less than the best constant."
+    return f"It has a {told}: {percent(share)} less than the best constant."
 
 
 def _fit(member: FrontMember, found: Figures, counted: CountedRows, *, exact: bool) -> str:
@@ -114,7 +140,8 @@ def _against_simpler(front: Front, index: int) -> list[str]:
     if index == 0:
         return []
     simpler = front[index - 1]
-    return [f"The next simpler formula, {_short(simpler)}, has a typical error of {simpler.loss:.3g}."]
+    measure = find_loss(front.loss).measure if front.has_own_loss and front.loss != "own" else "typical error"
+    return [f"The next simpler formula, {_short(simpler)}, has a {measure} of {simpler.loss:.3g}."]
 
 
 def _preference(front: Front, index: int, training: Training, counted: CountedRows) -> list[str]:
@@ -126,7 +153,8 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
     if not front.has_outlooks:  # of an earlier version or another method: nothing was measured for those
         return _against_simpler(front, index)
     among = None if index == best else (index,)
-    found = rivals(front, training.X, training.y, counted.weights, among=among)
+    loss = find_loss(counted.loss)
+    found = rivals(front, training.X, training.y, counted.weights, among=among, loss=loss)
     if index == best:
         return _beside_the_next_best(front, best, found, counted)
     if not found:
@@ -163,7 +191,7 @@ def _nothing_beyond(counted: CountedRows) -> str:
 
 def _plainest(counted: CountedRows) -> str:
     """What the simplest formula is called: under a loss that weighs rows it is no plain mean."""
-    return "a constant" if counted.by_the_loss else "the mean"
+    return "a constant" if counted.by_the_loss or counted.loss != "squared" else "the mean"
 
 
 def _numbered(indices: list[int]) -> str:

@@ -17,7 +17,7 @@ from gmeql.fitters.method import DAMPING_DOWN, DAMPING_UP, FIRST_DAMPING, LEAST_
 from gmeql.fitters.programs import ProgramTooLong, from_expression
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Node
+from gmeql.formula.nodes import Constant, Node
 from gmeql.search.losses import Loss
 
 FloatArray = NDArray[np.float64]
@@ -75,3 +75,9 @@ def converged(root: Node, X: FloatArray, y: FloatArray, weights: FloatArray, los
             if rejected > MAX_REJECTED:
                 break
     return expression.with_constants(constants).root, best
+
+
+def mean_loss_of_constant(y: FloatArray, weights: FloatArray, loss: Loss) -> float:
+    """The mean loss of the best constant: what a formula must beat."""
+    root = Constant(float(np.median(y)) if loss.link is None and not loss.mean_is_nats else float(np.mean(y)))
+    return converged(root, np.empty((len(y), 1)), y, weights, loss)[1]

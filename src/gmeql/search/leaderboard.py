@@ -100,7 +100,8 @@ class Leaderboard:
         )
 
     def converge(self, rows: SearchRows) -> None:
-        """Lead every member to the least of the loss itself, and show that loss; those that a simpler one beats go."""
+        """Lead every member to the least of the loss itself, and show that loss and what is to be expected of it on unseen
+        rows; those that a simpler one beats go."""
         loss = find_loss(self.config.loss)
         shown: list[Member] = []
         own = self.own_constants(rows)
@@ -114,6 +115,10 @@ class Leaderboard:
             if math.isfinite(least) and (not shown or least < shown[-1].loss):
                 expression = member.expression.with_root(root)
                 shown.append(replace(member, expression=expression, loss=least, complexity=expression.complexity))
+        if own is None and shown:
+            roots = [member.expression.root for member in shown]
+            found = outlooks(roots, X, rows.given_y, rows.given_weights, loss=loss)
+            shown = [replace(member, outlook=outlook) for member, outlook in zip(shown, found, strict=True)]
         self._front = tuple(shown) or self._front
 
     def converge_effective(self, rows: SearchRows) -> None:

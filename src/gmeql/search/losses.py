@@ -54,6 +54,10 @@ class Loss:
     """What the target must be, for the error where it is not."""
     link: Callable[[FloatArray], FloatArray] | None = None
     """What makes a prediction of the formula's value, where that is not the value itself."""
+    is_square: bool = False
+    """Whether its mean is that of squares, so that half its logarithm is that of the errors' scale."""
+    measure: str = "mean loss"
+    """What its mean over the rows is called."""
 
 
 def _bounded(residual: FloatArray, y: FloatArray) -> FloatArray:
@@ -101,6 +105,7 @@ def _quantile(q: float) -> Loss:
         lambda f, y: sign(f, y) * (f - y),
         sign,
         lambda f, y: np.abs(sign(f, y)) / _bounded(f - y, y),
+        measure="mean check loss",
     )
 
 
@@ -119,6 +124,7 @@ LOSSES: dict[str, Loss] = {
         lambda f, y: np.sign(f - y),
         lambda f, y: 1.0 / _bounded(f - y, y),
         is_centred=True,
+        measure="mean absolute error",
     ),
     "quantile": _quantile(0.5),
     "relative": Loss(
@@ -129,6 +135,8 @@ LOSSES: dict[str, Loss] = {
         lambda f, y: 2.0 / _squares_of(y),
         domain=lambda y: bool(np.any(y != 0)),
         needs="not zero everywhere",
+        is_square=True,
+        measure="mean squared relative error",
     ),
     "log-cosh": Loss(
         "log cosh of the residual: squared below 1, in proportion beyond, in the target's own units",
@@ -137,6 +145,7 @@ LOSSES: dict[str, Loss] = {
         lambda f, y: np.tanh(np.maximum(np.abs(f - y), 1e-9)) / np.maximum(np.abs(f - y), 1e-9),
         lambda f, y: 1.0 / np.cosh(np.clip(f - y, -300.0, 300.0)) ** 2,
         is_centred=True,
+        measure="mean log-cosh loss",
     ),
     "poisson": Loss(
         "half the Poisson deviance, for counts: the formula is their mean",
@@ -147,6 +156,7 @@ LOSSES: dict[str, Loss] = {
         mean_is_nats=True,
         domain=lambda y: bool((y >= 0).all() and (y > 0).any()),
         needs="counts of at least 0, not all 0",
+        measure="mean half deviance",
     ),
     "logistic": Loss(
         "the log loss of a yes (1) or no (0): the formula is the logit of its chance",
@@ -158,6 +168,7 @@ LOSSES: dict[str, Loss] = {
         domain=lambda y: bool(((y >= 0) & (y <= 1)).all()),
         needs="between 0 (no) and 1 (yes)",
         link=sigmoid,
+        measure="mean log loss",
     ),
 }
 """Losses by name; `quantile:0.9` is that of another quantile."""

@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 from gmeql.formula.bounds import Bounds, bounds
 from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.search.config import FrontConfig
-from gmeql.search.soundness import excursion, has_pole, left_out_squares, points_between
+from gmeql.search.losses import Loss
+from gmeql.search.soundness import SQUARED, excursion, has_pole, left_out_losses, left_out_squares, points_between
 from gmeql.search.structure import structure_nats
+
+FloatArray = NDArray[np.float64]
 
 POINTS = 10_000
 """Points between the rows of each kind: a spike that one unseen row in a thousand meets must show."""
@@ -34,7 +37,8 @@ class Outlook:
     """What one formula is likely to do on unseen rows, in the target's units."""
 
     error: float
-    """Root mean squared error with each row left out of the fit in turn, excursions between the rows included."""
+    """Root mean squared error with each row left out of the fit in turn, excursions between the rows included; under a
+    loss with a value of its own (`losses.py`), its mean."""
     standard_error: float
     """Standard error of `error`: what another sample of as many rows could give instead."""
     pole: bool
@@ -124,8 +128,9 @@ def outlooks(
     *,
     seed: int = 0,
     between: bool = True,
+    loss: Loss = SQUARED,
 ) -> tuple[Outlook, ...]:
-    """The outlook of each formula of a front on the rows it was fitted to.
+    """The outlook of each formula of a front on the rows it was fitted to by `loss`.
 
     Without `between` nobody looks between the rows, as where columns are constants of groups: no row lies between two.
     """
@@ -133,24 +138,32 @@ def outlooks(
     points = points_between(X[:MOST_ROWS], np.random.default_rng(seed), POINTS) if between else X[:0]
     inside = np.vstack([X[:MOST_ROWS], points])
     ranges = np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
-    squares = [left_out_squares(root, X, y, weights) for root in roots]
+    squares = [left_out_costs(root, X, y, weights, loss) for root in roots]
     poles = [has_pole(root, inside) for root in roots]
     price = FrontConfig.unseen_node_nats
     lengths = [(structure_nats(root, X.shape[1], node_cost=price), tree_complexity(root)) for root in roots]
     found = []
     for root, square, pole, length in zip(roots, squares, poles, lengths, strict=True):
         simpler = [s for s, p, other in zip(squares, poles, lengths, strict=True) if other < length and not p]
-        mean = float(np.average(square, weights=weights)) + excursion(root, points, y)
+        mean = float(np.average(square, weights=weights)) + excursion(root, points, y, loss)
+        squared = loss.value is None
         found.append(
             Outlook(
-                error=math.sqrt(mean),
-                standard_error=_standard_error(square, mean, weights),
+                error=math.sqrt(mean) if squared else mean,
+                standard_error=_standard_error(square, mean, weights) * (1.0 if squared else 2.0 * math.sqrt(mean)),
                 pole=pole,
                 support=min((paired_z(other, square, weights) for other in simpler), default=math.inf),
                 bounds=bounds(root, ranges),
             )
         )
     return tuple(found)
+
+
+def left_out_costs(root: Node, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss = SQUARED) -> FloatArray:
+    """What each row [N] costs with that row left out of the fit: its squared error, or the loss that has a value."""
+    if loss.value is None:
+        return left_out_squares(root, X, y, weights)
+    return left_out_losses(root, X, y, weights, loss)
 
 
 def paired_z(other: NDArray[np.float64], square: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

@@ -164,15 +164,19 @@ class SearchRows:
         with np.errstate(all="ignore"):
             seen = self.extended(own)
             values = Expression(closest, seen.names)(seen.X)
+        shares = None if self.errors is None else self.errors.shares(closest, seen.X)
         least = self.config.least_reweighing if least is None else least
-        return self._around(values, explained=not isinstance(closest, Constant), least=least)
+        return self._around(values, shares, explained=not isinstance(closest, Constant), least=least)
 
-    def _around(self, values: FloatArray, *, explained: bool, least: float) -> SearchRows:
-        """Target and weights that stand for the loss around `values` [N]; the same rows where they change by no more."""
+    def _around(
+        self, values: FloatArray, shares: FloatArray | None = None, *, explained: bool, least: float
+    ) -> SearchRows:
+        """Target and weights, times `shares`, that stand for the loss around `values` [N]; the same rows where they change
+        by no more than `least`."""
         with np.errstate(all="ignore"):
             y, weights = working(self.config.loss, values, self.given_y, explained=explained)
-        if self.errors is not None:
-            weights = weights * self.errors.shares(closest, seen.X)
+        if shares is not None:
+            weights = weights * shares
         weights = self.given_weights * weights
         weights = weights / weights.mean()
         changed = float(np.mean(np.abs(weights - self.weights)))

@@ -22,6 +22,7 @@ import numpy as np
 
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.nodes import Constant, Node, calls, evaluate
+from gmeql.search.losses import LOSSES, Loss
 from gmeql.search.magnitudes import magnitudes
 
 POINTS = 2000
@@ -37,6 +38,7 @@ MARGIN_ROWS = 3.0
 MOST_ROWS = 20_000
 """Rows on which leverage is looked at, and poles are looked for."""
 LARGEST_LEVERAGE = 1.0 - 1e-6
+SQUARED = LOSSES["squared"]
 DETERMINED = 1e-9
 """Directions of the constants whose singular value is below this share of the largest are not determined at all."""
 
@@ -79,12 +81,36 @@ def left_out_errors(
         return np.where(np.isfinite(residual), residual, math.inf)
     if not np.isfinite(slopes).all():
         return np.full(len(y), math.inf)
+    return np.asarray(residual / (1.0 - _leverage(slopes, weights, n_rows or len(y))))
+
+
+def left_out_losses(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, loss: Loss) -> np.ndarray:
+    """The loss of each row [N] with that row left out of the fit; infinite where there is none.
+
+    Around the values `f` a loss is the square `h/2 (f' - z)²` with `z = f - g/h` (`losses.py`), so that leaving a row out
+    moves its value by `g/h` times its leverage over one less that; the loss itself is then taken there.
+    """
+    assert loss.value is not None and loss.slope is not None and loss.curvature is not None
+    values, slopes = constant_slopes(root, X[:MOST_ROWS])
+    with np.errstate(all="ignore"):
+        rest = _values(root, X[MOST_ROWS:])
+        if slopes.shape[1] and np.isfinite(values).all():
+            steepness, curvature = loss.slope(values, y[:MOST_ROWS]), loss.curvature(values, y[:MOST_ROWS])
+            if not np.isfinite(slopes).all() or not np.isfinite(curvature).all():
+                return np.full(len(y), math.inf)
+            leverage = _leverage(slopes, weights[:MOST_ROWS] * curvature, len(y))
+            values = values + steepness / curvature * leverage / (1.0 - leverage)
+        found = loss.value(np.concatenate([values, rest]), y)
+    return np.where(np.isfinite(found), found, math.inf)
+
+
+def _leverage(slopes: np.ndarray, weights: np.ndarray, n_rows: int) -> np.ndarray:
+    """Of each row [N] in the linearised fit, where the rows are a sample of `n_rows`; just below 1 at most."""
     weighted = slopes * np.sqrt(weights)[:, None]
     peaks = np.abs(weighted).max(axis=0)
     left, singular, _ = np.linalg.svd(weighted / np.where(peaks > 0, peaks, 1.0), full_matrices=False)
     leverage = np.sum(left[:, singular > DETERMINED * max(float(singular[0]), 1e-300)] ** 2, axis=1)
-    leverage = leverage * (len(y) / (n_rows or len(y)))
-    return np.asarray(residual / (1.0 - np.minimum(leverage, LARGEST_LEVERAGE)))
+    return np.asarray(np.minimum(leverage * (len(slopes) / n_rows), LARGEST_LEVERAGE))
 
 
 def points_between(X: np.ndarray, rng: np.random.Generator, n: int = POINTS) -> np.ndarray:
@@ -131,10 +157,11 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
     return points
 
 
-def excursion(root: Node, points: np.ndarray, y: np.ndarray) -> float:
-    """Mean squared distance of the values at `points` [S, V] from the target's range with its allowance.
+def excursion(root: Node, points: np.ndarray, y: np.ndarray, loss: Loss = SQUARED) -> float:
+    """Mean squared distance of the values at `points` [S, V] from the target's range with its allowance, or what another
+    loss makes of that distance; where values are no predictions, only one that is none counts.
 
-    A law whose values run over many magnitudes leaves any range between the rows; there only a value that is none counts.
+    A law whose values run over many magnitudes leaves any range between the rows; there too only that counts.
     """
     if len(points) == 0:
         return 0.0
@@ -142,9 +169,16 @@ def excursion(root: Node, points: np.ndarray, y: np.ndarray) -> float:
     allowance = ALLOWANCE * (high - low)
     with np.errstate(all="ignore"):
         values = _values(root, points)
-        beyond = np.maximum(np.maximum(low - allowance - values, values - high - allowance), 0.0)
-        squares = float(np.mean(np.where(np.isfinite(beyond), beyond, math.inf) ** 2))
-    return 0.0 if math.isfinite(squares) and magnitudes(y) is not None else squares
+        if loss.link is not None:
+            return 0.0 if np.isfinite(values).all() else math.inf
+        if loss.value is None:
+            beyond = np.maximum(np.maximum(low - allowance - values, values - high - allowance), 0.0)
+            costs = np.where(np.isfinite(beyond), beyond, math.inf) ** 2
+        else:
+            allowed = np.clip(values, low - allowance if low < 0 else min(low, 0.0), high + allowance)
+            costs = np.where(values == allowed, 0.0, loss.value(values, allowed))
+        mean = float(np.mean(np.where(np.isfinite(costs), costs, math.inf)))
+    return 0.0 if math.isfinite(mean) and magnitudes(y) is not None else mean
 
 
 def has_pole(root: Node, points: np.ndarray) -> bool:
