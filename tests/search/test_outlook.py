@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from gmeql.formula.bounds import Bounds
-from gmeql.formula.nodes import Constant, Variable, build
-from gmeql.search.outlook import Outlook, outlooks, paired_z
+from gmeql.formula.nodes import Constant, Variable, build, evaluate
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct import linear
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.losses import find_loss
+from gmeql.search.outlook import Outlook, luck_factor, outlooks, paired_z
 
 x = Variable(0)
 
@@ -89,3 +93,32 @@ def test_a_gain_that_one_row_makes_has_little_support(rng: np.random.Generator) 
     other = square.copy()
     other[3] += 500.0
     assert 0 < paired_z(other, square, np.ones(200)) < 2.0
+
+
+def test_the_promise_holds_for_columns_chosen_from_many() -> None:
+    """Eight of forty columns that explain thirty rows of noise best: with rows left out they err by far too little."""
+    promised, left_out, met = [], [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((2030, 40)), rng.standard_normal(2030)
+        table = DirectTable(X[:30], y[:30], np.ones(30), 1.0)
+        functions = FunctionSet()
+        root = list(linear.propose(table, functions=functions, effort=Effort(1.0), rng=rng))[7]
+        (found,) = outlooks([root], X[:30], y[:30])
+        promised.append(found.error)
+        left_out.append(found.left_out)
+        fresh = evaluate(root, lambda k, X=X: X[30:, k], np.float64, np)
+        met.append(float(np.sqrt(np.mean((fresh - y[30:]) ** 2))))
+    assert np.mean(left_out) < 0.6 * np.mean(met)
+    assert 0.75 * np.mean(met) < np.mean(promised) < 1.5 * np.mean(met)
+
+
+def test_luck_is_counted_in_the_unit_of_the_loss() -> None:
+    assert luck_factor(10.0, 100, 0.5) == pytest.approx(math.exp(0.1))
+    assert luck_factor(10.0, 100, 0.5, find_loss("relative")) == pytest.approx(math.exp(0.2))
+    assert luck_factor(10.0, 100, 0.5, find_loss("poisson")) == pytest.approx(1.2)
+    assert luck_factor(1e9, 10, 0.5) < math.inf and luck_factor(5.0, 10, math.inf) == luck_factor(5.0, 10, 0.0) == 1.0
+    read = Outlook.from_dict(Outlook(1.0, 0.1, False, 2.0, Bounds(0.0, 1.0, True), 1.25).to_dict())
+    assert read.luck == 1.25 and read.left_out == 0.8
+    with pytest.raises(ValueError, match="luck"):
+        Outlook.from_dict(read.to_dict() | {"luck": 0.5})

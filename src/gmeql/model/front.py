@@ -282,14 +282,14 @@ class Front(Sequence[FrontMember]):
         if not math.isfinite(member.outlook.error):
             return math.inf
         # a row left out costs the fit twice what the degrees of freedom account for
-        log_variance = 2.0 * math.log(max(member.outlook.error, floor)) - 2.0 * fitted / self.rows
+        log_variance = 2.0 * math.log(max(member.outlook.left_out, floor)) - 2.0 * fitted / self.rows
         log_variance += math.log(SELECTION.pole_price) if member.outlook.pole else 0.0
         return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
 
     def _own_length(self, member: FrontMember, fitted: int, floor: float) -> float:
         """The same under a loss with a value of its own: its mean is nats, or a power of the errors' scale."""
         outlook = member.outlook if self.has_outlooks else None
-        mean = member.loss if outlook is None else outlook.error
+        mean = member.loss if outlook is None else outlook.left_out
         if not math.isfinite(mean):
             return math.inf
         scale_nats = math.log(max(mean, floor)) / (2.0 if self._loss.is_square else 1.0)

@@ -30,6 +30,8 @@ POINTS = 10_000
 """Points between the rows of each kind: a spike that one unseen row in a thousand meets must show."""
 MOST_ROWS = 2_000
 """Rows between which such points are drawn."""
+LARGEST_LUCK = 5.0
+"""Nats at one row beyond which nothing is known anyway."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Outlook:
     """What one formula is likely to do on unseen rows, in the target's units."""
 
     error: float
-    """Root mean squared error with each row left out of the fit in turn, excursions between the rows included; under a
-    loss with a value of its own (`losses.py`), its mean."""
+    """Root mean squared error with each row left out of the fit in turn, excursions between the rows included, times
+    `luck`; under a loss with a value of its own (`losses.py`), its mean."""
     standard_error: float
     """Standard error of `error`: what another sample of as many rows could give instead."""
     pole: bool
@@ -49,6 +51,13 @@ class Outlook:
     has little support."""
     bounds: Bounds
     """Between which values it is certain to stay while every column stays within its range."""
+    luck: float = 1.0
+    """How much more than with rows left out is to be expected of the luckiest of as many formulas (`luck_factor`)."""
+
+    @property
+    def left_out(self) -> float:
+        """The error with each row left out, as if the formula had been chosen beforehand."""
+        return self.error / self.luck
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready description; what is not finite becomes None."""
@@ -63,14 +72,17 @@ class Outlook:
             "low": low,
             "high": high,
             "defined": self.bounds.defined,
-        }
+        } | ({} if self.luck == 1.0 else {"luck": self.luck})
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "outlook") -> Outlook:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
         names = {"error", "standard_error", "pole", "support", "supported", "low", "high", "defined"}
-        if not isinstance(data, dict) or set(data) != names:
+        if not isinstance(data, dict) or set(data) - {"luck"} != names:
             raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
+        luck = data.get("luck", 1.0)
+        if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
+            raise ValueError(f"{where}.luck must be a finite number of at least 1")
         for name in ("pole", "supported", "defined"):
             if type(data[name]) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
@@ -91,6 +103,7 @@ class Outlook:
             pole=data["pole"],
             support=number("support", math.inf if data["supported"] else -math.inf),
             bounds=Bounds(number("low", -math.inf), number("high", math.inf), data["defined"]),
+            luck=float(luck),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
@@ -120,6 +133,24 @@ def freedom_factor(n_constants: int, n_rows: int) -> float:
     return (n_rows / (n_rows - n_constants)) ** 2 if n_constants < n_rows else math.inf
 
 
+def luck_factor(nats: float, n_rows: int, error: float, loss: Loss = SQUARED) -> float:
+    """How much more error is to be expected of a formula that a search chose than of one given beforehand.
+
+    Stating which formula it is takes some `nats` (`structure.py`). The luckiest of exp(nats) formulas that are all alike
+    gains as many nats on the rows, and loses them on others: exp(nats/N) in the scale of the errors. That is what formulas
+    of fronts did on fresh rows of messy tables (docs/trust.md).
+
+    >>> round(luck_factor(10.0, 100, 0.5), 3)
+    1.105
+    """
+    each = nats / n_rows
+    if not (0 < error < math.inf):
+        return 1.0
+    if loss.mean_is_nats:
+        return 1.0 + each / error
+    return math.exp(min((2.0 if loss.is_square else 1.0) * each, LARGEST_LUCK))
+
+
 def outlooks(
     roots: Sequence[Node],
     X: NDArray[np.float64],
@@ -146,14 +177,17 @@ def outlooks(
     for root, square, pole, length in zip(roots, squares, poles, lengths, strict=True):
         simpler = [s for s, p, other in zip(squares, poles, lengths, strict=True) if other < length and not p]
         mean = float(np.average(square, weights=weights)) + excursion(root, points, y, loss)
-        squared = loss.value is None
+        error = math.sqrt(mean) if loss.value is None else mean
+        spread = _standard_error(square, mean, weights) * (1.0 if loss.value is None else 2.0 * math.sqrt(mean))
+        luck = luck_factor(length[0], len(y), error, loss)
         found.append(
             Outlook(
-                error=math.sqrt(mean) if squared else mean,
-                standard_error=_standard_error(square, mean, weights) * (1.0 if squared else 2.0 * math.sqrt(mean)),
+                error=error * luck,
+                standard_error=spread * luck,
                 pole=pole,
                 support=min((paired_z(other, square, weights) for other in simpler), default=math.inf),
                 bounds=bounds(root, ranges),
+                luck=luck,
             )
         )
     return tuple(found)
