@@ -30,6 +30,14 @@ settings.register_profile(
 settings.load_profile("gmeql")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Kernels are compiled once, before test workers start; each of them would do it for itself at the same time."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        from gmeql.model.fitting import keep_kernels
+
+        keep_kernels()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def fronts_can_be_stored() -> Iterator[None]:
     """Every front that any test's estimator keeps must come back from plain data as it was, figure by figure."""

@@ -132,7 +132,7 @@ def test_no_member_of_a_front_breaks_it(kind: str) -> None:
     y = Expression(parse_tree(law, NAMES), NAMES)(X) + 0.1 * rng.standard_normal(60)
     scene = Scene(NAMES, _RANGES, float(y.std()))
     known = Knowledge(constraints=(read_constraint(text, NAMES),), scene=scene)
-    config = SearchConfig(max_candidates=1500, n_jobs=1, knowledge=known)
+    config = SearchConfig(max_candidates=600, n_jobs=1, knowledge=known)
     search = Search(X, y, names=NAMES, config=config, seed=0)
     for _ in search.run():
         pass

@@ -47,7 +47,7 @@ def random_instance(architecture, seed, rows=9):
     return selections, weights, X, rng.normal(size=(rows, architecture.n_outputs))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 12))])
 def test_forward_gradients_and_hard_pass_equal_the_slow_version(seed):
     architecture = random_architecture(seed)
     selections, weights, X, y = random_instance(architecture, seed)
@@ -120,7 +120,9 @@ def test_no_operator_gives_nan_in_value_or_gradient(dtype):
         assert np.isfinite(slopes).all(), name
 
 
-@pytest.mark.parametrize(("dtype", "largest"), [("float32", 1e10), ("float64", 1e30)])
+@pytest.mark.parametrize(
+    ("dtype", "largest"), [pytest.param("float32", 1e10, marks=pytest.mark.slow), ("float64", 1e30)]
+)
 def test_no_operator_makes_the_network_or_its_gradients_overflow(dtype, largest):
     columns = pairs_of([*EDGES, largest, -largest], dtype)
 

@@ -81,6 +81,7 @@ def test_their_share_follows_the_budget(budget: dict[str, Any], seconds: float) 
     assert SearchConfig(**budget).direct_seconds == pytest.approx(seconds)
 
 
+@pytest.mark.slow
 def test_a_search_ends_with_what_was_seen() -> None:
     search = Search(*pagie(), names=("x", "y"), config=SearchConfig(max_candidates=40_000, n_jobs=1))
     *_, last = search.run()

@@ -41,12 +41,14 @@ def test_a_resumed_run_ends_like_an_unbroken_one():
     np.testing.assert_array_equal(resumed.result.curves.steps, np.arange(1, 17))
 
 
+@pytest.mark.slow
 def test_chunk_size_does_not_matter():
     whole, pieces = small_run((5,)).result, small_run((5,), chunk_steps=2).result
     np.testing.assert_array_equal(whole.log_selections, pieces.log_selections)
     np.testing.assert_array_equal(whole.curves.mean, pieces.curves.mean)
 
 
+@pytest.mark.slow
 def test_compilations_are_bounded():
     X, y = data(rows=13)  # a shape no other test uses
     before = COMPILATIONS[0]
@@ -59,6 +61,7 @@ def test_compilations_are_bounded():
     assert COMPILATIONS[0] - before == 2  # and one for the remainder of a stage
 
 
+@pytest.mark.slow
 def test_learns_a_simple_formula():
     X = np.linspace(-2, 2, 40)[:, None]
     config = TwoStageConfig.released(

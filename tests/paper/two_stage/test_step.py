@@ -21,10 +21,10 @@ RELEASED = dataclasses.asdict(TwoStageConfig.released())
     ("architecture", "changes"),
     [
         (TINY, {}),
-        (TINY, {"refresh_elites": True, "resample_fraction": 0.5}),
+        pytest.param(TINY, {"refresh_elites": True, "resample_fraction": 0.5}, marks=pytest.mark.slow),
         (TINY, {"use_elites": False, "use_stage1": False}),
         (TINY, {"use_offline": False, "gradient_clip": 0.02, "fill_first": True}),
-        (TWO_OUTPUTS, {"offline_rule": "squared_difference", "temperature": 1.0}),
+        pytest.param(TWO_OUTPUTS, {"offline_rule": "squared_difference", "temperature": 1.0}, marks=pytest.mark.slow),
         (TWO_OUTPUTS, {"weights_mean": 1.0, "weights_scale": 0.1, "logits_scale": 0.5, "resample_fraction": 1.0}),
         (
             TINY,
@@ -42,7 +42,11 @@ RELEASED = dataclasses.asdict(TwoStageConfig.released())
         pytest.param(
             TINY, {"update_order": "in_turn", "merge_rounds": True, "refresh_elites": True}, marks=pytest.mark.slow
         ),
-        (TWO_OUTPUTS, {name: value for name, value in RELEASED.items() if name not in SMALL}),
+        pytest.param(
+            TWO_OUTPUTS,
+            {name: value for name, value in RELEASED.items() if name not in SMALL},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_whole_run_equals_the_slow_version(architecture, changes):
@@ -89,6 +93,7 @@ def test_whole_run_equals_the_slow_version(architecture, changes):
     np.testing.assert_allclose(result.hard_loss[0], hard_loss, **near)
 
 
+@pytest.mark.slow
 def test_best_is_kept_with_the_weights_it_had():
     progress = small_run((5, 6, 7), "float64", stage2_steps=20)
     result = progress.result

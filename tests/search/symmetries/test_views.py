@@ -106,6 +106,7 @@ def planck(X):
     return h * frequency**3 / (c**2 * (np.exp(h * frequency / temperature) - 1))
 
 
+@pytest.mark.slow
 def test_the_search_uses_what_it_sees_and_resumes_with_it():
     """A budget split in two by a stored state ends where an unbroken one does, views and all."""
     X = table((1, 3), (1, 3), (1, 3), (1, 3), rows=300)

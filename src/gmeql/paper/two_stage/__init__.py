@@ -21,10 +21,9 @@
 >>> from gmeql.network.architecture import Architecture
 >>> X = np.linspace(-1, 1, 20)[:, None]
 >>> config = TwoStageConfig(stage1_rounds=1, stage1_steps=10, stage2_steps=40, samples_per_step=8, capacity=16)
->>> for progress in run(Architecture(1, (("square", "sin"),)), X, X[:, 0] ** 2, seeds=[0], config=config):
-...     pass
->>> progress.done, progress.result.choices.shape
-(True, (1, 3))
+>>> events = run(Architecture(1, (("square", "sin"),)), X, X[:, 0] ** 2, seeds=[0], config=config)
+
+yields the progress of all seeds; `progress.result` of the last event holds the best choices and weights of each.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from gmeql.evaluation.baselines.dsr import DSRConfig
 from gmeql.evaluation.baselines.dsr.config import library_of
@@ -64,6 +65,7 @@ def test_log_likelihood_is_the_probability_of_drawing():
     assert np.all(np.asarray(entropy) >= 0)
 
 
+@pytest.mark.slow
 def test_policy_moves_towards_the_rewarded():
     config = DSRConfig(
         functions=("add", "mul"),

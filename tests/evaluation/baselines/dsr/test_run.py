@@ -7,6 +7,7 @@ from gmeql.evaluation.baselines.dsr import NGUYEN_FUNCTIONS, DSRConfig
 from sampled_tables import uniform_table
 
 
+@pytest.mark.slow
 def test_dsr_solves_nguyen_1():
     """x**3 + x**2 + x on [-1, 1], 20 rows, Petersen et al.'s function set: solved there in every run."""
     tasks = [

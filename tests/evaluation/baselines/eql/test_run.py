@@ -8,6 +8,7 @@ from gmeql.evaluation.baselines.eql import KIM_UNITS, PAPER_STEPS, EQLConfig
 from sampled_tables import uniform_table
 
 
+@pytest.mark.slow
 def test_eql_solves_the_square_of_kim_et_al():
     """x**2 on [-1, 1], 256 rows: the first non-trivial case of Kim et al. 2020 (benchmark.py)."""
     tasks = [Task(X, X[:, 0] ** 2, seed=s) for s, X in enumerate(uniform_table(s, 1, 256) for s in range(2))]
