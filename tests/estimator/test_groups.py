@@ -29,6 +29,15 @@ def banded(bands) -> GMEQLRegressor:
     return quick().fit(*bands, groups="colour")
 
 
+@pytest.fixture(scope="module")
+def decays() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    codes, t = np.repeat(np.arange(5), 40), rng.uniform(0.1, 3, 200)
+    sizes, rates = rng.uniform(0.5, 2, 5), rng.uniform(0.5, 2, 5)
+    y = sizes[codes] * np.exp(-rates[codes] * t) + 0.005 * rng.standard_normal(200)
+    return pd.DataFrame({"t": t}), y, codes
+
+
 class TestOneFormula:
     def test_the_shift_is_each_groups_own_and_the_rest_is_shared(self, banded) -> None:
         assert str(banded.expression_) == "2.5*t**2 + k1[colour]"
@@ -155,3 +164,44 @@ class TestFiles:
         resumed = quick(max_candidates=500, checkpoint=tmp_path).fit(frame, noisy, groups="colour")
         assert resumed.candidates_ == whole.candidates_
         assert [str(m) for m in resumed.front_] == [str(m) for m in whole.front_]
+
+
+class TestWhatElseIsKnown:
+    """Units, constraints, guesses and templates together with groups."""
+
+    @pytest.mark.parametrize(
+        "known",
+        [
+            {"guesses": ["a*exp(-b*t)"]},
+            {"template": "a*exp(-b*t)"},
+            {"units": {"t": "s"}, "target_units": "1", "constant_units": "1/s"},
+            {"constraints": ["decreasing in t", "output >= 0"]},
+        ],
+        ids=["guess", "template", "units", "constraints"],
+    )
+    def test_the_law_is_found_with_two_own_constants(self, decays, known) -> None:
+        frame, y, codes = decays
+        model = quick(max_candidates=400, **known).fit(frame, y, groups=codes)
+        assert model.group_table().shape == (5, 2)
+        assert np.std(model.predict(frame, groups=codes) - y) < 0.006
+
+    def test_no_group_breaks_a_constraint(self, decays) -> None:
+        frame, y, codes = decays
+        model = quick(max_candidates=400, constraints=["decreasing in t", "output >= 0"]).fit(frame, y, groups=codes)
+        points = pd.DataFrame({"t": np.linspace(frame["t"].min(), frame["t"].max(), 2000)})
+        for member in model.front_:
+            for group in range(5):
+                values = model.predict(points, groups=[group] * 2000, index=member.index)
+                assert (values >= 0).all() and (np.diff(values) <= 1e-12).all()
+
+    def test_every_formula_keeps_strict_units(self, decays) -> None:
+        frame, y, codes = decays
+        units = {"units": {"t": "s"}, "target_units": "s"}
+        model = quick(max_candidates=300, **units).fit(frame, y, groups=codes)
+        for member in model.front_:  # without a unit for constants only multiples of t are left
+            assert "exp" not in str(member) and "t" in str(member)
+
+    def test_bounds_of_constants_are_refused(self, decays) -> None:
+        frame, y, codes = decays
+        with pytest.raises(ValueError, match="constants= gives bounds"):
+            quick(template="a*exp(-b*t)", constants={"a": (0, 1)}).fit(frame, y, groups=codes)

@@ -63,9 +63,9 @@ class Searching(Groups):
         if self.warm_start and getattr(self, "_warm_data", None) == data:
             earlier = self._warm
         knowledge = self._knowledge(names, rows.targets.shape[1])
-        if rows.groups is not None and any(known is not None for known in knowledge):
+        if rows.groups is not None and self.method == "fitted" and getattr(self, "constants", None):
             raise ValueError(
-                "groups cannot be combined with units, templates, guesses or constraints; give one of them"
+                "constants= gives bounds, which cannot be kept in every group yet; leave them out with groups"
             )
         results = search_targets(
             rows,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gmeql.formula.messages import listing, short
-from gmeql.formula.nodes import Constant, Node
+from gmeql.formula.nodes import Constant, Node, leaves
 from gmeql.formula.operators import get_operator
 from gmeql.knowledge.consistency import ANY_UNIT, UnitRules, rules_from_dict
 from gmeql.knowledge.constraint_text import read_constraint
@@ -62,6 +62,14 @@ class Knowledge:
             return True
         return all(self._check(c, root).holds for c in self.constraints if not c.soft and c.needs_values)
 
+    def keeps_units(self, root: Node) -> bool:
+        """Whether a formula keeps the units, as far as some are known."""
+        return self.units is None or self.units.keeps(root)
+
+    def units_of_constants(self, root: Node) -> list[Any]:
+        """The unit of each constant, None where it cannot have one; empty where no units are known."""
+        return [] if self.units is None else list(self.units.units_of_constants(root))
+
     def verdicts(self, root: Node) -> list[tuple[Constraint, Verdict]]:
         """What becomes of each constraint in a formula."""
         return [(constraint, self._check(constraint, root)) for constraint in self.constraints]
@@ -93,7 +101,14 @@ class Knowledge:
 
     def held_constants(self, root: Node) -> frozenset[int]:
         """Numbers of the constants that a fit must leave as they are, lest it break what is known."""
-        return frozenset() if self.units is None or not self.has_strict_units else self.units.held_exponents(root)
+        held: frozenset[int] = frozenset()
+        if self.units is not None and self.has_strict_units:
+            held = self.units.held_exponents(root)
+        if self.template is not None:
+            numbers = {abs(leaf.value) for leaf in leaves(self.template.form.root) if isinstance(leaf, Constant)}
+            constants = [leaf for leaf in leaves(root) if isinstance(leaf, Constant)]
+            held |= {number for number, leaf in enumerate(constants) if abs(leaf.value) in numbers}
+        return held
 
     def price(self, root: Node) -> float:
         """Factor on the loss to expect of a formula for the soft rules that it breaks."""

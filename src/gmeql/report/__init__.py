@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from gmeql.knowledge.knowledge import Knowledge
+    from gmeql.search.groups.table import OwnConstants
     from gmeql.model.front import Front
     from gmeql.tables.read import Training
 
@@ -65,6 +66,7 @@ def build(
     command: str = "",
     seeded_from: str = "",
     knowledge: Knowledge | None = None,
+    own: OwnConstants | None = None,
 ) -> str:
     """The page as one HTML text.
 
@@ -75,6 +77,7 @@ def build(
         settings, versions, created, command: what "How to repeat it" tells.
         seeded_from: name of the run whose formulas this one kept.
         knowledge: what was known before the search; the page states the units of constants and what is kept.
+        own: constants of each group's own, where the rows have groups.
     """
     from markupsafe import Markup
 
@@ -84,7 +87,7 @@ def build(
             "selected=model.selected_index_[0]"
         )
     content: Content = assemble(
-        front, selected, training, history, settings or {}, versions or {}, created, command, knowledge
+        front, selected, training, history, settings or {}, versions or {}, created, command, knowledge, own
     )
     script = asset("charts.js") + asset("report.js")
     template = environment().get_template("report.html.j2")

@@ -14,6 +14,7 @@ from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
 from gmeql.model.ranges import column_ranges
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.constants import constant_rows
+from gmeql.report.groups import group_view
 from gmeql.report.judgement import Figures, figures, judge, predictions
 from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
@@ -23,6 +24,7 @@ from gmeql.report.unseen import promise, unseen_text
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
     from gmeql.knowledge.knowledge import Knowledge
+    from gmeql.search.groups.table import OwnConstants
     from gmeql.model.front import Front, FrontMember
     from gmeql.tables.read import Training
 
@@ -75,6 +77,7 @@ def assemble(
     created: str,
     command: str,
     knowledge: Knowledge | None = None,
+    own: OwnConstants | None = None,
 ) -> Content:
     """Everything the page shows."""
     from markupsafe import Markup
@@ -92,7 +95,8 @@ def assemble(
             predicted = predictions(front[k], training.X, loss)
         found = figures(predicted, training.y, counted.weights)
         shown = member_view(front[k], found, training, counted, knowledge)
-        views.append(shown | {"index": number, "judgement": judge(front, k, training, loss=loss)})
+        groups = group_view(front[k].expression, training, own, loss=loss, knowledge=knowledge)
+        views.append(shown | {"index": number, "judgement": judge(front, k, training, loss=loss), "groups": groups})
         records.append(member_record(front[k], training, X, y, predicted[rows], place))
     chosen = members.index(selected)
     log = history_points(history)

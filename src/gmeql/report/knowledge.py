@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 def unit_texts(expression: Expression, knowledge: Knowledge | None) -> list[str]:
     """The unit of each constant, as in `Expression.constants`; empty where no units are known."""
-    if knowledge is None or knowledge.units is None:
-        return []
-    units = knowledge.units.units_of_constants(expression.root)
+    units = [] if knowledge is None else knowledge.units_of_constants(expression.root)
     return ["breaks the units" if unit is None else str(unit) for unit in units]
 
 
@@ -23,7 +21,7 @@ def kept_lines(expression: Expression, knowledge: Knowledge | None) -> list[str]
         return []
     lines = []
     if knowledge.units is not None:
-        keeps = knowledge.units.keeps(expression.root)
+        keeps = knowledge.keeps_units(expression.root)
         lines.append("The units agree." if keeps else "The units do not agree.")
     if knowledge.template is not None:
         lines.append(f"It has the form {knowledge.template.text}.")

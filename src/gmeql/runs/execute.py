@@ -24,6 +24,7 @@ from gmeql.tables.read import Training
 
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLRegressor
+    from gmeql.knowledge.knowledge import Knowledge
     from gmeql.model.front import Front
     from gmeql.search.events import Member, Progress
     from gmeql.search.polish.scoring import JudgedRows
@@ -286,6 +287,14 @@ def save_results(run: Run, model: GMEQLRegressor, training: Training) -> None:
         run.write("groups.csv", groups_csv(own, model.expression_, len(training.names)).encode())
 
 
+def _known_in_groups(known: Knowledge | None, model: GMEQLRegressor) -> Knowledge | None:
+    """What is known, asked of the formula of every group where there are groups."""
+    from gmeql.knowledge.of_groups import GroupsKnowledge
+
+    own = getattr(model, "group_constants_", None)
+    return known if known is None or own is None else GroupsKnowledge.of(known, model.n_features_in_, own.values)
+
+
 def write_report(run: Run, model: GMEQLRegressor, training: Training) -> Path:
     """Build report.html from the model and the folder."""
     from gmeql import report
@@ -301,6 +310,7 @@ def write_report(run: Run, model: GMEQLRegressor, training: Training) -> Path:
         created=description["created"],
         command=reproduce_command(description, known=run.continues),
         seeded_from="" if run.continues is None else run.continues.name,
-        knowledge=knowledge_of(run.settings(), training),
+        knowledge=_known_in_groups(knowledge_of(run.settings(), training), model),
+        own=getattr(model, "group_constants_", None),
     )
     return run.write("report.html", page.encode())

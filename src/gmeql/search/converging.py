@@ -35,13 +35,18 @@ def mean_loss(values: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss
     return mean if math.isfinite(mean) else math.inf
 
 
-def converged(root: Node, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[Node, float]:
-    """The formula with the constants at which its mean loss is least, near those it has, and that loss."""
+def converged(
+    root: Node, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss, held: frozenset[int] = frozenset()
+) -> tuple[Node, float]:
+    """The formula with the constants at which its mean loss is least, near those it has, and that loss.
+
+    Constants whose numbers are `held` stay as they are.
+    """
     assert loss.slope is not None and loss.curvature is not None
     expression = Expression(root, tuple(f"x{i + 1}" for i in range(X.shape[1])))
     constants = np.array(expression.constants)
     try:
-        program = from_expression(root, X.shape[1])
+        program = from_expression(root, X.shape[1], held)
     except ProgramTooLong:
         return root, mean_loss(expression(X), y, weights, loss)
     free = np.array(program.leaves[: program.n_free], dtype=np.intp)

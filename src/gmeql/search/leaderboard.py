@@ -14,6 +14,7 @@ import numpy as np
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
+from gmeql.knowledge.knowledge import Knowledge
 from gmeql.search.config import SearchConfig
 from gmeql.search.converging import converged, mean_loss
 from gmeql.search.effective import least_effective
@@ -99,17 +100,21 @@ class Leaderboard:
             for member, outlook in zip(front, found, strict=True)
         )
 
-    def converge(self, rows: SearchRows) -> None:
+    def converge(self, rows: SearchRows, *, move: bool = True) -> None:
         """Lead every member to the least of the loss itself, and show that loss and what is to be expected of it on unseen
-        rows; those that a simpler one beats go."""
+        rows; those that a simpler one beats go.
+
+        Without `move` constants stay where they are, as where the user gave bounds for some.
+        """
         loss = find_loss(self.config.loss)
         shown: list[Member] = []
         own = self.own_constants(rows)
         X = rows.X if own is None or rows.groups is None else own.extended(rows.X, rows.groups.codes)
         for member in self.front(rows):
             root = member.expression.root
-            if own is None:
-                root, least = converged(root, X, rows.given_y, rows.given_weights, loss)
+            if own is None and move:
+                held = frozenset() if rows.knowledge is None else rows.knowledge.held_constants(root)
+                root, least = converged(root, X, rows.given_y, rows.given_weights, loss, held)
             else:
                 least = mean_loss(member.expression(X), rows.given_y, rows.given_weights, loss)
             if math.isfinite(least) and (not shown or least < shown[-1].loss):
@@ -163,12 +168,12 @@ class Leaderboard:
             known = self._knowable(judged, rows)
             if known is None or (known is not judged and self._is_dominated(known, rows)):
                 continue
-            if not self._is_kept(known.root):
+            if not _is_kept(known.root, rows.knowledge):
                 continue
             scored = known
             scored.own, scored.source = own, source
             # the mean was there from the start, unasked
-            self.members = {c: m for c, m in self.members.items() if c > 1 or self._is_kept(m.root)}
+            self.members = {c: m for c, m in self.members.items() if c > 1 or self._was_kept(m)}
             self.members[scored.complexity] = scored
             self.members = {
                 c: m
@@ -178,10 +183,9 @@ class Leaderboard:
             self._front = None
         return self.best.length < before - self.config.front.gain_nats
 
-    def _is_kept(self, root: Node) -> bool:
-        """Whether what the user knows lets a formula stand on the front."""
-        known = self.config.knowledge
-        return known is None or (known.admits(root) and known.keeps(root))
+    def _was_kept(self, member: Scored) -> bool:
+        """The same of a member that stands there; one with own constants was judged in every group when it came."""
+        return member.own is not None or _is_kept(member.root, self.config.knowledge)
 
     @property
     def _keeps_form(self) -> bool:
@@ -201,7 +205,7 @@ class Leaderboard:
     def _rivals(self) -> list[tuple[int, Scored]]:
         """Members that a formula must beat: not the mean where what the user knows rules it out."""
         members = list(self.members.items())
-        if self.config.knowledge is None or len(members) > 1 or self._is_kept(members[0][1].root):
+        if self.config.knowledge is None or len(members) > 1 or self._was_kept(members[0][1]):
             return members
         return []
 
@@ -214,8 +218,8 @@ class Leaderboard:
         loss = unseen_loss(
             scored.root, judged.X, judged.target, judged.weights, rows.between, pole_price=numbers.pole_price
         )
-        if self.config.knowledge is not None:
-            loss *= self.config.knowledge.price(scored.root)
+        if rows.knowledge is not None:
+            loss *= rows.knowledge.price(scored.root)
         loss *= freedom_factor(judged.n_own(scored.root), len(judged.target))
         length = unseen_length(scored.root, loss, judged)
         return Scored(scored.root, scored.loss, length, unseen=loss)
@@ -282,6 +286,11 @@ def _loss_on(root: Node, judged: JudgedRows) -> float:
     with np.errstate(all="ignore"):
         residual = Expression(root, judged.names)(judged.X) - judged.target
         return float(np.average(residual**2, weights=judged.weights))
+
+
+def _is_kept(root: Node, known: Knowledge | None) -> bool:
+    """Whether what the user knows lets a formula stand on the front."""
+    return known is None or (known.admits(root) and known.keeps(root))
 
 
 def _beats(simpler: Scored, longer: Scored) -> bool:

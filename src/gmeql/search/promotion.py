@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,9 @@ def _keeping_units(
     view = min(views, key=lambda view: tree_complexity(view.inner(root)))
     factors = view.factors(rows.X)
     names = [f"x{i + 1}" for i in range(len(view.columns))]
-    numbers = JudgedRows.of(view.table(rows.X), rows.target / factors, rows.weights * factors**2, names, rows.n_threads)
+    grouped: dict[str, Any] = {"groups": rows.groups, "n_groups": rows.n_groups}
+    table = view.table(rows.X), rows.target / factors, rows.weights * factors**2
+    numbers = JudgedRows.of(*table, names, rows.n_threads, **grouped)
     met = way(view.inner(root), numbers)
     restored = [clean(view.restore(scored.root), rows) for scored in [*met[:1], *_unbeaten(met[1:])]]
     return refit([root for root in restored if root is not None], rows)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
+from gmeql.knowledge.knowledge import Knowledge
+from gmeql.knowledge.of_groups import GroupsKnowledge
 from gmeql.search.config import SearchConfig
 from gmeql.search.effective import InputErrors
 from gmeql.search.groups.config import GROUPS
@@ -52,6 +54,8 @@ class SearchRows:
     """Where such constants stand as columns behind those of the table, the first of them."""
     errors: InputErrors | None = None
     """Errors of the columns, where they were measured with some."""
+    knowledge: Knowledge | None = None
+    """What the user knows, asked of every group where own constants stand as columns."""
 
     @classmethod
     def of(
@@ -82,7 +86,8 @@ class SearchRows:
         if groups is not None:
             order, n_fitted = _order_of_groups(order, groups.codes, n_fitted)
             n_judged = len(y)
-        rows = cls(config, names, X, y, y, weights, weights, order, n_fitted, n_judged, groups, errors=errors)
+        rows = cls(config, names, X, y, y, weights, weights, order, n_fitted, n_judged, groups)
+        rows = replace(rows, errors=errors, knowledge=config.knowledge)
         loss = find_loss(config.loss)
         if not loss.domain(y):
             raise ValueError(f"loss={config.loss!r} needs a target that is {loss.needs}")
@@ -116,7 +121,9 @@ class SearchRows:
         if own is None or self.groups is None:
             return self
         names = (*self.names, *(f"k{k + 1}" for k in range(own.shape[1])))
-        return replace(self, X=np.hstack([self.X, own[self.groups.codes]]), names=names, first_own=self.n_variables)
+        known, X = self.config.knowledge, np.hstack([self.X, own[self.groups.codes]])
+        asked = None if known is None else GroupsKnowledge.of(known, self.n_variables, own)
+        return replace(self, X=X, names=names, first_own=self.n_variables, knowledge=asked)
 
     @cached_property
     def polished(self) -> JudgedRows:
@@ -204,7 +211,7 @@ class SearchRows:
             groups = own if self.first_own is None else {"first_own": self.first_own}
             groups |= {"n_groups": len(self.groups.labels)}
         data = self.X[rows], self.y[rows], self.weights[rows]
-        return JudgedRows.of(*data, self.names, self.config.n_threads, self.config.knowledge, **groups)
+        return JudgedRows.of(*data, self.names, self.config.n_threads, self.knowledge, **groups)
 
 
 def _order_of_groups(

@@ -99,10 +99,14 @@ def _constants(root: Node) -> list[Constant]:
 def share(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = lambda: False) -> Scored | None:
     """The formula with shared and own constants, over the table's columns and its own; None where it has no value.
 
-    `scored.root` is a formula that every group was fitted to by itself, with the constants of one of them.
+    `scored.root` is a formula that every group was fitted to by itself, with the constants of one of them. What the user
+    knows may rule it out.
     """
+    if not rows.admits(scored.root):
+        return None
     try:
-        program = from_expression(scored.root, rows.n_variables)
+        held = frozenset() if rows.knowledge is None else rows.knowledge.held_constants(scored.root)
+        program = from_expression(scored.root, rows.n_variables, held)
     except ProgramTooLong:
         return None
     sharing = _Sharing(scored.root, program, rows)

@@ -31,6 +31,8 @@ class TemplateConfig:
     bound_rounds: int = 3
     """Times that constants beyond their bounds are put on them and the others fitted anew."""
     polished_per_track: int = 2
+    shared_per_solution: int = 3
+    """Formulas met while one is cut, the final one first, whose constants are shared out between groups."""
     cut_rounds: int = 12
     rounded: int = 12
     """Constants that are rounded at most."""

@@ -11,11 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
+from gmeql.search.groups.config import GROUPS
+from gmeql.search.groups.table import Grouping, OwnConstants
+from gmeql.search.losses import find_loss, is_reweighed
+from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import why_stop
@@ -37,8 +42,10 @@ class TemplateSearch:
         names: tuple[str, ...] | None = None,
         config: SearchConfig,
         seed: int = 0,
+        groups: Grouping | None = None,
     ) -> None:
-        rows = SearchRows.of(X, y, sample_weight=sample_weight, names=names, config=config, seed=int(seed))
+        known: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups}
+        rows = SearchRows.of(X, y, names=names, config=config, seed=int(seed), **known)
         self._begin(SearchState.new(rows, int(seed)))
 
     @classmethod
@@ -50,10 +57,11 @@ class TemplateSearch:
         *,
         sample_weight: FloatArray | None = None,
         config: SearchConfig | None = None,
+        groups: Grouping | None = None,
     ) -> TemplateSearch:
         """The search as it was when the track of `state` began."""
         search = cls.__new__(cls)
-        restored = SearchState.from_dict(state, X, y, sample_weight=sample_weight, config=config)
+        restored = SearchState.from_dict(state, X, y, sample_weight=sample_weight, config=config, groups=groups)
         search._begin(replace(restored, reason=""))
         return search
 
@@ -84,13 +92,15 @@ class TemplateSearch:
                 self._finish()
                 yield self.progress()
             else:
+                if state.rows.groups is None:
+                    self._reweigh()
                 self._snapshot = state.to_dict()
 
     def _track(self) -> Iterator[None]:
         """One attempt from the start, until it has not gained for long or the budget is spent."""
         state, late = self._state, self._clock.is_late
-        rows = state.rows.light
         functions = FunctionSet(state.config.functions or DEFAULT_FUNCTIONS)
+        rows = self._rows(state.rows.light)
         state.portfolio.opened += 1
         track = Track(self.template, state.config, functions, state.rng, number=state.portfolio.opened, rows=rows)
         state.candidates += track.start()
@@ -108,17 +118,31 @@ class TemplateSearch:
         ranked = sorted(track.pool.values(), key=lambda solution: solution.loss)
         for solution in ranked[: TEMPLATES.polished_per_track]:
             if not late():
-                met = cut(solution, state.rows.polished, late)
-                self._best += met[:1]
-                state.offer([scored(found, state.rows.polished) for found in met])
+                judged = self._rows(state.rows.polished, opened=state.portfolio.opened - 1)
+                met = cut(solution, judged, late)
+                self._best += met if is_reweighed(state.config.loss) else met[:1]
+                if state.rows.groups is None:
+                    state.offer([scored(found, judged) for found in met])
+                for found in met[: TEMPLATES.shared_per_solution] if state.rows.groups is not None else ():
+                    state.offer_to_groups(found.root)
+
+    def _rows(self, rows: JudgedRows, opened: int | None = None) -> JudgedRows:
+        """Where there are groups, a track looks at one of the largest; what it finds is then fitted to all."""
+        if rows.groups is None:
+            return rows
+        number = self._state.portfolio.opened if opened is None else opened
+        largest = np.argsort(-np.bincount(rows.groups), kind="stable")[: GROUPS.looked]
+        return rows.only(np.flatnonzero(rows.groups == largest[number % len(largest)]))
 
     def _is_over(self) -> bool:
         most = self._state.config.max_candidates
         return self._clock.is_closing() or (most is not None and self._state.candidates >= most)
 
     def _offer(self, track: Track) -> None:
-        """Offer what a track has, refitted on the rows that the front is judged by."""
+        """Offer what a track has, refitted on the rows that the front is judged by; with groups, only what it ends with."""
         rows = self._state.rows.polished
+        if rows.groups is not None:
+            return
         ranked = sorted(track.pool.values(), key=lambda solution: (solution.complexity, solution.loss))
         chosen: list[Solution] = []
         for solution in ranked:
@@ -136,7 +160,26 @@ class TemplateSearch:
             rows = state.rows.polished
             found = refit_solutions(self._best, rows, max_steps=state.config.front.final_steps)
             state.rank_anew([scored(s, rows) for s in found if math.isfinite(s.loss)])
-        state.leaderboard.look_out(state.rows)
+        for _ in range(state.config.reweighings_at_end if state.rows.groups is None else 0):
+            if self._clock.is_late() or not self._reweigh(state.config.least_reweighing_at_end):
+                break
+        bounded = any(math.isfinite(c.low) or math.isfinite(c.high) for c in self.template.constants)
+        if find_loss(state.config.loss).value is None:
+            state.leaderboard.look_out(state.rows)
+        else:
+            state.leaderboard.converge(state.rows, move=not bounded)
+
+    def _reweigh(self, least: float | None = None) -> bool:
+        """Let rows weigh by the best formula so far, as the loss has it; whether that changed anything."""
+        state = self._state
+        closest = state.leaderboard.closest
+        rows = state.rows.reweighted(closest.root, closest.own, least=least)
+        if rows is state.rows or not self._best:
+            return False
+        state.rows = rows
+        found = refit_solutions(self._best, rows.polished, max_steps=TEMPLATES.finish_steps)
+        state.rank_anew([scored(s, rows.polished) for s in found if math.isfinite(s.loss)])
+        return True
 
     # --- what others see ---------------------------------------------------------------------------------------------
 
@@ -164,6 +207,11 @@ class TemplateSearch:
     def front(self) -> tuple[Member, ...]:
         """Formulas from simple to accurate: each more complex one fits better."""
         return self._state.leaderboard.front(self._state.rows)
+
+    @property
+    def own_constants(self) -> OwnConstants | None:
+        """Constants of each group's own that formulas of the front have; None where the rows have no groups."""
+        return self._state.leaderboard.own_constants(self._state.rows)
 
     def progress(self) -> Progress:
         """Where the search stands."""
