@@ -17,9 +17,10 @@ x = Variable(0)
 
 
 def said(root: Node, X: np.ndarray, y: np.ndarray, *, pole: bool = False, loss: str = "squared") -> str:
-    expression = Expression(root, ("x1",))
+    names = tuple(f"x{k + 1}" for k in range(X.shape[1]))
+    expression = Expression(root, names)
     member = FrontMember(expression, 1.0, 1, 0.0, 0, Outlook(1.0, 0.1, pole, 1.0, Bounds(0.0, 1.0, True)))
-    data = tables.Training(X, y, ("x1",), "y", None, np.arange(len(y)), (), "x")
+    data = tables.Training(X, y, names, "y", None, np.arange(len(y)), (), "x")
     front = Front.from_members([member], rows=len(y), target_spread=float(y.std()), target_largest=float(abs(y).max()))
     counted = counted_rows(front, X, y, loss=loss)
     return " ".join(cautions(member, data, expression(X), counted, exact=False))
@@ -79,3 +80,38 @@ def test_outliers_on_one_side_are_seen_behind_the_mean_they_pull(rng: np.random.
     y = 2 * rng.uniform(0, 5, 200) + 1
     y[:20] += 40
     assert rows_far_away(y - y.mean()).sum() == 20
+
+
+def test_a_third_of_wrong_rows_is_seen_behind_the_formula_they_pull(rng: np.random.Generator) -> None:
+    X = rng.uniform(-3, 3, (200, 1))
+    y = 2 * X[:, 0] + 1 + 0.1 * rng.standard_normal(200)
+    y[:70] += 20 * rng.choice([-1, 1], 70)
+    assert "70 rows lie far from a line that the others follow: outliers?" in said(Constant(float(y.mean())), X, y)
+    assert "outliers" not in said(Constant(0.0), X, np.where(rng.random(200) < 0.7, 0.0, 5 + X[:, 0]))
+    assert "outliers" not in said(Constant(5.0), X, X[:, 0] ** 3 + rng.standard_normal(200))
+
+
+def test_a_target_that_varies_by_factors_has_no_outliers(rng: np.random.Generator) -> None:
+    y = np.exp(1.5 * rng.standard_normal(150))
+    text = said(Constant(float(y.mean())), rng.uniform(0, 1, (150, 1)), y)
+    assert "try its logarithm" in text and "outliers" not in text
+    y = 10 + 0.5 * rng.standard_normal(150)
+    y[:8] += 100
+    assert "8 rows lie far from it: outliers?" in said(Constant(10.0), rng.uniform(0, 1, (150, 1)), y)
+
+
+def test_counts_ask_for_their_loss(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 4, (300, 1))
+    y = rng.poisson(2 + 5 * X[:, 0]).astype(float)
+    root = build("add", build("mul", Constant(5.0), Variable(0)), Constant(2.0))
+    assert "loss='poisson'" in said(root, X, y)
+    assert "loss='poisson'" not in said(root, X, y, loss="poisson")
+    assert "loss='poisson'" not in said(root, X, np.rint(2 + 5 * X[:, 0] + rng.standard_normal(300)))
+
+
+def test_a_column_that_holds_the_answer_is_named(rng: np.random.Generator) -> None:
+    y = rng.uniform(1, 9, 80)
+    X = np.column_stack([4.184 * y + 0.001 * rng.standard_normal(80), rng.uniform(0, 1, 80)])
+    root = build("mul", Constant(1 / 4.184), Variable(0))
+    assert "x1 alone follows the target" in said(root, X, y)
+    assert "alone follows" not in said(root, X[:, [1, 1]], y)

@@ -14,6 +14,7 @@ from gmeql.model.weighing import CountedRows
 
 from gmeql.report.numbers import percent_text
 from gmeql.search.losses import Loss, find_loss
+from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -43,6 +44,12 @@ class CautionConfig:
     """Rank correlation of sizes of errors with the prediction, in its standard errors, that counts as growth, ..."""
     least_growth: float = 0.3
     """... and the least correlation that matters."""
+    looked_at: int = 2000
+    """Rows by which a line through the middle is found."""
+    nearly_the_target: float = 0.9999
+    """Squared correlation from which a column is the target in other units."""
+    counted: float = 100.0
+    """A median above which counts have errors like other numbers."""
 
 
 CAUTIONS = CautionConfig()
@@ -69,11 +76,21 @@ def cautions(
         return sentences
     expected = _expected_sizes(predicted, training.y, loss)
     far = rows_far_away(residuals * np.sqrt(counted.given) / expected)
-    sentences += _far_away(far, counted)
     # errors of rows that count, in units of what each row's weight lets expect
     rows = counted.weights > 0
     scaled = (residuals * np.sqrt(counted.weights) / expected)[rows]
-    if not far.any() and errors_grow(predicted[rows], training.y[rows], scaled):
+    sentences += _nearly_the_target(training)
+    if not counted.by_the_loss and varies_by_factors(predicted, training.y, far):
+        sentences.append(
+            "The errors are lopsided, as of a target that varies by factors: try its logarithm as the target."
+        )
+        return sentences
+    sentences += _far_away(far, counted) or _behind_a_line(training, residuals, counted)
+    if not far.any() and are_counts(training.y) and size_grows(predicted[rows], scaled, 0.0) and not loss.mean_is_nats:
+        sentences.append(
+            "The target looks like counts, whose errors grow with them: try loss='poisson' (--loss poisson)."
+        )
+    elif not far.any() and errors_grow(predicted[rows], training.y[rows], scaled):
         sentences.append("The errors grow with the target: try its logarithm as the target.")
     elif has_pattern(predicted[rows], scaled):
         sentences.append("Its errors still show a pattern, so there may be more to find: give it more time.")
@@ -122,29 +139,83 @@ def _undetermined(expression: Expression, training: Training, constants: int, co
 
 
 def rows_far_away(residuals: np.ndarray) -> np.ndarray:
-    """Which residuals [N] are outliers; none where they are too many for that or do not matter.
+    """Which residuals [N] are outliers; none where they are too many for that or do not matter, or most are equal.
 
     Centre and scale are those of the middle half, `s = 1.4826 median |r - median r|`, which outliers do not move: on one
     side of a fit they pull it towards themselves.
     """
     sizes = np.abs(residuals - np.median(residuals))
     scale = NORMAL_MEDIAN * float(np.median(sizes))
-    if not scale < CAUTIONS.robust_share * math.sqrt(float(np.mean(sizes**2))):
+    if not 0 < scale < CAUTIONS.robust_share * math.sqrt(float(np.mean(sizes**2))):
         return np.zeros(len(residuals), bool)
     far = sizes > CAUTIONS.far * scale
     return far if far.sum() < CAUTIONS.most_far * len(residuals) else np.zeros(len(residuals), bool)
 
 
+def _behind_a_line(training: Training, residuals: np.ndarray, counted: CountedRows) -> list[str]:
+    """Rows that pull the formula so far that they no longer lie far from it: a line through the middle sees them."""
+    y = training.y
+    some = slice(None, None, max(len(y) // CAUTIONS.looked_at, 1))
+    line = None if counted.by_the_loss else least_absolute_line(training.X[some], y[some], counted.given[some])
+    if line is None or np.mean(y == np.median(y)) > CAUTIONS.most_far:
+        return []
+    around = y - line[0] - training.X @ line[1:]
+    scale = scale_of(around, y)
+    if not 0 < scale < LINE_EXPLAINS * scale_of(residuals, y):
+        return []
+    count = int(np.sum(np.abs(around) > CAUTIONS.far * scale))
+    if not 0 < count < CAUTIONS.most_far * len(y):
+        return []
+    rows, them = ("1 row lies", "it") if count == 1 else (f"{count} rows lie", "them")
+    return [
+        f"{rows} far from a line that the others follow: outliers? loss='robust' (--loss robust) gives {them} no weight."
+    ]
+
+
+def _nearly_the_target(training: Training) -> list[str]:
+    """A column that holds the answer: nobody wants the target from itself in other units."""
+    X, y = training.X, training.y
+    if X.shape[1] < 2 or len(y) < CAUTIONS.least_rows or np.ptp(y) == 0:
+        return []
+    with np.errstate(all="ignore"):
+        centred, target = X - X.mean(axis=0), y - y.mean()
+        alike = (centred.T @ target) ** 2 / (np.sum(centred**2, axis=0) * float(target @ target))
+    found = [training.names[k] for k in np.flatnonzero(alike > CAUTIONS.nearly_the_target)]
+    return (
+        [f"{found[0]} alone follows the target almost exactly: is it the same quantity in another form?"]
+        if found
+        else []
+    )
+
+
+def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
+    """Whether rows `far` [N] above a positive prediction are no outliers once errors are counted as factors."""
+    if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0 or (y < predicted)[far].any():
+        return False
+    factors = np.log(y / predicted)
+    return not rows_far_away(factors).any() and float(np.ptp(factors)) > math.log(CAUTIONS.skewed)
+
+
+def are_counts(y: np.ndarray) -> bool:
+    """Whether a target is made of whole numbers of at least 0, with many among the small ones."""
+    return bool(
+        (y >= 0).all() and (y == np.rint(y)).all() and len(np.unique(y)) > 2 and np.median(y) < CAUTIONS.counted
+    )
+
+
 def errors_grow(predicted: np.ndarray, y: np.ndarray, residuals: np.ndarray) -> bool:
     """Whether a positive target spans orders and the sizes of errors rise with the prediction (rank correlation)."""
     low, high = np.quantile(y, [0.05, 0.95])
-    if len(y) < CAUTIONS.least_rows or float(y.min()) <= 0 or high < CAUTIONS.skewed * low:
-        return False
-    if np.ptp(predicted) == 0:
+    return float(y.min()) > 0 and high >= CAUTIONS.skewed * low and size_grows(predicted, residuals)
+
+
+def size_grows(predicted: np.ndarray, residuals: np.ndarray, least: float = CAUTIONS.least_growth) -> bool:
+    """Whether the sizes of errors rise with the prediction, by a rank correlation of more than `least`."""
+    if len(predicted) < CAUTIONS.least_rows or np.ptp(predicted) == 0:
         return False
     ranks = [np.argsort(np.argsort(values, kind="stable")) for values in (predicted, np.abs(residuals))]
     correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-    return correlation > max(CAUTIONS.least_growth, CAUTIONS.growing / math.sqrt(len(y)))
+    return correlation > max(least, CAUTIONS.growing / math.sqrt(len(predicted)))
 
 
 def has_pattern(predicted: np.ndarray, residuals: np.ndarray) -> bool:
