@@ -44,3 +44,11 @@ def test_a_number_that_is_too_far_off_for_the_data_is_not_taken() -> None:
     data = rows(lambda X: 1.4567 * X[:, 0], noise=1e-4)
     (constant,) = Expression(snap(scored(call("mul", 1.0, x), data), data).root, NAMES).constants
     assert constant == pytest.approx(1.4567, rel=1e-4)
+
+
+def test_a_factor_that_noise_cannot_tell_from_one_is_gone() -> None:
+    """1.02*x and x have as few constants that were fitted, but the second is shorter."""
+    data = rows(lambda X: X[:, 0] / (1 + X[:, 1]), noise=0.1, n=400)
+    final = snap(scored(call("div", call("mul", 1.02, x), call("add", 0.98, y)), data), data)
+    (offset,) = Expression(final.root, NAMES).constants
+    assert offset == pytest.approx(1.0, abs=0.02)

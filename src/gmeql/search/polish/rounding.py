@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gmeql.formula.customary import customary
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Node
+from gmeql.formula.nodes import Call, Node, build, fold
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.recognition import is_recognised, recognised, short_decimals
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
@@ -54,7 +54,14 @@ def _nearby(value: float, exact: bool) -> list[float]:
 
 
 def _with(root: Node, changes: dict[int, float], rows: JudgedRows) -> Node:
-    """A formula with some of its constants, by their place, changed."""
+    """A formula with some of its constants, by their place, changed; factors that became 1 are gone."""
     expression = Expression(root, rows.names)
     values = [changes.get(i, v) for i, v in enumerate(expression.constants)]
-    return expression.with_constants(values).root
+    changed = expression.with_constants(values).root
+    if not any(abs(value) == 1.0 for value in changes.values()):
+        return changed
+    return fold(changed, lambda leaf: leaf, _without_ones)
+
+
+def _without_ones(node: Call, args: list[Node]) -> Node:
+    return Call(node.operator, tuple(args), node.protected) if node.protected else build(node.operator, *args)
