@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gmeql.formula.nodes import Variable, build
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
-from gmeql.search.seeing import _table, look_at_once, look_directly
+from gmeql.search.polish.scoring import refit
+from gmeql.search.seeing import _table, is_time_to_look_again, look_again, look_at_once, look_directly, views_of_leading
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.structure import linear_columns
@@ -114,3 +117,63 @@ def test_what_is_seen_in_one_group_is_fitted_to_all(noise: float) -> None:
     for values in (w, p):
         closest = min(np.abs(best.own - values[:, None]).max(axis=0))
         assert closest < (1e-6 if noise == 0 else 0.1)
+
+
+def noisy(n_rows: int = 800) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    X = rng.uniform(1.0, 4.0, (n_rows, 4))
+    y = (X[:, 0] * X[:, 2] + X[:, 1] * X[:, 3]) / (X[:, 0] + X[:, 1])
+    return X, y + 0.05 * np.sqrt(np.mean(y**2)) * rng.standard_normal(n_rows)
+
+
+def test_tables_of_a_stand_in_show_the_law_in_noise() -> None:
+    """A formula that is nearly right tells in which table to look; there the law is a pair of small formulas."""
+    X, y = noisy()
+    seen = Search(X, y, config=SearchConfig(max_candidates=200_000, n_jobs=1))._state
+    seen.candidates, seen.direct_done = 60_000, True
+    near = parse_tree("0.45*x1*(x3 - x4)/(0.5*x1 + 0.45*x2) + 1.01*x4", seen.rows.names)
+    seen.offer(refit([near], seen.rows.polished))
+    views = views_of_leading(seen)
+    assert any(len(view.columns) == 2 for view in views)
+    assert is_time_to_look_again(seen)
+    seen.portfolio.add_tables([seen.portfolio.table(view, seen.rows) for view in views])
+    assert not set(views_of_leading(seen)) & set(views)
+    look_again(seen, Clock.unlimited())
+    law = (X[:, 0] * X[:, 2] + X[:, 1] * X[:, 3]) / (X[:, 0] + X[:, 1])
+    found = Expression(seen.leaderboard.best.root, seen.rows.names)(X)
+    assert np.sqrt(np.mean((found - law) ** 2)) < 0.02 * law.std()
+
+
+def test_another_look_is_taken_when_its_time_has_come() -> None:
+    X, y = noisy()
+    seen = state(X, y)
+    for candidates, looks, due in (
+        (0, 0, False),
+        (10_000, 0, True),
+        (10_000, 1, False),
+        (24_000, 1, True),
+        (40_000, 2, False),
+    ):
+        seen.candidates, seen.later_looks, seen.direct_done = candidates, looks, True
+        assert is_time_to_look_again(seen) is due
+        assert SearchState.from_dict(seen.to_dict(), X, y).later_looks == looks
+    seen.direct_done, seen.later_looks = False, 0
+    assert not is_time_to_look_again(seen)
+    alone = state(X, y, direct=("rational",))
+    alone.direct_done = True
+    look_again(alone, Clock.unlimited())
+    assert len(alone.leaderboard.members) == 1
+    assert state(X, y, architecture=[["add", "mul"]]).later_looks == len(seen.config.clock.later_from)
+
+
+def test_the_error_so_far_is_in_the_spread_of_the_table() -> None:
+    """What a view's factor explains is no part of what is left to see."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.exp(rng.normal(0, 1.5, 300)), rng.uniform(0.1, 0.6, 300)])
+    seen = state(X, X[:, 0] / np.sqrt(1 - X[:, 1] ** 2) * (1 + 0.02 * rng.standard_normal(300)))
+    seen.offer(refit([parse_tree("1.2*x1", seen.rows.names)], seen.rows.polished))
+    view = View((Variable(1),), Variable(0))
+    table, raw = _table(view, seen), _table(View.raw(2), seen)
+    assert table is not None and raw is not None
+    assert table.unexplained == pytest.approx(table.error(Constant(seen.leaderboard.best.root.args[0].value)), rel=1e-6)
+    assert raw.unexplained < 0.2 < 0.7 < table.unexplained

@@ -98,6 +98,9 @@ class ClockConfig:
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
     direct_share: float = 0.1  # given to direct methods: a table on which they see nothing loses no more
+    later_share: float = 0.3  # ... of which so much is for those that are asked again when
+    later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
+    later_candidates: int = 100_000  # or of so many candidates where there is none
     candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share
     direct_seconds: float = 3.0  # where neither time nor candidates are limited
 
@@ -152,6 +155,7 @@ class SearchConfig:
     readings: bool = True  # of the target besides itself
     symmetries: bool = True  # look for smaller tables once the first stage found nothing exact
     direct: tuple[str, ...] | None = None  # methods of `direct/` to ask then; None: all
+    formulas_viewed: int = 3  # leading formulas whose own symmetries are asked for tables, later on
     raw_share: float = 0.4  # islands that read the columns as they are, where smaller tables were found
     island: IslandConfig = field(default_factory=IslandConfig)
     front: FrontConfig = field(default_factory=FrontConfig)
@@ -211,7 +215,10 @@ class SearchConfig:
         """What `to_dict` gave, of this version or an earlier one: what that did not know has its default."""
         values = {RENAMED.get(name, name): value for name, value in data.items()}
         for name, part in (("island", IslandConfig), ("front", FrontConfig), ("clock", ClockConfig)):
-            values[name] = part(**values.get(name, {}))
+            given: dict[str, Any] = {
+                key: tuple(v) if isinstance(v, list) else v for key, v in values.get(name, {}).items()
+            }
+            values[name] = part(**given)
         values["stage_ages"] = tuple(values["stage_ages"])
         for name in ("functions", "direct"):
             values[name] = None if values.get(name) is None else tuple(values[name])

@@ -21,7 +21,7 @@ With a candidate budget the result depends on the seed alone, not on threads or 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,11 +37,11 @@ from gmeql.search.island import Island
 from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
 from gmeql.search.readings import PLAIN
 from gmeql.search.rows import FloatArray, SearchRows
-from gmeql.search.seeing import look_at_once, look_directly
+from gmeql.search.seeing import is_time_to_look_again, look_again, look_at_once, look_directly, views_of_leading
 from gmeql.search.state import SearchState
 from gmeql.search.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
-from gmeql.search.symmetries.views import find_views
+from gmeql.search.symmetries.views import View, find_views
 from gmeql.search.viewed import ViewedTable
 
 
@@ -238,15 +238,22 @@ class Search:
             state.portfolio.attach_rows(state.rows)
         if not state.direct_done and not has_exact_formula(state):
             look_directly(state, self._clock)
+        elif is_time_to_look_again(state):
+            self._take_views(views_of_leading(state))
+            look_again(state, self._clock)
 
     def _look_for_symmetries(self) -> None:
         """See whether smaller tables tell as much, and begin anew with them."""
         state = self._state
         state.symmetries_done = True
         rows = state.rows.polished
-        tables = []
         starts, limit = state.portfolio.starting_views(), self._clock.symmetry_limit()
-        views = [view for start in starts for view in find_views(rows.X, rows.target, limit, start=start)]
+        self._take_views([view for start in starts for view in find_views(rows.X, rows.target, limit, start=start)])
+
+    def _take_views(self, views: Sequence[View]) -> None:
+        """Begin anew with smaller tables, of those views that are allowed."""
+        state = self._state
+        tables = []
         for view in views:
             if not state.portfolio.functions.allows(view.operators()) or not state.keeps_units(view):
                 continue

@@ -2,8 +2,9 @@
 
 It is taken once, after the look for symmetries: smaller tables come first, since there a formula is short. Of several
 tables with as many columns, which the same symmetry gives, the plainest is looked at. Methods that cost next to nothing
-are asked about the plain columns before that, at the very start. Time or work is shared evenly over the tables and, as
-`SHARES` says, over the methods; time that a method leaves over is the next one's.
+are asked about the plain columns before that, at the very start; methods for noisy targets later, when nothing exact was
+found for long and the best formula so far tells how large noise can be. Time or work is shared out over the tables and,
+as `SHARES` says, over the methods; time that a method leaves over is the next one's.
 
 Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
 to all.
@@ -11,21 +12,23 @@ to all.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from gmeql.formula.nodes import Constant, Node, transform
+from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_ONCE, DIRECT_METHODS, SHARES
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, LATER, SHARES
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.scoring import Scored, clean, refit
 from gmeql.search.promotion import polish_formula
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
+from gmeql.search.symmetries.config import SYMMETRIES
+from gmeql.search.symmetries.formulas import views_of_formula
 from gmeql.search.symmetries.views import View
 
 
@@ -33,28 +36,59 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
     """Before anything is drawn, ask the cheapest methods: there is something to show, and to be better than."""
     if state.rows.groups is not None and not state.direct_done:
         state.direct_done = True
-        _look_at_groups(state, clock, _asked(state))
+        _look_at_groups(state, clock, _asked(state, AT_FIRST))
     elif not state.direct_done:
-        _look(state, clock, [name for name in _asked(state) if name in AT_ONCE], cut=False)
+        _look(state, clock, _asked(state, AT_ONCE), 1.0, cut=False)
 
 
 def look_directly(state: SearchState, clock: Clock) -> None:
     """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
     state.direct_done = True
-    _look(state, clock, _asked(state), cut=True)
+    _look(state, clock, _asked(state, AT_FIRST), 1.0 - state.config.clock.later_share, cut=True)
 
 
-def _asked(state: SearchState) -> list[str]:
-    return list(DIRECT_METHODS if state.config.direct is None else state.config.direct)
+def is_time_to_look_again(state: SearchState) -> bool:
+    """Whether so much of the budget went by that an exact formula is no longer likely."""
+    config = state.config
+    if not state.direct_done or state.later_looks >= len(config.clock.later_from):
+        return False
+    spent = [] if config.max_time is None else [state.elapsed / config.max_time]
+    spent += [] if config.max_candidates is None else [state.candidates / config.max_candidates]
+    spent = spent or [state.candidates / config.clock.later_candidates]
+    return max(spent) >= config.clock.later_from[state.later_looks]
 
 
-def _look(state: SearchState, clock: Clock, names: list[str], *, cut: bool) -> None:
+def views_of_leading(state: SearchState) -> list[View]:
+    """Smaller tables that the leading formulas would fit in, of which there are none yet."""
+    known = {table.view for table in state.portfolio.tables}
+    found: dict[View, None] = {}
+    for scored in state.leaderboard.leading(state.config.formulas_viewed):
+        for slack in SYMMETRIES.formula_slacks:
+            views = views_of_formula(scored.root, state.rows.polished.X, slack=slack)
+            found |= dict.fromkeys(view for view in views[:1] if view not in known)
+    return list(found)
+
+
+def look_again(state: SearchState, clock: Clock) -> None:
+    """Let the methods for noisy targets see every table, the newest first, within what is left of the share."""
+    state.later_looks += 1
+    numbers = state.config.clock
+    _look(state, clock, _asked(state, LATER), numbers.later_share / len(numbers.later_from), cut=True)
+
+
+def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
+    """Those of some methods that the user did not leave out."""
+    return [name for name in names if state.config.direct is None or name in state.config.direct]
+
+
+def _look(state: SearchState, clock: Clock, names: list[str], share: float, *, cut: bool) -> None:
+    """Offer what methods see with a share of the direct methods' time."""
     from threadpoolctl import threadpool_limits
 
     # the matrices are small, and one thread always rounds alike
     with threadpool_limits(1, user_api="blas"):
         solved: View | None = None
-        for view, root in _proposals(state, names):
+        for view, root in _proposals(state, names, share):
             if solved not in (None, view) or clock.is_closing():
                 return  # the other methods had their turn on that table: one of them may have a shorter form
             _offer(state, view.restore(root), clock, cut=cut)
@@ -113,7 +147,7 @@ def _effort(state: SearchState, seconds: float, until: float) -> Effort:
     return Effort.timed(max(until - time.perf_counter(), 0.0), until=until)
 
 
-def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Node]]:
+def _proposals(state: SearchState, names: list[str], share: float) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view; tables of few columns first.
 
     Methods that were asked at once are heard again only where they fit better than the best formula so far.
@@ -122,8 +156,10 @@ def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Nod
     tables = [(view, table) for view in _views(state) if (table := _table(view, state)) is not None]
     looks = [(view, table, name) for view, table in tables for name in names]
     first = not state.direct_done
-    shares = np.array([SHARES.get(name, 1.0) for _, _, name in looks])
-    seconds, began = config.direct_seconds * shares / shares.sum(), time.perf_counter()
+    # what formulas suggest that were found until now is worth more than what the data did
+    sizes = [1.0 if not state.later_looks else 1.0 / (1 + place) for place in range(len(tables))]
+    shares = np.array([size * SHARES.get(name, 1.0) for size in sizes for name in names])
+    seconds, began = share * config.direct_seconds * shares / shares.sum(), time.perf_counter()
     for i, (view, table, name) in enumerate(looks):
         effort = _effort(state, float(seconds[i]), began + float(seconds[: i + 1].sum()))
         rng = np.random.default_rng([state.seed, i])
@@ -133,8 +169,13 @@ def _proposals(state: SearchState, names: list[str]) -> Iterator[tuple[View, Nod
 
 
 def _views(state: SearchState) -> list[View]:
-    """The plainest view of each number of columns, the smallest first, and the columns as they are."""
+    """The plainest view of each number of columns, the smallest first, and the columns as they are.
+
+    Later all views, the newest first: those that formulas found until then suggest.
+    """
     raw, *others = (table.view for table in state.portfolio.tables)
+    if state.later_looks:
+        return [*reversed(others), raw]
     plainest: dict[int, View] = {}
     for view in others:
         plainest.setdefault(len(view.columns), view)
@@ -151,8 +192,11 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
         return None
     if (weights[rows.weights > 0] == 0).any():  # a factor over so many magnitudes that its square is no number
         return None
-    unexplained = math.sqrt(state.leaderboard.best.loss) / rows.spread
-    return DirectTable(X, y, weights / weights.mean(), unexplained)
+    table = DirectTable(X, y, weights / weights.mean())
+    with np.errstate(all="ignore"):
+        best = row_values(state.leaderboard.best.root, rows.names, rows.X) / factors
+    # in the table's own spread: what a factor explains is no part of it
+    return replace(table, unexplained=table.error_of(best), explained=best) if np.isfinite(best).all() else table
 
 
 def _offer(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> None:

@@ -49,6 +49,8 @@ class SearchState:
     """Loss of the best island when the last stage ended."""
     symmetries_done: bool = False
     direct_done: bool = False
+    later_looks: int = 0
+    """How often direct methods were asked again."""
     candidates: int = 0
     elapsed: float = 0.0
     last_gain: int = 0
@@ -73,6 +75,7 @@ class SearchState:
             tried=TriedStructures(config.table_bits),
             symmetries_done=not config.symmetries or portfolio.architecture is not None or rows.groups is not None,
             direct_done=portfolio.architecture is not None,
+            later_looks=0 if portfolio.architecture is None and rows.groups is None else len(config.clock.later_from),
         )
         mean = state.leaderboard.best
         state.offer([Scored(mean.root, mean.loss, mean.length)] if rows.groups is not None else [])
@@ -168,6 +171,7 @@ class SearchState:
             "tried": self.tried.to_dict(),
             "symmetries_done": bool(self.symmetries_done),
             "direct_done": bool(self.direct_done),
+            "later_looks": int(self.later_looks),
             "views": [table.view.to_dict() for table in self.portfolio.tables],
             "strategies": [asdict(strategy) for strategy in self.portfolio.strategies],
             "members": [
@@ -235,6 +239,7 @@ class SearchState:
             lowest=math.inf if data["lowest"] is None else float(data["lowest"]),
             symmetries_done=bool(data["symmetries_done"]),
             direct_done=bool(data.get("direct_done", portfolio.architecture is not None)),  # earlier versions lack it
+            later_looks=int(data.get("later_looks", 0)),
             candidates=int(data["candidates"]),
             elapsed=float(data["elapsed"]),
             last_gain=int(data["last_gain"]),

@@ -43,28 +43,6 @@ def test_the_law_comes_first_among_its_look_alikes(f: Callable[..., np.ndarray],
     assert fresh.error(proposed(given)[0]) < 0.02
 
 
-def test_the_screen_is_least_squares() -> None:
-    """Factor, offset and what is left of each kind of form are those of a plain fit."""
-    given = table(lambda u: np.cos(u) + 2, 0.5, 3.0, noise=0.1, rows=60)
-    rows = JudgedRows.of(given.X, given.y, np.linspace(0.5, 1.5, 60), ("u",))
-    q, f, ones = given.X[:, 0] ** 2, np.exp(-given.X[:, 0]), np.ones(60)
-    w = rows.weights
-
-    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.array([[np.sum(w * a * b)]])
-
-    y = given.y
-    for second in (ones, q):
-        solved = forms._with_second(
-            float(np.sum(w * y * y)), product(y, q * f), product(q * f, q * f),
-            product(y, second), product(second, second), product(second, q * f),
-        )  # fmt: skip
-        columns = np.column_stack([q * f, second]) * np.sqrt(w)[:, None]
-        expected, squares, *_ = np.linalg.lstsq(columns, np.sqrt(w) * y, rcond=None)
-        np.testing.assert_allclose([solved.factor[0, 0], solved.offset[0, 0]], expected, rtol=1e-8)
-        np.testing.assert_allclose(solved.squares[0, 0], squares[0], rtol=1e-8)
-
-
 def test_formulas_compute_what_was_screened() -> None:
     given = table(lambda u: u, 0.5, 3.0, rows=40)
     rows = JudgedRows.of(given.X, given.y, None, ("u",))

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, leaves, row_values, tree_complexity
 from gmeql.network.families import FunctionSet
+from gmeql.search.direct.comparing import COMPARING, briefest
+from gmeql.search.direct.least_squares import Solved, with_second
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.recognition import is_recognised
-from gmeql.search.polish.rounding import snap
-from gmeql.search.polish.scoring import JudgedRows, Scored, length_in_nats, refit
+from gmeql.search.polish.scoring import JudgedRows, refit
 
 FloatArray = NDArray[np.float64]
 
@@ -50,16 +51,9 @@ class FormsConfig:
     sizes: tuple[float, ...] = (0.1, 0.3, 0.6, 0.95, 1.6, 3, 6)  # of a times the largest u
     fitted: int = 120  # forms fitted to convergence
     steps: int = 40
-    rounded: int = 8  # of which the constants are rounded
-    largest_whole: int = 4  # up to which a whole number is part of the form rather than fitted
-    proposed: int = 4
-    gain: float = (
-        1.02  # share of the error of the best formula so far that a form must reach: a shorter one may be as good
-    )
     flops: float = 4e9  # multiplications a second of one core (measured)
     seconds_per_value: float = 4e-5  # of one function on the screened rows (measured)
     seconds_per_fit: float = 1e-3  # of one form (measured)
-    seconds_per_rounding: float = 0.03
 
 
 FORMS = FormsConfig()
@@ -114,14 +108,14 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     arguments = _products(few, FORMS.inner[table.n_columns - 1], functions)[1:]
     n_functions = 2 * len(_SHAPES) * len(arguments) * len(FORMS.sizes)
     cost = n_functions * (FORMS.seconds_per_value + 6 * len(products) * len(few.target) / FORMS.flops)
-    cost += FORMS.rounded * FORMS.seconds_per_rounding
+    cost += COMPARING.rounded * COMPARING.seconds_per_rounding
     n_fitted = min(FORMS.fitted, int((effort.seconds - cost) / FORMS.seconds_per_fit))
-    if n_fitted < FORMS.rounded or effort.out_of_time():
+    if n_fitted < COMPARING.rounded or effort.out_of_time():
         return
     with np.errstate(all="ignore"):
         nearest = _nearest(few, products, _functions(few, arguments, functions), n_fitted, functions)
     fitted = refit(nearest, rows, max_steps=FORMS.steps)
-    yield from _leading(fitted, table, rows)
+    yield from briefest(fitted, table, rows, effort.out_of_time)
 
 
 def _products(rows: JudgedRows, exponents: Sequence[float], functions: FunctionSet) -> list[tuple[Node, FloatArray]]:
@@ -177,9 +171,9 @@ def _nearest(
     yf, ff, f1 = (w * y * Q) @ F.T, (w * Q * Q) @ (F * F).T, (w * Q) @ F.T
     yq, qq, qf = ((w * y) @ Q.T)[:, None], np.sum(w * Q * Q, axis=1)[:, None], (w * Q * Q) @ F.T
     kinds = [
-        _Solved(yf / ff, np.zeros_like(yf), yy - yf**2 / ff),
-        _with_second(yy, yf, ff, np.full_like(yq, y1), np.full_like(qq, total), f1),  # s q f + c
-        _with_second(yy, yf, ff, yq, qq, qf),  # q (s f + c)
+        Solved(yf / ff, np.zeros_like(yf), yy - yf**2 / ff),
+        with_second(yy, yf, ff, np.full_like(yq, y1), np.full_like(qq, total), f1),  # s q f + c
+        with_second(yy, yf, ff, yq, qq, qf),  # q (s f + c)
     ]
     if not functions.allows({"add"}):
         kinds = kinds[:1]
@@ -196,23 +190,6 @@ def _nearest(
     return _one_of_each(np.stack(lengths), kinds, products, found, n)
 
 
-class _Solved(NamedTuple):
-    """Factors, offsets and the sums of squares that they leave, [Q, A] each."""
-
-    factor: FloatArray
-    offset: FloatArray
-    squares: FloatArray
-
-
-def _with_second(yy: float, yf: FloatArray, ff: FloatArray, yg: FloatArray, gg: FloatArray, gf: FloatArray) -> _Solved:
-    """Least squares of y on f and a second column g, from their sums of products."""
-    with np.errstate(all="ignore"):
-        factor = (yf - yg * gf / gg) / (ff - gf**2 / gg)
-        offset = (yg - factor * gf) / gg
-        squares = (yy - yg**2 / gg) - factor * (yf - yg * gf / gg)
-    return _Solved(factor, offset, squares)
-
-
 def _n_tuned(node: Node) -> int:
     """Whether a function has an inner constant that is not a plain number."""
     return int(any(isinstance(leaf, Constant) and not is_recognised(leaf.value) for leaf in leaves(node)))
@@ -220,7 +197,7 @@ def _n_tuned(node: Node) -> int:
 
 def _one_of_each(
     lengths: FloatArray,
-    kinds: Sequence[_Solved],
+    kinds: Sequence[Solved],
     products: Sequence[tuple[Node, FloatArray]],
     found: Sequence[_Function],
     n: int,
@@ -243,21 +220,3 @@ def _one_of_each(
         else:
             chosen.append(build("add", build("mul", factor, product, function), offset))
     return chosen
-
-
-def _leading(fitted: Sequence[Scored], table: DirectTable, rows: JudgedRows) -> list[Node]:
-    """The forms of least length with constants rounded, of those that match the best formula so far on all rows."""
-
-    def length(one: Scored) -> float:
-        # a decimal that was rounded was fitted all the same
-        constants = sum(isinstance(leaf, Constant) and not _is_small_whole(leaf.value) for leaf in leaves(one.root))
-        variance = math.log(max(one.loss, rows.floor))
-        return length_in_nats(variance, constants, one.complexity, n_rows=len(rows.target))
-
-    better = [one for one in fitted if table.error(one.root) < FORMS.gain * table.unexplained]
-    rounded = [snap(one, rows) for one in sorted(better, key=length)[: FORMS.rounded]]
-    return list(dict.fromkeys(one.root for one in sorted(rounded, key=length)))[: FORMS.proposed]
-
-
-def _is_small_whole(value: float) -> bool:
-    return value.is_integer() and abs(value) <= FORMS.largest_whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gmeql.search.direct import damped, forms, linear, rational, terms, waves
-from gmeql.search.direct.middle import meeting
+from gmeql.search.direct.middle import meeting, pairs
 from gmeql.search.direct.table import DirectMethod
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
@@ -14,9 +14,14 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "terms": terms.propose,
     "forms": forms.propose,
     "meeting": meeting.propose,
+    "pairs": pairs.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {"linear": 0.1, "rational": 0.5, "waves": 0.5, "damped": 0.2, "meeting": 2.0, "terms": 3.0}
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""
+LATER = ("pairs",)
+"""Methods for noisy targets, asked once nothing exact was found for long."""
+AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in LATER)
+"""All others."""

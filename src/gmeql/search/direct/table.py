@@ -30,6 +30,8 @@ class DirectTable:
     y: FloatArray
     weights: FloatArray
     unexplained: float = 1.0
+    explained: FloatArray | None = None
+    """Values [N] of the best formula so far."""
 
     @property
     def n_columns(self) -> int:
@@ -48,8 +50,12 @@ class DirectTable:
 
     def error(self, root: Node) -> float:
         """Root mean square error of a formula relative to the target's spread; infinite where it has no value."""
+        return self.error_of(self.values(root))
+
+    def error_of(self, values: FloatArray) -> float:
+        """The same of values [N]."""
         with np.errstate(all="ignore"):
-            squares = ((self.values(root) - self.y) / self.spread) ** 2
+            squares = ((values - self.y) / self.spread) ** 2
         error = math.sqrt(float(np.average(squares, weights=self.weights)))
         return error if math.isfinite(error) else math.inf
 

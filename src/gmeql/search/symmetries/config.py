@@ -98,5 +98,11 @@ class SymmetriesConfig:
     largest_exponential: float = 50.0
     """Size of a column up to which its exponential may be a factor."""
 
+    # of a formula
+    formula_rows: int = 200
+    formula_slacks: tuple[float, ...] = (1e-3, 0.02)
+    """Shares of a formula's slopes that a smaller table may not explain: the formula itself is only nearly right, and
+    exponents that were fitted are not quite those of the symmetry."""
+
 
 SYMMETRIES = SymmetriesConfig()

@@ -139,9 +139,7 @@ def find_views(
     # the matrices are small, and one thread always rounds alike; proposals that are not finite are not believed
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         try:
-            current = _FittedView.of(start, X, y, out_of_time)
-            while current is not None and current.error < SYMMETRIES.hopeless and len(current.view.columns) > 1:
-                current, views = _step(current, X, y, out_of_time)
+            for views in smaller_views(start, lambda view: FittedView.of(view, X, y, out_of_time)):
                 found = views + found
         except OutOfTime:
             pass
@@ -149,7 +147,7 @@ def find_views(
 
 
 @dataclass(frozen=True)
-class _FittedView:
+class FittedView:
     """A view of the data with its surrogate: table [N, V], target [N], slopes d target / d column [N, V]."""
 
     view: View
@@ -159,7 +157,7 @@ class _FittedView:
     slopes: np.ndarray
 
     @classmethod
-    def of(cls, view: View, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]) -> _FittedView | None:
+    def of(cls, view: View, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]) -> FittedView | None:
         """None where the view or the target's quotient is not finite on every row, or nothing can be fitted."""
         table, factors = view.table(X), view.factors(X)
         target, spread = y / factors, float(np.std(y))
@@ -171,26 +169,34 @@ class _FittedView:
         return None if found is None else cls(view, table, target, found.error, found.slopes)
 
 
-def _step(
-    current: _FittedView, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]
-) -> tuple[_FittedView | None, list[View]]:
-    """The first proposal that holds, fitted, to go on from, with the views it stands for."""
-    proposals = itertools.chain(
-        ([view] for view in itertools.islice(_merged_views(current), SYMMETRIES.merges_tried)), _scaled_views(current),
-        itertools.islice(_views_without_factor(current), SYMMETRIES.factors_tried),
-    )  # fmt: skip
-    enough = max(SYMMETRIES.allowed_growth * current.error, SYMMETRIES.negligible)
-    for views in proposals:
-        smaller = _FittedView.of(views[0], X, y, out_of_time)
-        if smaller is not None and smaller.error <= enough:
-            return smaller, views
-    return None, []
+def smaller_views(
+    start: View, fit: Callable[[View], FittedView | None], *, negligible: float = SYMMETRIES.negligible
+) -> Iterator[list[View]]:
+    """Step by step the views that the first proposal to hold stands for, each smaller than the one before.
+
+    `fit` says what a view knows of the target: a proposal holds that knows as much, or whose error is `negligible`.
+    """
+    current = fit(start)
+    while current is not None and current.error < SYMMETRIES.hopeless and len(current.view.columns) > 1:
+        proposals = itertools.chain(
+            ([view] for view in itertools.islice(_merged_views(current), SYMMETRIES.merges_tried)),
+            _scaled_views(current),
+            itertools.islice(_views_without_factor(current), SYMMETRIES.factors_tried),
+        )
+        enough = max(SYMMETRIES.allowed_growth * current.error, negligible)
+        current = None
+        for views in proposals:
+            smaller = fit(views[0])
+            if smaller is not None and smaller.error <= enough:
+                current = smaller
+                yield views
+                break
 
 
 # --- proposals ------------------------------------------------------------------------------------------------------
 
 
-def _merged_views(fitted: _FittedView) -> Iterator[View]:
+def _merged_views(fitted: FittedView) -> Iterator[View]:
     """Views in which two columns became one, the best supported first."""
     columns, table, slopes = fitted.view.columns, fitted.table, fitted.slopes
     size = np.sqrt(np.mean((slopes * table.std(axis=0)) ** 2, axis=0))
@@ -233,7 +239,7 @@ def _power(node: Node, exponent: float) -> Node:
     return build("pow", node, Constant(exponent))
 
 
-def _scaled_views(fitted: _FittedView) -> Iterator[list[View]]:
+def _scaled_views(fitted: FittedView) -> Iterator[list[View]]:
     """Views without units, by how many columns serve as units, most first; each list the simplest choices of them."""
     fields = np.column_stack([fitted.slopes * fitted.table, fitted.target])
     if is_one_sign(fitted.target):
@@ -254,7 +260,7 @@ def _scaled_views(fitted: _FittedView) -> Iterator[list[View]]:
                 yield views
 
 
-def _views_without_factor(fitted: _FittedView) -> Iterator[list[View]]:
+def _views_without_factor(fitted: FittedView) -> Iterator[list[View]]:
     """Views without one column, of which the target is a power or a plain function times the rest; best first."""
     columns, target = fitted.view.columns, fitted.target
     proposals: list[tuple[float, int, Node]] = []

@@ -19,6 +19,15 @@ def test_trees_compute_the_values_kept() -> None:
         assert np.allclose(Expression(small.tree(number), ("a", "b"))(X), small.values[number], rtol=1e-10)
 
 
+def test_kept_formulas_are_computed_on_other_rows() -> None:
+    small = SmallFormulas.of(X, ALL, max_kept=500, max_formulas=500)
+    others = np.random.default_rng(2).uniform(-1.0, 2.0, (20, 2))  # some of them outside the domain of roots
+    values = small.values_on(others)
+    assert values.shape == (500, 20) and not np.isfinite(values).all()
+    for number in range(0, 500, 7):
+        np.testing.assert_allclose(values[number], Expression(small.tree(number), ("a", "b"))(others), rtol=1e-10)
+
+
 def test_costs_rise_and_no_values_come_twice() -> None:
     small = SmallFormulas.of(X, ALL, max_kept=2_000, max_formulas=4_000)
     assert (np.diff(small.costs) >= 0).all()

@@ -81,6 +81,19 @@ class SmallFormulas:
             return np.asarray(X[:, number])
         return np.full(len(X), CONSTANTS[number - self.n_columns])
 
+    def values_on(self, X: FloatArray) -> FloatArray:
+        """Values [K, N] of the formulas that others are built on, on other rows X [N, V]; nan or inf outside a domain."""
+        found = np.empty((len(self.values), len(X)))
+        operators = {code: operator_of_opcode(code) for code in set(self.formulas[: len(found), 0].tolist()) - {LEAF}}
+        with np.errstate(all="ignore"):
+            for number, (code, left, right) in enumerate(self.formulas[: len(found)].tolist()):
+                if code == LEAF:
+                    found[number] = self.leaf_values(left, X)
+                else:
+                    parts = [found[part] for part in (left, right) if part >= 0]
+                    found[number] = operators[code].natural(np, *parts)
+        return found
+
     def tree(self, number: int) -> Node:
         """A formula over the table's columns."""
         operator, left, right = (int(part) for part in self.formulas[number])
