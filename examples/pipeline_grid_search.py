@@ -20,7 +20,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # A candidate budget, so that the search is repeatable; set_output keeps the column names for the formula.
 formula = GMEQLRegressor(max_candidates=1500, max_time=None, random_state=0)
 pipeline = Pipeline([("columns", SelectKBest(f_regression)), ("formula", formula)]).set_output(transform="pandas")
-grid = GridSearchCV(pipeline, {"columns__k": [2, 4], "formula__max_complexity": [9, 15]}, cv=3)
+grid = GridSearchCV(pipeline, {"columns__k": [4, 10], "formula__max_complexity": [15, 30]}, cv=3)
 grid.fit(X_train, y_train)
 
 print("best settings:", grid.best_params_)
