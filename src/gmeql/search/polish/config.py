@@ -42,6 +42,9 @@ class PolishConfig:
     """Steps by which the number of halvings is found that a steep argument takes unfelt; together they reach 1e-153."""
     silly_constant: float = 1e6
     """Constants larger than this, or smaller than its inverse, have to matter."""
+    highest_power: float = 12.5
+    """Exponents beyond this, such as x**19.7 or tanh(x)**1438, go through a few rows of noise; the highest in use is the 12
+    of Lennard and Jones."""
     cancelling: float = 1e10
     """Terms of a sum that are larger than the sum by this factor leave it fewer than six digits."""
     slow_turns: float = 2.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, build, calls, fold, used_columns
+from gmeql.formula.nodes import Call, Constant, Node, build, calls, exponent_of, fold, used_columns
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.observed import SATURATING
 from gmeql.search.polish.scoring import JudgedRows
@@ -19,12 +19,14 @@ from gmeql.search.polish.scoring import JudgedRows
 
 def is_knowable(root: Node, loss: float, rows: JudgedRows) -> bool:
     """Whether every steep function and every huge or tiny constant matters to more than a few rows, no function is
-    steeper than the rows can tell, and no sum lives on cancelling digits.
+    steeper than the rows can tell, no power is higher than people write, and no sum lives on cancelling digits.
 
     A formula that is exact to rounding is taken as it is.
     """
     if rows.is_exact(loss):
         return True
+    if any(_exponent(node) > POLISH.highest_power for node in calls(root)):
+        return False
     for steep in _steep_parts(root):
         # a step through one or two rows is fitted to them, and to nothing else
         if not _is_felt(with_part(root, steep, _usual(steep, rows)), root, loss, rows, by_few=False):
@@ -57,6 +59,12 @@ def _steep_parts(root: Node) -> list[Call]:
     """Functions that a steep argument turns into a step, each once, in the order of the formula."""
     parts = [node for node in calls(root) if node.operator in SATURATING and used_columns(node)]
     return list(dict.fromkeys(parts))
+
+
+def _exponent(node: Call) -> float:
+    """The size of the exponent that something with a column is raised to; 0 for anything else."""
+    exponent = exponent_of(node.operator, node.args)
+    return 0.0 if exponent is None or not used_columns(node) else abs(exponent)
 
 
 def _usual(part: Call, rows: JudgedRows) -> Constant:
