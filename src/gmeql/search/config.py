@@ -101,6 +101,7 @@ class ClockConfig:
     later_share: float = 0.3  # ... of which so much is for those that are asked again when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     later_candidates: int = 100_000  # or of so many candidates where there is none
+    trail_share: float = 0.2  # kept for the first of them that has seen part of a formula
     candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share
     direct_seconds: float = 3.0  # where neither time nor candidates are limited
 
@@ -193,6 +194,11 @@ class SearchConfig:
     def direct_seconds(self) -> float:
         """Seconds of one core that direct methods may take."""
         return self.direct_seconds_with()
+
+    @property
+    def trail_seconds(self) -> float:
+        """Seconds kept for the direct method that has seen part of a formula."""
+        return self.direct_seconds * self.clock.trail_share / self.clock.direct_share
 
     def direct_seconds_with(self, *, groups: int = 1) -> float:
         """The same where every candidate is fitted to so many groups, and takes as many times longer."""

@@ -4,7 +4,8 @@ It is taken once, after the look for symmetries: smaller tables come first, sinc
 tables with as many columns, which the same symmetry gives, the plainest is looked at. Methods that cost next to nothing
 are asked about the plain columns before that, at the very start; methods for noisy targets later, when nothing exact was
 found for long and the best formula so far tells how large noise can be. Time or work is shared out over the tables and,
-as `SHARES` says, over the methods; time that a method leaves over is the next one's.
+as `SHARES` says, over the methods; time that a method leaves over is the next one's. Some more is kept for the first
+method that has seen part of a formula.
 
 Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
 to all.
@@ -160,12 +161,36 @@ def _proposals(state: SearchState, names: list[str], share: float) -> Iterator[t
     sizes = [1.0 if not state.later_looks else 1.0 / (1 + place) for place in range(len(tables))]
     shares = np.array([size * SHARES.get(name, 1.0) for size in sizes for name in names])
     seconds, began = share * config.direct_seconds * shares / shares.sum(), time.perf_counter()
+    kept = _Kept(state, config.trail_seconds)
     for i, (view, table, name) in enumerate(looks):
-        effort = _effort(state, float(seconds[i]), began + float(seconds[: i + 1].sum()))
+        until = began + float(seconds[: i + 1].sum())
+        effort = replace(_effort(state, float(seconds[i]), until), more=kept.take)
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
             if first or name not in AT_ONCE or table.error(root) < table.unexplained:
                 yield view, root
+        if kept.is_taken_by_last():
+            began += max(time.perf_counter() - until, 0.0)  # the others keep their time
+
+
+class _Kept:
+    """Work kept for the first method that has seen part of a formula."""
+
+    def __init__(self, state: SearchState, seconds: float) -> None:
+        self._state, self._seconds, self._taken = state, seconds, False
+
+    def take(self) -> Effort | None:
+        """All of it; None where it is taken."""
+        seconds, self._seconds = self._seconds, 0.0
+        if not seconds:
+            return None
+        self._taken = True
+        return _effort(self._state, seconds, time.perf_counter() + seconds)
+
+    def is_taken_by_last(self) -> bool:
+        """Whether it was taken since this was asked last."""
+        taken, self._taken = self._taken, False
+        return taken
 
 
 def _views(state: SearchState) -> list[View]:

@@ -4,8 +4,9 @@ All factors of the terms enter linearly; tuned terms have constants inside besid
 added that lower the squared error most once every constant may follow: orthogonal least squares (Chen, Billings and Luo
 1989) against the slopes of the sum by all its constants, the linearised form of variable projection (Golub and Pereyra
 1973). Many sums of each length go on. Tuned terms fit anything a little, so that sums of none, one and two of them
-compete among their like. Two things lead out of dead ends: terms that show only once everything a single column could
-do is taken away are seeds, and each term of the best sums is exchanged for the best in its place.
+compete among their like. Three things lead out of dead ends: the best sums are extended by all pairs of terms at once,
+terms that show only once everything a single column could do is taken away are seeds, and each term of the best sums is
+exchanged for the best in its place.
 
 Legend: `N` rows, `M` terms of the library, `S` sums, `K` constants of a sum.
 """
@@ -37,6 +38,9 @@ class TermsConfig:
     max_terms: int = 6
     tried: int = 30  # extensions of a sum that are looked at, of plain terms and of tuned ones
     per_kind: int = 2  # of which so many may differ in inner constants only
+    leading: int = 3  # sums of a length that are extended by pairs where no term is tuned; else one of each kind
+    pairs: int = 60  # pairs of terms looked at that extend a sum together
+    paired: int = 1500  # tuned terms that may be one of a pair, those that gain most alone
     fits: int = 4  # tuned sums that are fitted for each that goes on
     steps: int = 8  # of such a fit
     final_steps: int = 40  # of the fit of those that go on
@@ -50,6 +54,9 @@ class TermsConfig:
 
 
 TERMS = TermsConfig()
+
+_Ranked = dict[frozenset[int], tuple[float, "TermSum", tuple[int, ...]]]
+"""By the numbers of their terms, sums to be fitted: the loss they promise, the sum they extend, what it gets."""
 
 
 @dataclass(frozen=True)
@@ -117,23 +124,26 @@ class TermChoice:
         self.roots = np.sqrt(rows.weights)
         columns = terms.values[self.used] * self.roots
         self.columns = columns / np.sqrt(np.einsum("mn,mn->m", columns, columns))[:, None]
+        self.turning = terms.slopes(self.used[self.tuned]) * self.roots
+        sizes = np.sqrt(np.einsum("mn,mn->m", self.turning, self.turning))
+        self.turning /= np.where(sizes > 0, sizes, 1.0)[:, None]
+        self.along = np.einsum("mn,mn->m", self.turning, self.columns[self.tuned])
 
     def run(self, out_of_time: Callable[[], bool]) -> Iterator[TermSum]:
         """The best sums of each length and number of tuned terms, from short to long, up to an exact one."""
         rows, numbers = self.rows, self.numbers
         mean = float(np.average(rows.target, weights=rows.weights))
-        loss = float(np.average((rows.target - mean) ** 2, weights=rows.weights))
-        beam = [TermSum((), (mean,), loss)]
+        beam = [TermSum((), (mean,), float(np.average((rows.target - mean) ** 2, weights=rows.weights)))]
         best: dict[int, float] = {}
+        by_pairs = {2: self._fitted_best(self._pairs(beam), out_of_time)}
         for length in range(1, numbers.max_terms + 1):
             longer = self._fitted_best(self._extensions(beam), out_of_time)
             if length > 1:
                 exchanged = [s.without(i) for like in longer for s in like[: numbers.exchanged] for i in range(length)]
                 again = self._fitted_best(self._extensions([s for s in map(self._solved, exchanged) if s]), out_of_time)
-                longer = [
-                    self._different([*like, *more])[:width]
-                    for like, more, width in zip(longer, again, self.beams, strict=True)
-                ]
+                longer = self._together(longer, again, by_pairs.pop(length))
+            n_leading = self.numbers.leading if len(self.beams) == 1 else 1
+            leading = [each for like in longer for each in like[:n_leading]]
             beam = []
             for n_tuned, like in enumerate(longer):
                 if like and like[0].loss < numbers.least_gain * best.get(n_tuned, math.inf):
@@ -146,6 +156,15 @@ class TermChoice:
                 return
             if length == 1:
                 beam += self._seeds()
+            by_pairs[length + 2] = self._fitted_best(self._pairs(leading), out_of_time)
+            for exact in (like[0] for like in by_pairs[length + 2] if like and rows.is_exact(like[0].loss)):
+                yield exact
+                return
+
+    def _together(self, *found: list[list[TermSum]]) -> list[list[TermSum]]:
+        """Sums from several places by their number of tuned terms, as many as go on."""
+        merged = ([each for like in of_kind for each in like] for of_kind in zip(*found, strict=True))
+        return [self._different(like)[:width] for like, width in zip(merged, self.beams, strict=True)]
 
     # --- which term next -----------------------------------------------------------------------------------------------
 
@@ -153,38 +172,115 @@ class TermChoice:
         """Sums with one term more by their number of tuned terms, the most promising of each first."""
         if not sums:
             return [[] for _ in self.beams]
-        bases, residuals = [], []
-        for each in sums:
-            values, slopes = constant_slopes(each.root, self.rows.X)
-            free = [k for k in range(slopes.shape[1]) if k not in each.fixed()]
-            basis = _orthonormal(self.roots[:, None] * slopes[:, free], self.numbers.spanned)
-            residual = self.roots * (self.rows.target - values)
-            bases.append(basis)
-            residuals.append(residual - basis @ (basis.T @ residual))
+        bases, residuals = zip(*map(self._beside, sums), strict=True)
         gains = self._gains(bases, residuals)
-        found: list[dict[frozenset[int], tuple[float, TermSum, int]]] = [{} for _ in self.beams]
+        found: list[_Ranked] = [{} for _ in self.beams]
         for each, residual, gain in zip(sums, residuals, gains, strict=True):
             whole = float(residual @ residual)
             for m in self._leading(gain, self.numbers.tried, tuned=each.n_tuned + 1 < len(self.beams)):
-                like = found[each.n_tuned + bool(self.tuned[m])]
-                key = frozenset((*(term.number for term in each.terms), int(self.used[m])))
-                loss = max(whole - float(gain[m]), 0.0) / float(np.sum(self.rows.weights))
-                if key not in like or loss < like[key][0]:
-                    like[key] = loss, each, m
+                self._enter(found, each, (m,), whole - float(gain[m]))
+        return self._promising(found)
+
+    def _pairs(self, sums: Sequence[TermSum]) -> list[list[TermSum]]:
+        """Sums with two terms more: of two that are much alike neither gains much alone. One of them is not tuned."""
+        found: list[_Ranked] = [{} for _ in self.beams]
+        plain = np.flatnonzero(~self.tuned)
+        if not len(plain):
+            return [[] for _ in self.beams]
+        for each in sums:
+            basis, residual = self._beside(each)
+            gain = self._gains([basis], [residual])[0]
+            any_term = plain
+            if each.n_tuned + 1 < len(self.beams) and self.tuned.any():
+                tuned = np.flatnonzero(self.tuned)
+                any_term = np.concatenate(
+                    [plain, tuned[np.argsort(-gain[tuned], kind="stable")[: self.numbers.paired]]]
+                )
+            gains = self._pair_gains(any_term, len(plain), basis, residual)
+            whole = float(residual @ residual)
+            n = min(self.numbers.pairs, gains.size)
+            for place in np.argpartition(-gains, n - 1, axis=None)[:n]:
+                a, b = (int(k) for k in np.unravel_index(int(place), gains.shape))
+                if gains[a, b] > 0:
+                    self._enter(found, each, (int(any_term[a]), int(plain[b])), whole - float(gains[a, b]))
+        return self._promising(found)
+
+    def _beside(self, each: TermSum) -> tuple[FloatArray, FloatArray]:
+        """A basis [N, K'] of the slopes of a sum by all its constants, and what is left of the target beside it [N]."""
+        if each.n_tuned:
+            values, slopes = constant_slopes(each.root, self.rows.X)
+            slopes = slopes[:, [k for k in range(slopes.shape[1]) if k not in each.fixed()]]
+        else:
+            slopes = self._columns(each)
+            values = slopes @ np.array(each.factors)
+        basis = orthonormal(self.roots[:, None] * slopes, self.numbers.spanned)
+        residual = self.roots * (self.rows.target - values)
+        return basis, residual - basis @ (basis.T @ residual)
+
+    def _pair_gains(
+        self, terms: NDArray[np.int64], n_plain: int, basis: FloatArray, residual: FloatArray
+    ) -> FloatArray:
+        """By how much any of some terms lowers the sum of squares together with one of the first, plain ones, [M', P].
+
+        As alone, a tuned term may move its inner constant on the way.
+        """
+        least = self.numbers.independent
+        left = _left(self.columns[terms], basis, least)
+        turning = np.zeros_like(left)
+        place = np.cumsum(self.tuned) - 1
+        tuned = self.tuned[terms]
+        turning[tuned] = _left(self.turning[place[terms[tuned]]], basis, least)
+        turning -= np.einsum("mn,mn->m", turning, left)[:, None] * left
+        turning = _left(turning, np.zeros((len(residual), 0)), least)
+        shared, turned = left @ left[:n_plain].T, turning @ left[:n_plain].T
+        first, by_turn = left @ residual, turning @ residual
+        alone = first**2 + by_turn**2
+        second = first[:n_plain] - first[:, None] * shared - by_turn[:, None] * turned
+        apart = 1.0 - shared**2 - turned**2
+        with np.errstate(all="ignore"):
+            return np.where(apart > least, alone[:, None] + second**2 / apart, 0.0)
+
+    def _enter(self, found: list[_Ranked], each: TermSum, added: tuple[int, ...], squares: float) -> None:
+        """Note a sum with terms more and the squares it would leave, unless it is known with fewer."""
+        like = found[each.n_tuned + sum(bool(self.tuned[m]) for m in added)]
+        key = frozenset((*(term.number for term in each.terms), *(int(self.used[m]) for m in added)))
+        loss = max(squares, 0.0) / float(np.sum(self.rows.weights))
+        if key not in like or loss < like[key][0]:
+            like[key] = loss, each, added
+
+    def _promising(self, found: list[_Ranked]) -> list[list[TermSum]]:
+        """The sums of least loss of each number of tuned terms, more than go on where a fit will choose."""
         result = []
         for n_tuned, (width, like) in enumerate(zip(self.beams, found, strict=True)):
             ranked = sorted(like.values(), key=lambda one: one[0])[: width * (self.numbers.fits if n_tuned else 1)]
-            result.append([self._extended(each, m, loss) for loss, each, m in ranked])
+            result.append([self._extended(each, added, loss) for loss, each, added in ranked])
         return result
 
     def _gains(self, bases: Sequence[FloatArray], residuals: Sequence[FloatArray]) -> FloatArray:
-        """By how much each term would lower the sum of squares beside each basis, [S, M]."""
-        shadows = np.concatenate([basis.T for basis in bases]) @ self.columns.T
+        """By how much each term would lower the sum of squares beside each basis, [S, M].
+
+        A tuned term may move its inner constant on the way: what it gains is taken with its slope by that.
+        """
+        joined, left_over = np.concatenate([basis.T for basis in bases]), np.stack(residuals)
         starts = np.cumsum([0, *(basis.shape[1] for basis in bases[:-1])])
+        shadows = joined @ self.columns.T
         left = 1.0 - np.add.reduceat(shadows**2, starts, axis=0)
-        along = np.stack(residuals) @ self.columns.T
+        along = left_over @ self.columns.T
+        usable = left > self.numbers.independent
         with np.errstate(all="ignore"):
-            return np.where(left > self.numbers.independent, along**2 / left, 0.0)
+            gains = np.where(usable, along**2 / left, 0.0)
+        if not len(self.turning):
+            return np.asarray(gains)
+        turned = joined @ self.turning.T
+        both = self.along - np.add.reduceat(shadows[:, self.tuned] * turned, starts, axis=0)
+        free = 1.0 - np.add.reduceat(turned**2, starts, axis=0)
+        by_turn = left_over @ self.turning.T
+        first, size = along[:, self.tuned], left[:, self.tuned]
+        with np.errstate(all="ignore"):
+            apart = free - both**2 / size
+            more = (by_turn - first * both / size) ** 2 / apart
+        gains[:, self.tuned] += np.where(usable[:, self.tuned] & (apart > self.numbers.independent), more, 0.0)
+        return np.asarray(gains)
 
     def _leading(self, gain: FloatArray, n: int, *, tuned: bool) -> list[int]:
         """The terms of largest gain, `n` plain ones and as many tuned ones, few of a kind."""
@@ -200,16 +296,17 @@ class TermChoice:
                     chosen.append(int(m))
         return chosen
 
-    def _extended(self, each: TermSum, m: int, loss: float) -> TermSum:
-        number = int(self.used[m])
-        term = Term(self.terms.node(number), number, bool(self.tuned[m]))
-        return TermSum((*each.terms, term), (*each.factors[:-1], 1.0, each.factors[-1]), loss)
+    def _extended(self, each: TermSum, added: tuple[int, ...], loss: float) -> TermSum:
+        numbers = [int(self.used[m]) for m in added]
+        terms = [Term(self.terms.node(k), k, bool(self.tuned[m])) for k, m in zip(numbers, added, strict=True)]
+        factors = (*each.factors[:-1], *(1.0 for _ in added), each.factors[-1])
+        return TermSum((*each.terms, *terms), factors, loss)
 
     def _seeds(self) -> list[TermSum]:
         """Single terms that show when all that functions of one column could do is taken away."""
         ones = np.ones((len(self.roots), 1))
         bases = [
-            _orthonormal(self.roots[:, None] * np.hstack([ones, columns]), self.numbers.spanned)
+            orthonormal(self.roots[:, None] * np.hstack([ones, columns]), self.numbers.spanned)
             for columns in self.terms.of_columns()
         ]
         target = self.roots * self.rows.target
@@ -220,7 +317,7 @@ class TermChoice:
             for m in self._leading(gain, self.numbers.seeds, tuned=len(self.beams) > 1)
         }
         empty = TermSum((), (0.0,), math.inf)
-        solved = [self._solved(self._extended(empty, m, math.inf)) for m in sorted(numbers)]
+        solved = [self._solved(self._extended(empty, (m,), math.inf)) for m in sorted(numbers)]
         return [each for each in solved if each is not None]
 
     # --- fits ------------------------------------------------------------------------------------------------------------
@@ -261,10 +358,8 @@ class TermChoice:
 
     def _solved(self, each: TermSum) -> TermSum | None:
         """A sum with the factors of least squares; None where a term is not finite."""
-        rows = self.rows
+        rows, table = self.rows, self._columns(each)
         with np.errstate(all="ignore"):
-            columns = [Expression(term.node, rows.names)(rows.X) for term in each.terms]
-            table = np.stack([*columns, np.ones(len(rows.target))], axis=1)
             sizes = np.sqrt(np.mean(table**2, axis=0))
         if not np.isfinite(sizes).all() or not (sizes > 0).all():
             return None
@@ -272,6 +367,16 @@ class TermChoice:
         factors = scaled / sizes
         loss = float(np.average((rows.target - table @ factors) ** 2, weights=rows.weights))
         return replace(each, factors=tuple(factors.tolist()), loss=loss) if math.isfinite(loss) else None
+
+    def _columns(self, each: TermSum) -> FloatArray:
+        """The terms on the rows and 1, [N, terms + 1]; a term that is not tuned has its values from the library."""
+        rows = self.rows
+        with np.errstate(all="ignore"):
+            columns = [
+                Expression(term.node, rows.names)(rows.X) if term.tuned else self.terms.values[term.number]
+                for term in each.terms
+            ]
+        return np.stack([*columns, np.ones(len(rows.target))], axis=1)
 
     def _different(self, sums: Sequence[TermSum]) -> list[TermSum]:
         """The sums by loss, less those that come to the same: a tuned term comes from several places of its grid."""
@@ -295,9 +400,17 @@ def _read(each: TermSum, root: Node, loss: float) -> TermSum:
     return TermSum(tuple(terms), (*factors, offset.value), loss)
 
 
-def _orthonormal(columns: FloatArray, spanned: float) -> FloatArray:
+def orthonormal(columns: FloatArray, spanned: float) -> FloatArray:
     """A basis [N, K'] of the space that columns [N, K] span."""
     peaks = np.abs(columns).max(axis=0)
     used = np.isfinite(peaks) & (peaks > 0)
     left, singular, _ = np.linalg.svd(columns[:, used] / peaks[used], full_matrices=False)
     return np.asarray(left[:, singular > spanned * singular[0]])
+
+
+def _left(columns: FloatArray, basis: FloatArray, least: float) -> FloatArray:
+    """What is left of columns [M, N] beside a basis [N, K], of length 1; zero where that is nothing."""
+    columns = columns - (columns @ basis) @ basis.T
+    squares = np.einsum("mn,mn->m", columns, columns)
+    usable = squares > least
+    return np.asarray(columns * np.where(usable, 1 / np.sqrt(np.where(usable, squares, 1.0)), 0.0)[:, None])

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, row_values
+from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls
 
 FloatArray = NDArray[np.float64]
 Allows = Callable[[set[str]], bool]
@@ -47,13 +48,24 @@ TUNED = ("exponent", "tuned", "wave")
 
 
 class Factor(NamedTuple):
-    """A function of one column: its formula, the column, its kind, its group, its values [N]."""
+    """A function of one column: its formula, the column, its kind, its group, its values [N].
+
+    `slope` [N] is that by an inner constant to fit, zero where there is none.
+    """
 
     node: Node
     column: int
     kind: str
     group: str
     values: FloatArray
+    slope: FloatArray
+
+    @classmethod
+    def of(cls, node: Node, column: int, kind: str, group: str, X: FloatArray) -> Factor:
+        values, slopes = constant_slopes(node, X)
+        # of a bump the place, of a wave the frequency
+        slope = slopes[:, -1 if kind.endswith("bump") else 0] if group in TUNED else np.zeros(len(X))
+        return cls(node, column, kind, group, np.asarray(values), slope)
 
 
 class Library:
@@ -64,6 +76,7 @@ class Library:
         with np.errstate(all="ignore"):
             values = table[parts[:, 0]] * table[parts[:, 1]] * table[parts[:, 2]]
             kept = np.isfinite(np.sum(values**2, axis=1)) & (np.ptp(values, axis=1) > 0)
+        self._table = table
         self.factors, self.parts, self.values = factors, parts[kept], values[kept]
         self.tuned = np.array([factor.group in TUNED for factor in factors])[self.parts].any(axis=1)
         self.plain = np.array([factor.group == "plain" for factor in factors])[self.parts].any(axis=1)
@@ -73,6 +86,18 @@ class Library:
 
     def __len__(self) -> int:
         return len(self.parts)
+
+    def slopes(self, numbers: NDArray[np.int64]) -> FloatArray:
+        """Slopes [M', N] of some terms by the inner constant of their first tuned factor; zero where there is none."""
+        is_tuned = np.array([factor.group in TUNED for factor in self.factors])
+        slopes = np.stack([factor.slope for factor in self.factors])
+        parts = self.parts[numbers]
+        first = np.argmax(is_tuned[parts], axis=1)
+        at = np.arange(len(parts))
+        others = [parts[at, (first + k) % 3] for k in (1, 2)]
+        with np.errstate(all="ignore"):
+            result = slopes[parts[at, first]] * self._table[others[0]] * self._table[others[1]]
+        return np.where(np.isfinite(result), result, 0.0)
 
     def of_columns(self) -> list[FloatArray]:
         """Powers and plain functions of each column by itself, [N, F] for each."""
@@ -92,21 +117,22 @@ def library(X: FloatArray, allows: Allows, *, numbers: LibraryConfig = LIBRARY, 
 
     `waves` are functions to tune besides, of any columns.
     """
-    factors = [Factor(Constant(1.0), -1, "1", "power", np.ones(len(X)))]
+    factors = [Factor.of(Constant(1.0), -1, "1", "power", X)]
     columns: list[_Column] = []
-    names = [str(i) for i in range(X.shape[1])]
     for column in range(X.shape[1]):
         groups: dict[str, list[int]] = {"power": [], "mixed": [], "plain": [], "exponent": [], "tuned": [], "wave": []}
         for group, kind, node in _factors(column, X[:, column], numbers):
-            values = row_values(node, names, X)
-            if not allows({call.operator for call in calls(node)}) or not np.isfinite(values).all():
+            if not allows({call.operator for call in calls(node)}):
                 continue
-            factors.append(Factor(node, column, f"{column} {kind}", group, values))
+            factor = Factor.of(node, column, f"{column} {kind}", group, X)
+            if not np.isfinite(factor.values).all():
+                continue
+            factors.append(factor)
             groups["power" if group == "mixed" else group].append(len(factors) - 1)
             if group == "mixed":
                 groups["mixed"].append(len(factors) - 1)
         columns.append(_Column(**groups))
-    given = [Factor(node, -1, f"wave {i}", "wave", row_values(node, names, X)) for i, node in enumerate(waves)]
+    given = [Factor.of(node, -1, f"wave {i}", "wave", X) for i, node in enumerate(waves)]
     numbered = list(range(len(factors), len(factors) + len(given)))
     factors += given
     products = chain(_given_products(columns, numbered), _products(columns))
@@ -233,8 +259,9 @@ def _tuned(v: Node, base: Node, low: float, high: float, numbers: LibraryConfig)
         yield "log+", build("log", plus(base, a))
         yield "inv+", build("inv", plus(base, a))
         yield "hill2", build("inv", plus(build("square", v), a**2))
-        yield "hill4", build("inv", plus(build("pow4", v), a**4))
         yield "sqrt+", build("sqrt", plus(v, a - min(low, 0.0)))
+        for finer in (1.0, 3.0**0.5):  # a fourth power falls off fast
+            yield "hill4", build("inv", plus(build("pow4", v), (finer * a) ** 4))
     for place in np.linspace(low, high, numbers.bumps):
         yield "bump", build("exp", times(-((numbers.bumps / span) ** 2), build("square", plus(v, -float(place)))))
 

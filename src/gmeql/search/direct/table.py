@@ -65,16 +65,22 @@ class Effort:
     """How much work a method may do: `seconds` of one idle core, which it turns into counts of its own.
 
     Counts make a run with a candidate budget the same everywhere. `out_of_time` is the clock's veto where time is the
-    budget: it is asked between pieces of work, and what was proposed until then counts.
+    budget: it is asked between pieces of work, and what was proposed until then counts. `more` is what is kept for a
+    method that has seen part of a formula.
     """
 
     seconds: float
     out_of_time: Callable[[], bool] = lambda: False
+    more: Callable[[], Effort | None] = lambda: None
 
     @classmethod
-    def timed(cls, seconds: float, *, until: float) -> Effort:
+    def timed(cls, seconds: float, *, until: float, more: Callable[[], Effort | None] = lambda: None) -> Effort:
         """Work worth so many seconds that ends at the moment `until` of `time.perf_counter`, however slow the machine."""
-        return cls(seconds, lambda: time.perf_counter() > until)
+        return cls(seconds, lambda: time.perf_counter() > until, more)
+
+    def on_trail(self) -> Effort:
+        """What a method may do that has seen part of a formula, from now on: more, where some is kept for that."""
+        return self.more() or self
 
 
 class DirectMethod(Protocol):

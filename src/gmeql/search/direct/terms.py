@@ -39,6 +39,7 @@ class SumsConfig:
     least_beam: float = 0.2  # share of a tier's sums that the work must allow, or the tier is left out
     flops: float = 6e9  # multiplications a second that one core does of these (measured)
     seconds_per_fit: float = 5e-4  # of one tuned sum (measured)
+    trail: float = 0.3  # error of a sum, relative to that of the best formula so far, from which more work is worth it
     proposed: int = 2  # sums proposed where none is exact
     gain: float = 0.9  # share of the error of the best formula so far that such a sum must reach
 
@@ -71,7 +72,12 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     left = effort.seconds
     for reading, used, beams in _tiers(terms, rows):
         cost = _cost(int(used.sum()), n, beams)
-        share = min(1.0, left * (SUMS.tuned_share if beams == SUMS.tuned else 1.0) / cost)
+        share = left * (SUMS.tuned_share if beams == SUMS.tuned else 1.0) / cost
+        if (share < 1.0 or effort.out_of_time()) and _is_on_trail(inexact, table):
+            effort, before = effort.on_trail(), effort
+            left = left if effort is before else effort.seconds
+            share = left / cost
+        share = min(1.0, share)
         if share < SUMS.least_beam or effort.out_of_time():
             continue
         left -= share * cost
@@ -97,6 +103,11 @@ def _tiers(terms: Library, readings: Iterable[str]) -> Iterator[tuple[str, NDArr
         *((name, ~terms.tuned, SUMS.functions) for name in others),
     ]
     return ((name, used, beams) for name, used, beams in tiers if used.any())
+
+
+def _is_on_trail(found: list[TermSum], table: DirectTable) -> bool:
+    """Whether sums come much nearer to the target than the best formula so far: then the target may be one."""
+    return any(table.error(one.root) < SUMS.trail * table.unexplained for one in found[-1:])
 
 
 def _best_inexact(found: list[TermSum], table: DirectTable, rows: JudgedRows, n_terms: int) -> list[Node]:

@@ -1,0 +1,50 @@
+"""Sums f(x) + h(z) g(x) are taken apart: h by one least squares fit each, then f and g as sums of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import calls, tree_complexity
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.sections import propose
+from gmeql.search.direct.table import DirectTable, Effort
+
+
+def proposed(f: Callable[..., np.ndarray], functions: FunctionSet | None = None, seconds: float = 3.0) -> tuple:
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.uniform(0.2, 4, 400), rng.uniform(1, 40, 400)])
+    table = DirectTable(X, f(*X.T), np.ones(400))
+    effort = Effort(seconds)
+    return table, list(propose(table, functions=functions or FunctionSet(), effort=effort, rng=rng))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, z: 0.7 * x**2 - 0.31 * x * np.exp(-0.083 * z) + 0.4 * np.cos(np.log(x + 1)),
+        lambda x, z: 1.3 * x + 2 * x**2 - 9 * np.log(x + 1) + z * (0.2 * np.log(x + 1) - 0.7 * x + 0.3),
+        lambda x, z: 0.6 * x**2 / (x**4 + 1.4) + 0.2 * x * np.log(0.3 * z + 1),
+    ],
+)
+def test_sums_over_two_columns_are_found(f: Callable[..., np.ndarray]) -> None:
+    table, roots = proposed(f)
+    assert table.error(roots[0]) < 1e-7
+    assert tree_complexity(roots[0]) < 45
+
+
+def test_what_is_no_such_sum_is_left_alone() -> None:
+    rng = np.random.default_rng(0)
+    assert proposed(lambda x, z: np.sin(x * z))[1] == []
+    assert proposed(lambda x, z: rng.normal(size=len(x)))[1] == []
+    assert proposed(lambda x, z: x**2 + np.sqrt(x))[1] == []  # of one column
+
+
+def test_functions_that_are_not_allowed_are_not_used() -> None:
+    table, roots = proposed(
+        lambda x, z: x**2 + x * np.exp(-0.1 * z), FunctionSet(["add", "mul", "div", "square", "exp"])
+    )
+    assert table.error(roots[0]) < 1e-7
+    assert {call.operator for call in calls(roots[0])} <= {"add", "mul", "div", "square", "exp", "pow", "neg", "inv"}
