@@ -379,6 +379,34 @@ def wait_until_done(page: Any) -> None:
     assert page.locator("#state").get_attribute("class") == "state done", page.locator("#error").inner_text()
 
 
+CATEGORIES = "colour,a_column_with_a_rather_long_name,b,a_target_with_an_even_longer_name_than_that\n" + "".join(
+    f"{('red', 'green', 'blue')[i % 3]},{i / 4},{i * i % 7},{2.5 * i + 3 * (i % 3)}\n" for i in range(1, 40)
+)
+
+
+def test_the_first_page_fits_a_phone_and_lists_every_column_that_explains(page, server):
+    page.set_viewport_size({"width": 390, "height": 844})
+    upload(page, server.address, CATEGORIES)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    offered = page.locator("#columns input").evaluate_all("(boxes) => boxes.map((box) => [box.value, box.checked])")
+    assert ["colour", True] in offered and len(offered) == 3
+
+
+def test_the_frame_of_a_report_shrinks_with_it(page, server):
+    upload(page, server.address, LINE)
+    page.fill("#seconds", "20")
+    page.click("#start")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    page.frame_locator("#report").locator(".formula:visible").first.wait_for()
+    spare = """() => {
+      const frame = document.getElementById("report"), body = frame.contentDocument.body;
+      return Math.abs(frame.offsetHeight - body.offsetHeight) < 12 && body.offsetWidth <= innerWidth;
+    }"""
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_function(spare)
+
+
 def test_from_upload_to_formula(page, server):
     upload(page, server.address, LINE)
     assert "token" not in page.url

@@ -50,7 +50,8 @@ class TableColumn:
     def summary(self) -> str:
         """A few words for lists of columns."""
         if self.kind in ("text", "empty"):
-            return "text" if self.kind == "text" else "empty"
+            found = len(self.indicators())
+            return "empty" if self.kind == "empty" else f"{found} categories" if found else "text"
         finite = self.values[np.isfinite(self.values)]
         if finite.size == 0:
             return "no finite number"

@@ -91,7 +91,12 @@ def table_record(key: str, table: Table) -> dict[str, Any]:
         "source": table.source,
         "rows": len(table.rows),
         "columns": [
-            {"name": column.name, "kind": column.kind, "summary": column.summary}
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "summary": column.summary,
+                "explains": column.kind == "number" or bool(column.indicators()),
+            }
             for column in table.columns[:MAX_LISTED_COLUMNS]
         ],
         "notes": [note.message for note in table.notes],

@@ -34,7 +34,7 @@
   }
   function columns() {
     const target = at("target").value;
-    at("columns").replaceChildren(...table.columns.filter((column) => column.name !== target && column.kind === "number").map((column) => {
+    at("columns").replaceChildren(...table.columns.filter((column) => column.name !== target && column.explains).map((column) => {
       const label = document.createElement("label"), box = document.createElement("input"); box.type = "checkbox"; box.value = column.name; box.checked = !column.summary.startsWith("constant");
       label.append(box, document.createTextNode(column.name)); label.title = column.summary; return label;
     }));

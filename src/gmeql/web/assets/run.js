@@ -69,10 +69,10 @@
     source.addEventListener("state", (event) => { fail(""); show(JSON.parse(event.data)); });
     source.onerror = () => { if (source) fail("The server does not answer; this page goes on when it is back."); };
   }
-  /* The report knows its height; the frame follows it, so that there is one scroll bar. */
+  /* The body of the report knows its height, also when it becomes less; the frame follows it, so that there is one scroll bar. */
   at("report").addEventListener("load", () => {
     const inner = at("report").contentDocument; if (!inner || !inner.body) return;
-    new ResizeObserver(() => { at("report").style.height = inner.documentElement.scrollHeight + 4 + "px"; }).observe(inner.body);
+    new ResizeObserver(() => { at("report").style.height = Math.ceil(inner.body.getBoundingClientRect().height) + 4 + "px"; }).observe(inner.body);
     const theme = () => { inner.documentElement.dataset.theme = document.documentElement.dataset.theme || ""; };
     if (document.documentElement.dataset.theme) theme();
     at("theme").addEventListener("click", theme);
