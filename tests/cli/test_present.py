@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
-from gmeql.cli.present import MAX_SHOWN, formula_record, front_table, large_formula, model_record, print_front
+import pytest
+from rich.console import Console
+
+from gmeql.cli.present import (
+    MAX_SHOWN,
+    broken_lines,
+    formula_record,
+    front_table,
+    large_formula,
+    model_record,
+    print_front,
+    shown_front,
+)
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front
+from gmeql.formula.parsing import parse_tree
+from gmeql.model.front import Front, FrontMember
 from gmeql.search.events import Member
 from gmeql.search.outlook import Outlook
 
@@ -49,14 +63,14 @@ def test_the_front_marks_the_choice_and_takes_names_as_text() -> None:
 def test_the_front_has_the_error_on_unseen_rows_beside_the_loss() -> None:
     outlook = Outlook(0.51234, 0.0287, False, 3.0, Bounds(0.0, 1.0, True))
     known = front(3)
-    table = front_table(replace(known, members=(*known[:2], replace(known[2], outlook=outlook))), 1)
+    table = front_table(replace(known, members=(*known[:2], replace(known[2], outlook=outlook))), 1, 40)
     column = next(c for c in table.columns if c.header == "on unseen rows")
     assert [str(cell) for cell in column.cells] == ["–", "–", "0.512 ± 0.029"]
 
 
 def test_a_long_front_keeps_its_ends_and_the_choice() -> None:
     long = front(40)
-    table = front_table(long, 30)
+    table = front_table(long, 30, 40)
     shown = [str(cell) for cell in table.columns[1].cells]
     assert len(shown) == MAX_SHOWN + 1 and {"0", "30", "39"} <= set(shown)
 
@@ -64,3 +78,29 @@ def test_a_long_front_keeps_its_ends_and_the_choice() -> None:
 def test_a_formula_is_drawn_large_where_it_fits() -> None:
     ratio = Expression(Call("div", (Variable(0), Variable(1))), ("a", "b"))
     assert "\n" in str(large_formula(ratio, "y", 80)) and str(large_formula(ratio, "y", 3)) == "y = a/b"
+
+
+LONG = "0.50169*exp(0.61827*(1 - 0.00035297*temperature_of_the_first_inlet*pressure_in_the_second_vessel + 2*flow**2))"
+
+
+@pytest.mark.parametrize("room", [24, 33, 74])
+def test_lines_of_a_formula_break_between_its_parts(room: int) -> None:
+    lines = broken_lines(LONG, room)
+    assert "".join(lines).replace(" ", "") == LONG.replace(" ", "")
+    for line in lines:
+        assert len(line) <= max(room, len("pressure_in_the_second_vessel + "))
+    words = [word for line in lines for word in re.findall("[a-z_]{2,}", line)]
+    assert words == re.findall("[a-z_]{2,}", LONG) and not any(line.startswith("*") for line in lines)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_front_of_long_formulas_stays_readable_in_a_narrow_terminal(width: int) -> None:
+    names = ("temperature_of_the_first_inlet", "pressure_in_the_second_vessel", "flow")
+    expression = Expression(parse_tree(LONG, names), names)
+    member = FrontMember(expression, 25310.0, expression.complexity, 0.0, 0)
+    members = Front.from_members([member], rows=10, target_spread=1.0, target_largest=9.0)
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(shown_front(members, 0, width))
+    text = console.file.getvalue()
+    assert max(map(len, text.splitlines())) <= width and "25310" in text and "▶" in text
+    assert all(name in text for name in names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -11,6 +12,7 @@ import numpy as np
 from gmeql.model.targets import as_list
 from gmeql.model.weighing import counted_rows
 from gmeql.report.judgement import figures, judge, predictions
+from gmeql.report.numbers import four_digits
 from gmeql.report.unseen import unseen_text
 from gmeql.runs.records import member_record
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from gmeql.estimator import GMEQLRegressor
-    from gmeql.model.front import Front
+    from gmeql.model.front import Front, FrontMember
     from gmeql.runs.execute import RunOutcome
     from gmeql.runs.folder import Run
     from gmeql.tables.read import Training
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 MAX_SHOWN = 15
 SHOWN_GROUPS = 20
 MAX_PRETTY_NODES = 60  # a larger formula is clearer on one line than drawn over many
+FIGURES_WIDTH = 56  # of the front's columns before the formula
+MOST_LINES = 4  # a formula that takes more beside its figures goes below them
 
 
 def print_json(record: Any) -> None:
@@ -99,7 +103,7 @@ def print_result(run: Run, training: Training, outcome: RunOutcome, *, file: Tex
     sentences = judge(model.front_, model.selected_index_, training, loss=str(model.loss))
     console.print(Padding(Text(" ".join(sentences)), (0, 1)))
     console.print()
-    console.print(front_table(model.front_, model.selected_index_))
+    console.print(shown_front(model.front_, model.selected_index_, console.width))
     console.print()
     if hasattr(model, "group_constants_"):
         console.print(groups_table(model))
@@ -136,11 +140,61 @@ def print_front(front: Front, selected: int, *, title: str = "", file: TextIO) -
     console = Console(file=file, highlight=False, width=None if file.isatty() else 200)
     if title:
         console.print(title, markup=False)
-    console.print(front_table(front, selected))
+    console.print(shown_front(front, selected, console.width))
 
 
-def front_table(front: Front, selected: int) -> RenderableType:
-    """The front as a rich table; columns' names are shown as text, whatever they hold."""
+def shown_front(front: Front, selected: int, width: int) -> RenderableType:
+    """The front as a table where its formulas have room, else each formula below its figures."""
+    room = width - FIGURES_WIDTH
+    cramped = any(
+        len(lines := broken_lines(str(m), room)) > MOST_LINES or max(map(len, lines)) > room
+        for m in _shown_members(front, selected)
+    )
+    return front_list(front, selected, width) if cramped else front_table(front, selected, room)
+
+
+def broken_lines(text: str, room: int) -> list[str]:
+    """A formula in lines of at most `room` letters, broken where a term, a factor or a bracket begins.
+
+    >>> broken_lines("2.5*speed**2*(grip + 1)", 14)
+    ['2.5*speed**2*', '(grip + 1)']
+    """
+    lines = [""]
+    for piece in re.split(r"(?<=[ /])|(?<=[a-z]\()|(?<=[^*]\*)(?=[^*])", text):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > room:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]
+
+
+def _shown_members(front: Front, selected: int) -> list[FrontMember]:
+    """All members of a short front; of a long one the simplest, the chosen one and the last."""
+    members = list(front)
+    shown = members if len(members) <= MAX_SHOWN else [*members[: MAX_SHOWN - 1], members[-1]]
+    if selected < len(members) and members[selected] not in shown:
+        shown.insert(-1, members[selected])
+    return shown
+
+
+def front_list(front: Front, selected: int, width: int) -> RenderableType:
+    """The front in lines: the figures of a member, and below them its formula."""
+    from rich.text import Text
+
+    text = Text("  index   complexity        loss   on unseen rows\n", style="bold")
+    text.append("─" * min(width, 80) + "\n", style="")
+    for member in _shown_members(front, selected):
+        chosen = member.index == selected
+        unseen = unseen_text(member.outlook)
+        mark, loss = "▶" if chosen else " ", four_digits(member.loss)
+        line = f"{mark} {member.index:5}   {member.complexity:10}   {loss:>9}   {unseen:>14}\n"
+        below = "".join(f"      {part}\n" for part in broken_lines(str(member), width - 6))
+        text.append(line + below, style="bold green" if chosen else "not bold")
+    text.right_crop(1)
+    return text
+
+
+def front_table(front: Front, selected: int, room: int) -> RenderableType:
+    """The front as a rich table, formulas in lines of `room` letters; names are shown as text, whatever they hold."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -157,20 +211,16 @@ def front_table(front: Front, selected: int) -> RenderableType:
         is_formula = name == "formula"
         overflow = "fold" if is_formula else "ellipsis"
         table.add_column(name, justify=justify, overflow=overflow, no_wrap=not is_formula)  # type: ignore[arg-type]
-    members = list(front)
-    shown = members if len(members) <= MAX_SHOWN else [*members[: MAX_SHOWN - 1], members[-1]]
-    if selected < len(members) and members[selected] not in shown:
-        shown.insert(-1, members[selected])
-    for member in shown:
+    for member in _shown_members(front, selected):
         chosen = member.index == selected
         style = "bold green" if chosen else ""
         table.add_row(
             Text("▶" if chosen else " ", style=style),
             Text(str(member.index), style=style),
             Text(str(member.complexity), style=style),
-            Text(f"{member.loss:.4g}", style=style),
+            Text(four_digits(member.loss), style=style),
             Text(unseen_text(member.outlook), style=style),
-            Text(str(member), style=style),
+            Text("\n".join(broken_lines(str(member), room)), style=style),
         )
     return table
 

@@ -11,6 +11,7 @@ import numpy as np
 from gmeql.model.evidence import Rival, alternative_weights, rivals
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.cautions import cautions
+from gmeql.report.numbers import three_digits
 from gmeql.report.unseen import unseen_text
 from gmeql.search.converging import mean_loss_of_constant
 from gmeql.search.losses import Loss, find_loss
@@ -99,7 +100,7 @@ def predictions(member: FrontMember, X: np.ndarray, loss: str) -> np.ndarray:
 def _fit_by_loss(member: FrontMember, training: Training, loss: Loss, counted: CountedRows) -> str:
     """How well a formula meets the rows by the loss it was fitted by, beside the best constant."""
     rows = f"{len(training.y)} rows"
-    told = f"{loss.measure} of {member.loss:.3g} on {rows}{_unseen(member)}"
+    told = f"{loss.measure} of {three_digits(member.loss)} on {rows}{_unseen(member)}"
     if not member.expression.variables:
         return f"It is a constant, with a {told}."
     alone = mean_loss_of_constant(training.y, counted.given, loss)
@@ -117,10 +118,10 @@ def _fit(member: FrontMember, found: Figures, counted: CountedRows, *, exact: bo
         met = f"{len(counted.weights) - counted.left_out} of the {rows}" if counted.left_out else f"all {rows}"
         return f"It reproduces {met} to rounding: the largest error is {found.largest_error:.1g}."
     if not member.expression.variables:
-        return f"It is a constant, with a typical error of {found.rmse:.3g} on {rows}{weighted}{_unseen(member)}."
+        return f"It is a constant, with a typical error of {three_digits(found.rmse)} on {rows}{weighted}{_unseen(member)}."
     if found.r2 <= 0:
-        return f"It explains nothing of the variance of the {rows}{weighted}: typical error {found.rmse:.3g}."
-    errors = f"typical error {found.rmse:.3g}{_unseen(member)}, largest {found.largest_error:.3g}"
+        return f"It explains nothing of the variance of the {rows}{weighted}: typical error {three_digits(found.rmse)}."
+    errors = f"typical error {three_digits(found.rmse)}{_unseen(member)}, largest {three_digits(found.largest_error)}"
     if counted.left_out:
         errors += " of the rows that count"
     return f"It explains {percent(found.r2)} of the variance of {rows}{weighted}; {errors}."
@@ -141,7 +142,7 @@ def _against_simpler(front: Front, index: int) -> list[str]:
         return []
     simpler = front[index - 1]
     measure = find_loss(front.loss).measure if front.has_own_loss and front.loss != "own" else "typical error"
-    return [f"The next simpler formula, {_short(simpler)}, has a {measure} of {simpler.loss:.3g}."]
+    return [f"The next simpler formula, {_short(simpler)}, has a {measure} of {three_digits(simpler.loss)}."]
 
 
 def _preference(front: Front, index: int, training: Training, counted: CountedRows) -> list[str]:

@@ -17,6 +17,14 @@ def four_digits(value: float) -> str:
     return _unfold(f"{value:.4g}") if math.isfinite(value) else "not finite"
 
 
+def three_digits(value: float) -> str:
+    """
+    >>> three_digits(2388.2), three_digits(0.50487), three_digits(1.2e-7)
+    ('2390', '0.505', '1.2e-07')
+    """
+    return _unfold(f"{value:.3g}")
+
+
 def outward(value: float, *, up: bool) -> str:
     """A bound in four digits that is still a bound.
 
@@ -32,7 +40,7 @@ def outward(value: float, *, up: bool) -> str:
 
 def _unfold(text: str) -> str:
     """1.451e+04 as 14510."""
-    return f"{float(text):.0f}" if 1e4 <= abs(float(text)) < PLAIN[1] else text
+    return f"{float(text):.0f}" if 1e3 <= abs(float(text)) < PLAIN[1] and "e" in text else text
 
 
 def r2_text(r2: float) -> str:

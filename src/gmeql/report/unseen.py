@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gmeql.report.numbers import outward, with_same_decimals
+from gmeql.report.numbers import outward, three_digits, with_same_decimals
 
 if TYPE_CHECKING:
     from gmeql.search.outlook import Outlook
@@ -20,7 +20,7 @@ def unseen_text(outlook: Outlook | None) -> str:
     if not math.isfinite(outlook.error):
         return "no bound"
     if not (math.isfinite(outlook.standard_error) and outlook.standard_error > 0):
-        return f"{outlook.error:.3g}"
+        return three_digits(outlook.error)
     return " ± ".join(with_same_decimals((outlook.error, outlook.standard_error), outlook.standard_error))
 
 
