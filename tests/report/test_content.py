@@ -81,3 +81,12 @@ def test_a_category_has_no_cell_and_no_spreadsheet_formula() -> None:
     assert cells_line(expression, ["kind", "y"]) == ""
     spreadsheet = next(label for label, name in EXPORTS.items() if name == "spreadsheet")
     assert spreadsheet not in exports(expression, ["kind", "y"]) and exports(expression, ["kind", "y"])
+
+
+def test_losses_stand_on_the_page_under_their_own_name() -> None:
+    data = training()
+    front = front_for(data)
+    for loss, name in (("squared", "RMSE"), ("robust", "RMSE"), ("absolute", "mean absolute error")):
+        page = content.assemble(front, 0, data, [], {"loss": loss}, {}, "2026-01-01", "gmeql fit")
+        assert page.payload["measure"] == page.view["members"][0]["measure"] == name
+    assert page.view["members"][0]["loss"] == content.four_digits(front[0].loss)

@@ -20,6 +20,7 @@ from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
 from gmeql.report.numbers import four_digits, r2_text
 from gmeql.report.unseen import promise, unseen_text
+from gmeql.search.losses import find_loss
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -139,6 +140,7 @@ def assemble(
         "y": plain_list(y),
         "history": log,
         "exact": plain(front.exact_level),
+        "measure": measure_name(loss),
     }
     return Content(view, payload)
 
@@ -156,7 +158,8 @@ def member_view(
     return {
         "text": str(member.expression),
         "mathml": Markup(equation(training.target, member.expression, constants)),
-        "rmse": four_digits(found.rmse),
+        "measure": measure_name(counted.loss),
+        "loss": four_digits(found.rmse if find_loss(counted.loss).value is None else member.loss),
         "r2": r2_text(found.r2),
         "largest": four_digits(found.largest_error),
         "complexity": member.complexity,
@@ -169,6 +172,12 @@ def member_view(
         "drawing": Markup(draw(member.expression)),
         "cells": cells_line(member.expression, training.table_names),
     }
+
+
+def measure_name(loss: str) -> str:
+    """What the losses of a front are called."""
+    entry = find_loss(loss)
+    return "RMSE" if entry.value is None else entry.measure
 
 
 def member_record(

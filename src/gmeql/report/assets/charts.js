@@ -220,11 +220,11 @@ const Charts = (() => {
   };
 
   /* The front: loss against complexity, one clickable point per formula. `chosen` keeps its ring whichever is `picked`. */
-  function front(holder, members, { picked, chosen, onPick, focus, exact }) {
+  function front(holder, members, { picked, chosen, onPick, focus, exact, measure = "RMSE" }) {
     const x = members.map((m) => m.complexity), y = members.map((m) => m.loss), unseen = unseenSeries(members);
     const some = unseen.x.length > 0;
     draw(holder, {
-      label: "Front of formulas: loss against complexity", height: 330, focus, x: { label: "complexity", whole: true }, y: { label: "error (RMSE), log scale", log: true, exact },
+      label: "Front of formulas: loss against complexity", height: 330, focus, x: { label: "complexity", whole: true }, y: { label: `${measure === "RMSE" ? "error (RMSE)" : measure}, log scale`, log: true, exact },
       legend: [["train", "training rows"], ...(some ? [["unseen", "unseen rows ± standard error"]] : []), ...(chosen === undefined ? [] : [["chosen", "chosen"]])],
       series: [
         { kind: "step", className: "frontline", x, y },

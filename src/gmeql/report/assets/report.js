@@ -35,7 +35,7 @@
   };
   const plots = (focus) => {
     const member = members[current], target = data.target;
-    Charts.front(at("front-plot"), members, { picked: current, chosen: data.selected, onPick: select, focus, exact: data.exact });
+    Charts.front(at("front-plot"), members, { picked: current, chosen: data.selected, onPick: select, focus, exact: data.exact, measure: data.measure });
     Charts.draw(at("parity"), { label: "Predicted against measured", height: 320, diagonal: true, x: { label: "measured " + target }, y: { label: "predicted " + target }, series: [{ kind: "points", x: data.y, y: member.predicted }] });
     Charts.draw(at("residuals"), { label: "Errors against predicted value", height: 320, zero: true, x: { label: "predicted " + target }, y: { label: "measured − predicted" }, series: [{ kind: "points", x: member.predicted, y: member.residuals }] });
     const holder = at("responses"); holder.replaceChildren();
