@@ -133,3 +133,12 @@ def test_a_formula_that_is_nan_somewhere_is_not_a_solution() -> None:
     assert judge(formula_of(problem, "x + 0*log(x) + sqrt(x - 0.5) - sqrt(x - 0.5)"), problem).solved  # SymPy cancels
     assert judge(formula_of(problem, "exp(log(x - 1/2))"), problem).max_error > 0.1
     assert judge(formula_of(problem, "log(x - 1/2)"), problem).max_error == np.inf
+
+
+def test_a_formula_without_a_term_of_the_truth_is_no_member_of_its_family() -> None:
+    # a*x - b*x**2 is what the truth computes with the fraction's factor at 0
+    problem = problem_from_case(case(formula="-0.01*x**2/(x**2 + 4) + 0.8*x - 0.1*x**2", variables=[variable(high=3)]))
+    verdict = judge(formula_of(problem, "0.79*x - 0.1*x**2"), problem, noise_std=1.0)
+    assert not verdict.solved and verdict.reason == "another structure"
+    whole = formula_of(problem, "0.79*x - 0.1*x**2 - 0.02/(1 + 3/x**2)")
+    assert judge(whole, problem, noise_std=1.0).solved

@@ -143,7 +143,11 @@ def _ballast(formula: sympy.Expr, columns: Mapping[str, np.ndarray], scale: floa
 
 
 def _in_family(formula: sympy.Expr, truth: sympy.Expr, columns: Mapping[str, np.ndarray]) -> bool:
-    """Whether the truth with its constants refitted computes `formula`'s numbers."""
+    """Whether the truth with its constants refitted computes `formula`'s numbers, and needs all of its terms for that.
+
+    A fraction whose factor is refitted to 0 is not found: the formula lacks it.
+    """
+    import sympy
     from scipy.optimize import least_squares
 
     start: list[float] = []
@@ -159,7 +163,12 @@ def _in_family(formula: sympy.Expr, truth: sympy.Expr, columns: Mapping[str, np.
         return error
 
     fit = least_squares(residual, np.array(start), x_scale=np.abs(start), max_nfev=200, xtol=1e-15, ftol=1e-15)
-    return bool(np.max(np.abs(fit.fun)) <= NEGLIGIBLE)
+    if np.max(np.abs(fit.fun)) > NEGLIGIBLE:
+        return False
+    refitted = family.xreplace(
+        {sympy.Symbol(f"c{i}#", real=True): sympy.Float(v) for i, v in enumerate(fit.x.tolist())}
+    )
+    return _ballast(refitted, columns, scale) is None or _ballast(truth, columns, scale) is not None
 
 
 def _free_constants(e: sympy.Expr, start: list[float]) -> sympy.Expr:
