@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gmeql.formula.calculus import expand
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import (
-    Call,
-    Variable,
-)
+from gmeql.formula.nodes import Call, Constant, Variable, calls, row_values
 from gmeql.formula.operators import OPERATORS
 from gmeql.formula.registration import register_operator, unregister_operator
 from random_trees import call, comparable, expressions, rows
@@ -75,3 +73,25 @@ def test_derivative_that_cannot_be_written_says_so() -> None:
             Expression(call("half_square", x1)).diff("x1")
     finally:
         unregister_operator("half_square")
+
+
+def test_d_is_written_out_the_innermost_first() -> None:
+    x, y = Variable(0), Variable(1)
+    inner = Call("D", (Call("mul", (Call("pow4", (x,)), y)), x))
+    root = expand(Call("add", (Call("D", (inner, x)), Call("D", (Call("sin", (y,)), x)))))
+    X = np.random.default_rng(0).uniform(0.5, 2.0, (20, 2))
+    assert np.allclose(row_values(root, ("x", "y"), X), 12 * X[:, 0] ** 2 * X[:, 1])
+    assert not any(call.operator == "D" for call in calls(root))
+
+
+def test_d_of_an_unknown_function_waits_for_it() -> None:
+    waiting = Call("D", (Call("square", (Variable(7),)), Variable(0)))
+    assert expand(waiting, range(5, 9)) == waiting
+    assert expand(waiting) == Constant(0.0)
+
+
+def test_d_takes_a_column_and_has_no_value_of_its_own() -> None:
+    with pytest.raises(ValueError, match="the column to differentiate by"):
+        Call("D", (Variable(0), Constant(1.0)))
+    with pytest.raises(ValueError, match="acts on the formula"):
+        row_values(Call("D", (Variable(0), Variable(0))), ("x",), np.ones((2, 1)))

@@ -128,3 +128,17 @@ def test_open_forms_hold_functions_and_names() -> None:
     assert found == {FIRST_CALL, FIRST_NAME, FIRST_NAME + 1}
     with pytest.raises(ValueError, match="no other functions"):
         parse_open_form("f(g(x))", ["x"])
+
+
+def test_d_is_the_derivative_by_a_column() -> None:
+    found = Expression(parse_tree("D(x1**2*sin(x2), x1) + D(D(x1**3, x1), x1)", ["x1", "x2"]), ("x1", "x2"))
+    X = np.random.default_rng(0).uniform(0.5, 2.0, (10, 2))
+    assert np.allclose(found(X), 2 * X[:, 0] * np.sin(X[:, 1]) + 6 * X[:, 0])
+    assert str(Expression.from_dict(found.to_dict())) == str(found) and "D(" not in str(found)
+    assert np.allclose(found.diff("x1")(X), 2 * np.sin(X[:, 1]) + 6)
+
+
+@pytest.mark.parametrize("text", ["D(x1)", "D(x1, 2)", "D(x1, x1 + x2)", "D(x1, x2, x1)"])
+def test_a_d_that_says_not_what_by_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="'D' does not take|the column to differentiate by"):
+        parse_tree(text, ["x1", "x2"])

@@ -81,3 +81,14 @@ def test_open_and_closed_constants() -> None:
     assert values == [2.0, 3.0, 1.5]  # the whole exponent is part of the structure
     assert close_constants(opened, 100, values) == tree
     assert put_in(Call("add", (Variable(0), Variable(100))), [Variable(7)]) == Call("add", (Variable(7), Variable(100)))
+
+
+def test_the_derivative_of_a_free_function_is_that_of_what_it_turns_out_to_be() -> None:
+    template = read_template("D(a*f(x), x) + f(y)", NAMES)
+    X = np.random.default_rng(0).uniform(1, 2, (20, 3))
+    f = parse_tree("u**3", ["u"])
+    found = Expression(template.compose([f], [Constant(2.0)]), NAMES)(X)
+    assert np.allclose(found, 6 * X[:, 0] ** 2 + X[:, 1] ** 3)
+    half = template.compose([None], [Constant(2.0)])
+    assert np.allclose(Expression(template.fill(half, 0, f), NAMES)(X), found)
+    assert template_from_dict(template.to_dict()) == template

@@ -318,3 +318,8 @@ def test_bad_choices_are_refused(choices: list, message: str) -> None:
     network = Architecture(n_variables=2, layers=(("sin", "cos"),))
     with pytest.raises(ValueError, match=message):
         network.active_nodes(choices)
+
+
+def test_no_node_can_be_a_derivative() -> None:
+    with pytest.raises(ValueError, match="layer 1: D acts on formulas"):
+        Architecture(2, (("sin", "D"),))

@@ -86,3 +86,9 @@ def test_what_a_set_can_write() -> None:
 def test_default_functions_are_in_the_table_once() -> None:
     assert len(set(DEFAULT_FUNCTIONS)) == len(DEFAULT_FUNCTIONS)
     assert all(get_operator(name).name == name for name in DEFAULT_FUNCTIONS)
+
+
+def test_d_is_no_node_of_a_network_but_may_be_asked_for() -> None:
+    functions = FunctionSet(["+", "*", "sin", "D"])
+    assert functions.derivatives and not FunctionSet().derivatives
+    assert "D" not in (*functions.unary, *functions.binary, *functions.dense)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
-from gmeql.formula.operators import OPERATORS, get_operator
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, fold, used_columns
+from gmeql.formula.operators import DERIVATIVE, OPERATORS, get_operator
 from gmeql.formula.tracing import NotTraceable, Traced, trace
 
 _ZERO, _ONE = Constant(0.0), Constant(1.0)
@@ -55,6 +55,28 @@ def differentiate(root: Node, index: int) -> Node:
         return build("add", *terms) if len(terms) > 1 else terms[0]
 
     return fold(root, lambda leaf: _ONE if isinstance(leaf, Variable) and leaf.index == index else _ZERO, call)
+
+
+def expand(root: Node, unknown: range = range(0)) -> Node:
+    """The tree with every D(f, x) written out: the derivative of f by column x, the innermost first.
+
+    Variables numbered in `unknown` stand for functions that are not known yet; a D of one of those stays as it is.
+
+    >>> expand(Call("D", (Call("sin", (Variable(0),)), Variable(0))))
+    Call('cos', (Variable(index=0),))
+    """
+    if not any(call.operator == DERIVATIVE.name for call in calls(root)):
+        return root
+
+    def call(node: Call, args: list[Node]) -> Node:
+        by = node.args[-1]
+        if node.operator != DERIVATIVE.name or not isinstance(by, Variable):
+            return Call(node.operator, tuple(args), node.protected)
+        if any(column in unknown for column in used_columns(args[0])):
+            return Call(node.operator, (args[0], by))
+        return differentiate(args[0], by.index)
+
+    return fold(root, lambda leaf: leaf, call)
 
 
 def _partial(node: Call, number: int) -> Node:

@@ -23,7 +23,7 @@ import numpy as np
 
 from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT, WHOLE_EXPONENT_LIMIT
 from gmeql.formula.messages import listing, short
-from gmeql.formula.operators import EXPONENTS, POWER_NAMES, get_operator
+from gmeql.formula.operators import DERIVATIVE, EXPONENTS, POWER_NAMES, get_operator
 
 MAX_NODES = 10_000
 """Most nodes a tree may have."""
@@ -102,6 +102,8 @@ class Call:
                 raise ValueError(f"operator {operator.name!r} takes two or more arguments, got {len(args)}")
         elif len(args) != operator.arity:
             raise ValueError(f"operator {operator.name!r} takes {operator.arity} argument(s), got {len(args)}")
+        if operator is DERIVATIVE and not isinstance(args[1], Variable):
+            raise ValueError("D(f, x) takes a formula and the column to differentiate by")
         size = 1 + sum(arg.size for arg in args)
         depth = 1 + max(arg.depth for arg in args)
         if size > MAX_NODES:

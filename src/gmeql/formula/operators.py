@@ -172,6 +172,17 @@ def _unary(name: str, domain: Domain, slope: Callable[..., Array], **more: Any) 
     )
 
 
+def _angle(name: str, sign: int) -> dict[str, Any]:
+    return _unary(
+        name,
+        Domain(-1.0, 1.0),
+        lambda xp, x: sign / xp.sqrt(1 - x**2),
+        weighted_inputs=True,
+        protected_override=protected_angle("arc" + name[1:]),
+        protected_sympy_override=protected_angle_sympy(name),
+    )
+
+
 OPERATORS: dict[str, Operator] = {}
 """Every operator by name, the built-in ones in order of opcode."""
 _ALIASES: dict[str, str] = {}
@@ -267,32 +278,8 @@ _add(
 )
 _add("log", 14, 2, **_unary("log", MAGNITUDE, lambda xp, x: 1 / x, aliases=("ln",)))
 _add("tanh", 15, 3, **_unary("tanh", EVERYWHERE, lambda xp, x: 1 - xp.tanh(x) ** 2, weighted_inputs=True))
-_add(
-    "asin",
-    16,
-    3,
-    **_unary(
-        "asin",
-        Domain(-1.0, 1.0),
-        lambda xp, x: 1 / xp.sqrt(1 - x**2),
-        weighted_inputs=True,
-        protected_override=protected_angle("arcsin"),
-        protected_sympy_override=protected_angle_sympy("asin"),
-    ),
-)
-_add(
-    "acos",
-    17,
-    3,
-    **_unary(
-        "acos",
-        Domain(-1.0, 1.0),
-        lambda xp, x: -1 / xp.sqrt(1 - x**2),
-        weighted_inputs=True,
-        protected_override=protected_angle("arccos"),
-        protected_sympy_override=protected_angle_sympy("acos"),
-    ),
-)
+_add("asin", 16, 3, **_angle("asin", 1))
+_add("acos", 17, 3, **_angle("acos", -1))
 _add("atan", 18, 3, **_unary("atan", EVERYWHERE, lambda xp, x: 1 / (1 + x**2), weighted_inputs=True))
 _add("abs", 19, 1, **_unary("abs", EVERYWHERE, lambda xp, x: xp.sign(x)))
 _add(
@@ -358,6 +345,25 @@ _add(
     aliases=("Π",),
 )
 
+
+def _no_value(xp: Namespace, *args: Array) -> Any:
+    raise ValueError("D(f, x) acts on the formula f, not on its values; `calculus.expand` writes it out first")
+
+
+DERIVATIVE = Operator(
+    name="D",
+    arity=2,
+    opcode=-1,  # no engine knows it
+    natural=_no_value,
+    partials=_no_value,
+    sympy=lambda f, x: f.diff(x),
+    complexity=1,
+    symbol="D",
+    domains=(EVERYWHERE, EVERYWHERE),
+)
+"""The derivative of a sub-formula by a column. It takes a formula, not a number, so it stands beside the table: trees with
+it are written out by calculus (`calculus.expand`) before anything is computed, fitted or printed."""
+
 EXPONENTS: dict[str, float] = {name: op.exponent for name, op in OPERATORS.items() if op.exponent is not None}
 """Operators that raise their argument to a fixed power, and the exponent of each: square, cube, ..., sqrt, inv."""
 POWER_NAMES: dict[float, str] = {exponent: name for name, exponent in EXPONENTS.items() if exponent > 0}
@@ -371,7 +377,7 @@ NAMED_CONSTANTS: dict[str, float] = {"1": 1.0, "pi": math.pi, "e": math.e}
 
 def is_known(name: str) -> bool:
     """Whether an operator has that name or alias."""
-    return name in OPERATORS or name in _ALIASES
+    return name in OPERATORS or name in _ALIASES or name == DERIVATIVE.name
 
 
 def get_operator(name: str) -> Operator:
@@ -381,8 +387,10 @@ def get_operator(name: str) -> Operator:
     'add'
     """
     operator = OPERATORS.get(_ALIASES.get(name, name)) if isinstance(name, str) else None
+    if operator is None and name == DERIVATIVE.name:
+        return DERIVATIVE
     if operator is None:
-        known = ", ".join(OPERATORS)
+        known = ", ".join((*OPERATORS, DERIVATIVE.name))
         raise ValueError(f"unknown operator {name!r}; known: {known}. Add your own with register_operator(...).")
     return operator
 

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from gmeql.formula.calculus import expand
 from gmeql.formula.canonical import evaluate
 from gmeql.formula.limits import NUMBER_EXPONENT_LIMIT, NUMBER_LIMIT
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, leaves
-from gmeql.formula.operators import get_operator, is_known
+from gmeql.formula.operators import DERIVATIVE, get_operator, is_known
 
 if TYPE_CHECKING:
     import sympy
@@ -135,11 +136,17 @@ class _Trees:
             operator = get_operator(name)
         except ValueError:
             raise ValueError(f"{name!r} is not a function that is known here") from None
+        if operator is DERIVATIVE and n_arguments == operator.arity:
+            return lambda part, by: self.derivative(Call(DERIVATIVE.name, (part, by)))
         if operator.arity != 1 or n_arguments != 1:
             raise ValueError(
                 f"{name!r} does not take {'one argument' if n_arguments == 1 else f'{n_arguments} arguments'}"
             )
         return lambda part: Call(operator.name, (part,))
+
+    def derivative(self, call: Call) -> Node:
+        """D(f, x) in a tree: what it comes to."""
+        return expand(call)
 
     def checked(self, part: Node, source: ast.expr) -> Node:
         return part
@@ -149,7 +156,8 @@ def parse_tree(text: str, names: Sequence[str]) -> Node:
     """The tree of what a person wrote about the columns `names`, such as "sin(a)/b" or "`flow rate`^2".
 
     A name that is no identifier stands in backticks, its own doubled, as formulas are printed; ^ is a power, too.
-    Nothing is a constant but numbers: a name that is no column is a slip of the pen.
+    Nothing is a constant but numbers: a name that is no column is a slip of the pen. D(f, x) is the derivative of a part f
+    by the column x; the tree holds what it comes to.
     """
     return _parse(text, names, lambda quoted: _Trees(names, quoted))
 
@@ -170,7 +178,8 @@ class OpenForm:
 def parse_open_form(text: str, names: Sequence[str]) -> OpenForm:
     """The tree of a formula in which functions and constants may be unknown, such as "a*exp(-b*f(x)) + g(y, z)".
 
-    What is neither a column nor `pi` is the name of a constant, what is no operator the name of a function.
+    What is neither a column nor `pi` is the name of a constant, what is no operator the name of a function. D(f(x), x), the
+    derivative of a part by a column, stays until the functions are known.
     """
     builders: list[_OpenTrees] = []
 
@@ -201,6 +210,9 @@ class _OpenTrees(_Trees):
 
     def arithmetic(self, operator: str, left: Node, right: Node) -> Node:
         return build(operator, left, right)  # 3/2 is a number
+
+    def derivative(self, call: Call) -> Node:
+        return call  # f may not be known yet
 
     def function(self, name: str, n_arguments: int) -> Callable[..., Node]:
         if is_known(name):

@@ -2,7 +2,7 @@
 
 A template is a tree with open places. A free function may stand in several places, with other arguments each: it is one
 function, and its constants are the same everywhere. A formula without free functions is a template too, in which only
-constants are open.
+constants are open. D(f(x), x) is the derivative of what f turns out to be.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from gmeql.formula.calculus import expand
 from gmeql.formula.messages import listing, short
 from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, transform, used_columns, whole_exponent
 from gmeql.formula.parsing import FIRST_CALL, FIRST_NAME, OpenForm, parse_open_form
 
+UNKNOWN = range(FIRST_CALL, FIRST_NAME)
+"""Variables that stand for calls of functions that are still open."""
 MAX_ARGUMENTS = 10
 """Most arguments of a free function."""
 
@@ -68,7 +71,7 @@ class Template:
             found = inner[order[name]]
             return node if found is None else put_in(found, arguments)
 
-        return transform(self.form.root, leaf)
+        return expand(transform(self.form.root, leaf), UNKNOWN)
 
     def fill(self, root: Node, function: int, found: Node) -> Node:
         """A composed formula in which one function is still open, with it."""
@@ -80,7 +83,7 @@ class Template:
                 return put_in(found, arguments) if called == name else node
             return node
 
-        return transform(root, leaf)
+        return expand(transform(root, leaf), UNKNOWN)
 
     def arguments_of(self, function: int) -> list[tuple[Node, ...]]:
         """What a free function is given, in each of its places."""

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.formula.domains import Array, Namespace
-from gmeql.formula.operators import NAMED_CONSTANTS, WHOLE_POWERS, get_operator
+from gmeql.formula.operators import DERIVATIVE, NAMED_CONSTANTS, WHOLE_POWERS, get_operator
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,11 @@ class Architecture:
                 layers.append(tuple(get_operator(name).name for name in layer))
             except ValueError as error:
                 raise ValueError(f"layer {number}: {error}") from None
+            if DERIVATIVE.name in layers[-1]:
+                raise ValueError(
+                    f"layer {number}: D acts on formulas, not on values, so no node can be one; "
+                    "give it in functions=, or in a template such as D(f(x), x)"
+                )
         constants = tuple(
             NAMED_CONSTANTS[c] if isinstance(c, str) and c in NAMED_CONSTANTS else c for c in self.constants
         )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gmeql.formula.operators import WHOLE_POWERS, get_operator
+from gmeql.formula.operators import DERIVATIVE, WHOLE_POWERS, get_operator
 from gmeql.network.architecture import PRESETS, Architecture
 
 DEFAULT_FUNCTIONS = (
@@ -55,10 +55,11 @@ class FunctionSet:
         self.seen = [] if functions else list(SEEN_FUNCTIONS)
         functions = functions or DEFAULT_FUNCTIONS
         names = [get_operator(name).name for name in functions]
+        self.derivatives = DERIVATIVE.name in names
         self.binary = [name for name in _BINARY if name in names]
         self.powers = [name for name in _POWERS if name in names]
         self.dense = [name for name in _DENSE if name in names]
-        self.unary = [n for n in names if n not in (*_BINARY, *_DENSE, "id", "pow", "neg")]
+        self.unary = [n for n in names if n not in (*_BINARY, *_DENSE, "id", "pow", "neg", DERIVATIVE.name)]
         if not self.binary and not self.unary and not self.dense:
             raise ValueError(f"functions must hold at least one function, got {list(functions)!r}")
 

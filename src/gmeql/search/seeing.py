@@ -78,8 +78,9 @@ def look_again(state: SearchState, clock: Clock) -> None:
 
 
 def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
-    """Those of some methods that the user did not leave out."""
-    return [name for name in names if state.config.direct is None or name in state.config.direct]
+    """Those of some methods that the user did not leave out; derivatives where he asked for them."""
+    asked = [name for name in names if state.config.direct is None or name in state.config.direct]
+    return [name for name in asked if name != "derivatives" or state.portfolio.functions.derivatives]
 
 
 def _look(state: SearchState, clock: Clock, names: list[str], share: float, *, cut: bool) -> None:

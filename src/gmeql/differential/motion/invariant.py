@@ -21,6 +21,7 @@ from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion, measure
 from gmeql.differential.motion.systems import plain
 from gmeql.differential.motion.trajectories import check_trajectories
+from gmeql.formula.calculus import expand
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, tree_complexity
 from gmeql.formula.operators import get_operator
@@ -150,8 +151,16 @@ def _sum(terms: Sequence[Node], weights: FloatArray) -> Node:
 
 
 def _drift(motion: Motion, expression: Expression) -> float:
-    """Σ_j D_j H · x_j' along the curves, relative to the sizes of its parts."""
+    """Root mean square of Σ_j D(H, x_j) x_j' along the curves, relative to the sizes of its parts.
+
+    The slopes x_j' are columns behind those of the states.
+    """
+    V = len(expression.names)
     slopes = np.concatenate([curve.slopes for curve in motion.curves])
-    parts = [expression.diff(j)(motion.rows.X) * slopes[:, j] for j in range(slopes.shape[1])]
+    table, names = np.hstack([motion.rows.X, slopes]), (*expression.names, *(f"{n}'" for n in motion.columns.measured))
+    parts = [
+        Expression(expand(Call("mul", (Call("D", (expression.root, Variable(j))), Variable(V + j)))), names)(table)
+        for j in range(slopes.shape[1])
+    ]
     sizes = sum(float(np.sqrt(np.mean(part**2))) for part in parts)
     return float(np.sqrt(np.mean(np.sum(parts, axis=0) ** 2))) / sizes if sizes > 0 else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gmeql.search.direct import damped, forms, linear, rational, sections, terms, waves
+from gmeql.search.direct import damped, derivatives, forms, linear, rational, sections, terms, waves
 from gmeql.search.direct.middle import meeting, pairs
 from gmeql.search.direct.table import DirectMethod
 
@@ -16,6 +16,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "forms": forms.propose,
     "meeting": meeting.propose,
     "pairs": pairs.propose,
+    "derivatives": derivatives.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
