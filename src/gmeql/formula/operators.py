@@ -353,7 +353,7 @@ def _no_value(xp: Namespace, *args: Array) -> Any:
 DERIVATIVE = Operator(
     name="D",
     arity=2,
-    opcode=-1,  # no engine knows it
+    opcode=-1,  # no engine knows it: it acts on formulas
     natural=_no_value,
     partials=_no_value,
     sympy=lambda f, x: f.diff(x),
@@ -361,8 +361,7 @@ DERIVATIVE = Operator(
     symbol="D",
     domains=(EVERYWHERE, EVERYWHERE),
 )
-"""The derivative of a sub-formula by a column. It takes a formula, not a number, so it stands beside the table: trees with
-it are written out by calculus (`calculus.expand`) before anything is computed, fitted or printed."""
+"""The derivative of a sub-formula by a column: `calculus.expand` writes it out before anything is computed or fitted."""
 
 EXPONENTS: dict[str, float] = {name: op.exponent for name, op in OPERATORS.items() if op.exponent is not None}
 """Operators that raise their argument to a fixed power, and the exponent of each: square, cube, ..., sqrt, inv."""

@@ -51,6 +51,15 @@ def test_a_missing_term_is_added():
     assert "x*y" in texts[0] and "x*y" in texts[1]
 
 
+def test_a_system_is_exact_only_where_every_simpler_one_is_far_off():
+    comparison = Comparison(hunters_motion(), math.inf)
+    truth = comparison.take((tree("1.0*x - 1.0*x*y"), tree("1.0*x*y - 0.8*y")))
+    assert comparison.is_exact
+    close = replace(truth, complexity=truth.complexity - 1, loss=20.0 * truth.loss, length=truth.length + 1.0)
+    comparison.known[(tree("x"),)] = close
+    assert not comparison.is_exact
+
+
 def test_an_interrupt_keeps_what_was_found(monkeypatch):
     def pressed(*arguments, **options):
         raise KeyboardInterrupt

@@ -6,6 +6,7 @@ from motions import NAMES, hunters_motion, tree
 
 from gmeql.differential.motion.measured import measure
 from gmeql.differential.motion.shooting import Shooting
+from gmeql.differential.motion.systems import fit_system
 from gmeql.differential.motion.trajectories import check_trajectories
 from gmeql.formula.expression import Expression
 
@@ -61,3 +62,12 @@ def test_inputs_and_time_reach_the_equations():
         loose_steps=8, tight_steps=25
     )
     assert Expression(fitted.roots[0], motion.columns.names).constants == pytest.approx([-1.0, 1.0, 2.0], abs=0.02)
+
+
+def test_a_fast_part_takes_finer_steps_and_is_not_taken_for_one_that_runs_away():
+    # y follows sin(x) within 1/200 of a time unit: steps of 0.2 would blow up
+    t = np.linspace(0.0, 6.0, 31)
+    X = np.column_stack([t, np.sin(t)]) * (1.0 + 0.01 * np.random.default_rng(0).standard_normal((31, 2)))
+    motion = measure(check_trajectories(X, t, names=NAMES))
+    system = fit_system(motion, (tree("1.0"), tree("200*sin(x) - 200*y")))
+    assert system.loss < 0.05

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from motions import NAMES, hunters_motion, tree
 
-from gmeql.differential.motion.systems import SystemFront, fit_system, n_functions, outline, system_complexity
+from gmeql.differential.motion.systems import SystemFront, fit_system, n_functions, outlines, system_complexity
 
 TRUTH = (tree("1.2*x - 0.9*x*y"), tree("1.1*x*y - 0.9*y"))
 
@@ -17,7 +17,7 @@ def test_a_term_that_two_equations_share_counts_once():
 
 
 def test_systems_that_differ_in_constants_only_have_one_outline():
-    assert outline((tree("1.5*x"),)) == outline((tree("7*x"),)) != outline((tree("7*y"),))
+    assert outlines((tree("1.5*x"),)) == outlines((tree("7*x"),)) != outlines((tree("7*y"),))
 
 
 def test_the_truth_has_the_shortest_description():

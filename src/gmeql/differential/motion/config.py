@@ -45,10 +45,19 @@ class TermConfig:
 
     degree: int = 3
     most_terms: int = 80  # monomials of a lower degree only where there would be more
+    scales: tuple[float, ...] = (0.1, 0.22, 0.46, 1.0, 2.2, 4.6, 10.0)  # of saturating terms, in typical sizes
+    steepness: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # of switches, in spreads of their column
+    largest_exponent: float = 30.0  # of a switch at the middle of the values: its factor stays a number
     found_terms: int = 24  # further terms, out of formulas that the search found
     largest: int = 6  # terms of a sum
-    beam: int = 24  # sums of each length carried on
-    kept: int = 8  # ... and handed on
+    beam: int = 80  # sums of each length carried on
+    kept: int = 8  # ... and handed on,
+    kept_scaled: tuple[int, ...] = (
+        20,
+        40,
+        40,
+    )  # of one, two, three terms where some hold constants: only a fit of these
+    # shows what a sum is worth
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,11 @@ class SystemConfig:
     tested_together: int = 12  # terms whose gain is looked at in one integration
     faint: float = 1e-4  # coefficient of a term that is added, for which it moves the state by this share
     certain: float = 12.0  # standard errors from zero up to which a coefficient may be left out
+    cliff: float = 100.0  # a system is exact where every simpler one is so many times as far from the measurements
+    other_starts: int = 16  # starts that nobody measured, for each trajectory, from which finalists are followed,
+    beyond: float = 0.5  # ... up to so many ranges of the states beyond what was measured
+    runaway_cost: float = 10.0  # nats for a system that runs away from all of them
+    finalists: int = 30  # systems that are followed at most
 
 
 @dataclass(frozen=True)

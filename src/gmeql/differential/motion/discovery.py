@@ -19,8 +19,9 @@ from typing import Any
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.moves import cut_systems, longer_systems, merged, shorter_systems
+from gmeql.differential.motion.outlook import share_running_away
 from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums
-from gmeql.differential.motion.systems import System, SystemFront, fit_system, outline
+from gmeql.differential.motion.systems import System, SystemFront, fit_system, outlines
 from gmeql.differential.motion.terms import split_terms
 from gmeql.formula.nodes import Node
 from gmeql.model.fitting import RunResult, search_targets
@@ -60,9 +61,18 @@ class Comparison:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the best system meets the measurements to the accuracy of the integration."""
+        """Whether the best system meets the measurements to the accuracy of the integration, and no simpler one nearly does.
+
+        Sums of many terms come close to anything, each a little closer than the one before; the truth falls off a cliff.
+        """
         best = self.best
-        return best is not None and best.loss <= 10.0 * MOTION.system.exact
+        if best is None or best.loss > 10.0 * MOTION.system.exact:
+            return False
+        return all(s.loss >= MOTION.system.cliff * best.loss for s in self._finite if s.complexity < best.complexity)
+
+    @property
+    def _finite(self) -> list[System]:
+        return [system for system in self.known.values() if system.is_finite]
 
     def take(self, equations: Sequence[Node], like: System | None = None) -> System:
         """A system fitted and pruned; start values are those of `like`. The best one is remembered."""
@@ -78,7 +88,7 @@ class Comparison:
         """A system with the constants of its neighbour `like`; known structures are fitted again where that one is
         so much better that the fit must have been led astray."""
         equations = tuple(map(merged, equations))
-        key = outline(equations)
+        key = outlines(equations)
         known = self.known.get(key)
         if known is not None:
             if (
@@ -115,10 +125,34 @@ class Comparison:
                 break
         return None
 
+    def settle(self) -> None:
+        """Of systems about as good as the best, prefer what stays bounded from other starts, too."""
+        if self.best is None:
+            return
+        cost, limit = MOTION.system.runaway_cost, self.best.length + MOTION.system.runaway_cost
+        near = sorted((s.length, key) for key, s in enumerate(self.known.values()) if s.length <= limit)
+        keys = list(self.known)
+        for length, place in near[: MOTION.system.finalists]:
+            system = self.known[keys[place]]
+            share = share_running_away(self.motion, system.equations)
+            self.known[keys[place]] = replace(system, length=length + cost * share)
+        best = self.best = min(self._finite, key=lambda s: s.length)
+        # what the best was preferred to, although simpler and closer, must not hide it on the front
+        self.known = {
+            key: s for key, s in self.known.items() if s is best or s.complexity > best.complexity or s.loss > best.loss
+        }
+
     def finish(self) -> None:
-        """Fit the best system to the last digit."""
+        """Leave out what an exact system does not need, and fit the best one to the last digit."""
+        self.settle()
+        while self.is_exact and self.best is not None:
+            before = self.best
+            for equations in (*shorter_systems(before, doubtful_only=False), *cut_systems(before)):
+                self._fit(equations, before)
+            if self.best is before:
+                break
         if self.best is not None:
-            key = outline(self.best.equations)
+            key = outlines(self.best.equations)
             final = fit_system(self.motion, self.best.equations, starts=self.best.fitted.starts, quick=False)
             if final.length <= self.best.length:
                 self.known[key] = self.best = final
@@ -177,13 +211,15 @@ def compare(comparison: Comparison, lists: Sequence[Sequence[Node]], searched: S
         comparison.take(start)
     for _ in range(MOTION.system.sweeps):
         before = comparison.best
+        _improve(
+            comparison, searched
+        )  # first: what the trajectories ask for leads further than what the curves propose
         for j, choices in enumerate(lists):
             for choice in choices:
                 if comparison.is_done:
                     return
                 base = comparison.best or first
                 comparison.take([*base.equations[:j], choice, *base.equations[j + 1 :]], base)
-        _improve(comparison, searched)
         if comparison.best is before:
             return
 

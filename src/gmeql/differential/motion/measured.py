@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.differential.motion.config import MOTION
+from gmeql.differential.motion.shapes import scaled_terms
 from gmeql.differential.motion.shooting import Pieces, cut
 from gmeql.differential.motion.smoothing import Curve, smooth
 from gmeql.differential.motion.terms import monomials, single_functions
@@ -69,8 +70,12 @@ class Motion:
     curves: tuple[Curve, ...]
     rows: WeakRows
     pieces: Pieces
+    whole: Pieces
+    """Trajectories in one piece each."""
     library: tuple[Node, ...]
     """Terms that any equation may have: products of columns, and simple functions of one."""
+    scaled: tuple[Node, ...]
+    """... and terms with constants inside."""
 
     @property
     def n_equations(self) -> int:
@@ -145,7 +150,11 @@ def measure(
         spread = np.concatenate([spread, slopes])
     moving = [curve.X if order == 1 else curve.slopes for curve in curves]
     rows = weak_rows(trajectories, curves, table, moving, noise, columns.names)
-    pieces = cut(trajectories, curves, states, spread, tie, with_time=with_time)
+    pieces, whole = (
+        cut(trajectories, curves, states, spread, tie, with_time=with_time, points=points)
+        for points in (MOTION.shooting.points, trajectories.points)
+    )
     places = range(len(columns.names))
     library = (*monomials(places), *single_functions(places, functions))
-    return Motion(trajectories, columns, tuple(curves), rows, pieces, library)
+    scaled = tuple(scaled_terms(rows.X, functions))
+    return Motion(trajectories, columns, tuple(curves), rows, pieces, whole, library, scaled)

@@ -10,8 +10,8 @@ from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.shooting import Shooting
 from gmeql.differential.motion.sides import RightSides, with_values
-from gmeql.differential.motion.systems import System, outline
-from gmeql.differential.motion.terms import found_terms, split_terms
+from gmeql.differential.motion.systems import System, outlines
+from gmeql.differential.motion.terms import found_terms, outline, split_terms
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, build, fold
 from gmeql.search.polish.cutting import reductions
@@ -19,8 +19,11 @@ from gmeql.search.polish.cutting import reductions
 Equations = tuple[Node, ...]
 
 
-def shorter_systems(system: System) -> list[Equations]:
-    """The system without an uncertain term, or with a factor that may be 1 left out; the least certain first."""
+def shorter_systems(system: System, *, doubtful_only: bool = True) -> list[Equations]:
+    """The system without an uncertain term, or with a factor that may be 1 left out; the least certain first.
+
+    Without `doubtful_only` every term is tried: where points are exact, certainty knows only the rounding.
+    """
     numbers = MOTION.system
     values = np.array(RightSides.of(system.equations, 0).values)
     certainty = system.fitted.certainty
@@ -28,17 +31,17 @@ def shorter_systems(system: System) -> list[Equations]:
         off_one = np.abs(np.abs(values) - 1.0) * certainty / np.abs(values)
     tried = [(doubt, "term", place) for doubt, place in _doubtful_terms(system)]
     tried += [(float(off), "unit", (k, 0)) for k, off in enumerate(off_one) if off <= numbers.near_one]
-    found, structure = [], outline(system.equations)
+    found, structure = [], outlines(system.equations)
     for doubt, kind, (a, b) in sorted(tried):
         if kind == "unit":
             changed = values.copy()
             changed[a] = np.sign(values[a])
             shorter = tuple(map(tidied, with_values(system.equations, changed.tolist())))
-            if outline(shorter) != structure:  # a constant term of 1 stays a constant
+            if outlines(shorter) != structure:  # a constant term of 1 stays a constant
                 found.append(shorter)
-        elif doubt <= numbers.certain:
+        elif doubt <= numbers.certain or not doubtful_only:
             found.append(_without_term(system.equations, a, b))
-    return found[: numbers.cuts]
+    return found[: numbers.cuts] if doubtful_only else found
 
 
 def tidied(root: Node) -> Node:
@@ -98,13 +101,15 @@ def _without_term(equations: Equations, i: int, k: int) -> Equations:
 def longer_systems(motion: Motion, system: System, searched: Sequence[Sequence[Node]]) -> list[Equations]:
     """The system with one more term in one equation: those that the trajectories ask for most.
 
-    On offer are products of columns, terms of the other equations, and terms of formulas that the search found.
+    On offer are products of columns, terms with a scale, terms of the other equations, and terms of formulas that the
+    search found.
     """
-    offered = [*motion.library, *found_terms(system.equations, motion.library)]
+    known = [*motion.library, *motion.scaled]
+    offered = [*known, *found_terms(system.equations, known)]
     found: list[tuple[float, Equations]] = []
     for j, root in enumerate(system.equations):
-        there = {term for _, term in split_terms(root)}
-        terms = [term for term in (*offered, *found_terms(searched[j], offered)) if term not in there]
+        there = {outline(term) for _, term in split_terms(root)}  # the fit adapts constants inside a term
+        terms = [term for term in (*offered, *found_terms(searched[j], offered)) if outline(term) not in there]
         for first in range(0, len(terms), MOTION.system.tested_together):
             found += _asked_for(motion, system, j, terms[first : first + MOTION.system.tested_together])
     found.sort(key=lambda pair: -pair[0])

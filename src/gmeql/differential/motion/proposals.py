@@ -13,10 +13,10 @@ import numpy as np
 
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
-from gmeql.differential.motion.systems import outline, plain
-from gmeql.differential.motion.terms import best_sums, found_terms
+from gmeql.differential.motion.systems import n_functions, plain
+from gmeql.differential.motion.terms import best_sums, found_terms, outline
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Node, tree_complexity
+from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.model.front import Front, free_constants
 from gmeql.search.events import Member
 from gmeql.search.polish.scoring import length_in_nats
@@ -36,9 +36,9 @@ class Proposal:
 def proposed(motion: Motion, j: int, roots: Iterable[Node]) -> list[Proposal]:
     """Formulas fitted to equation `j` in integral form, the shortest description first, each structure once."""
     rows = motion.rows
-    found: dict[tuple[Node, ...], Proposal] = {}
+    found: dict[Node, Proposal] = {}
     for root in roots:
-        key = outline((root,))
+        key = outline(root)
         if key in found:
             continue
         fitted, residual = rows.fit(root, j)
@@ -51,13 +51,24 @@ def proposed(motion: Motion, j: int, roots: Iterable[Node]) -> list[Proposal]:
         length = length_in_nats(
             log_variance, constants, complexity, n_rows=rows.points, node_cost=MOTION.system.node_cost
         )
-        found[key] = Proposal(fitted, residual, length)
+        found[key] = Proposal(fitted, residual, length + MOTION.system.function_cost * n_functions([fitted]))
     return sorted(found.values(), key=lambda p: (p.length, tree_complexity(p.root)))
 
 
 def sums(motion: Motion, j: int, searched: Sequence[Node] = ()) -> list[Node]:
-    """The best sums of products of columns, and of terms that formulas of the search have."""
-    return best_sums(motion.rows, j, [*motion.library, *found_terms(searched, motion.library)])
+    """The best sums of products of columns; of these and simple functions; of all terms, those of `searched` included.
+
+    Each kind by itself: terms that bend more to the noise would leave the plain ones no place among the best.
+    """
+    offered = [*motion.library, *motion.scaled]
+    kinds = [n_functions([term]) > 0 or _divides(term) for term in motion.library]
+    products = [term for term, bends in zip(motion.library, kinds, strict=True) if not bends]
+    tiers = (products, motion.library, [*offered, *found_terms(searched, offered)])
+    return [root for terms in tiers for root in best_sums(motion.rows, j, terms)]
+
+
+def _divides(term: Node) -> bool:
+    return any(call.operator in ("div", "inv") for call in calls(term))
 
 
 def shortlist(proposals: Sequence[Proposal]) -> list[Node]:

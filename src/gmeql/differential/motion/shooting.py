@@ -111,12 +111,13 @@ def cut(
     tie: FloatArray,
     *,
     with_time: bool,
+    points: int = MOTION.shooting.points,
 ) -> Pieces:
-    """Pieces of a few points each; `starts` [G, Z] are all states along each curve."""
+    """Pieces of a few `points` each; `starts` [G, Z] are all states along each curve."""
     rows = []
     for piece, curve, along in zip(trajectories, curves, starts, strict=True):
         N = len(piece)
-        count = max(round(N / MOTION.shooting.points), 1)
+        count = max(round(N / points), 1)
         edges = np.linspace(0, N, count + 1).astype(int)
         inputs = input_values(piece.t, piece.inputs)
         for k in range(count):
@@ -189,19 +190,37 @@ class Shooting:
         return np.stack(found, axis=1)
 
     def refine(self, values: FloatArray, starts: FloatArray, tolerance: float) -> None:
-        """Halve the steps until that changes nothing any more."""
+        """Halve the steps until that changes nothing any more.
+
+        A state that leaves all bounds may do so for steps that are too long for a fast part of the system; only one that
+        leaves them with the finest steps, too, runs away, and for that the longest steps will do.
+        """
         parameters = [np.asarray(value) for value in values]
-        self._grid = self.pieces.grid(0)
+        self._grid = coarsest = self.pieces.grid(0)
         before = self.integrate(starts.T[:, :, None], parameters)
+        if self._runs_away(before):
+            self._grid = self.pieces.grid(MOTION.shooting.most_halvings)
+            if self._runs_away(self.integrate(starts.T[:, :, None], parameters)):
+                self._grid = coarsest
+                return
         for halvings in range(1, MOTION.shooting.most_halvings + 1):
-            if (np.abs(before) >= self._bound[:, None, None, None]).any():
-                return  # it runs away: finer steps would only lead further
-            coarse, self._grid = self._grid, self.pieces.grid(halvings)
+            coarse, self._grid = self.pieces.grid(halvings - 1), self.pieces.grid(halvings)
             after = self.integrate(starts.T[:, :, None], parameters)
             if (np.abs(after - before).max(axis=(1, 2, 3)) <= tolerance * self.pieces.spread).all():
-                self._grid = coarse
-                return
+                if not self._runs_away(after):
+                    self._grid = coarse
+                    return
             before = after
+
+    def share_running_away(self, starts: FloatArray) -> float:
+        """Of starts [Z, B, P] those from which a state leaves all bounds, in the finest steps."""
+        self._grid = self.pieces.grid(MOTION.shooting.most_halvings)
+        path = self.integrate(starts, [np.asarray(value) for value in self.sides.values])
+        return float((np.abs(path) >= self._bound[:, None, None, None]).any(axis=(0, 1)).mean())
+
+    def _runs_away(self, path: FloatArray) -> bool:
+        """Whether a state of a path [Z, L + 1, B, P] was cut off at the bound."""
+        return bool((np.abs(path) >= self._bound[:, None, None, None]).any())
 
     def residual(self, vector: FloatArray, tie: float) -> FloatArray:
         """Distances to the measurements and between the pieces, in units of the noise."""

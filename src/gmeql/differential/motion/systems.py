@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.shooting import Fitted, Shooting
-from gmeql.differential.motion.terms import split_terms
+from gmeql.differential.motion.terms import outline, split_terms
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, calls, transform, tree_complexity
+from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.formula.operators import EXPONENTS
 from gmeql.formula.simplify import simplify
 from gmeql.model.front import rounding_level
@@ -59,7 +59,7 @@ def plain(root: Node) -> Node:
 def system_complexity(equations: Sequence[Node]) -> int:
     """Complexity of all equations together; a term that stands in several counts once.
 
-    >>> from gmeql.formula.nodes import Call, Variable
+    >>> from gmeql.formula.nodes import Call, Constant, Variable
     >>> flow = Call("mul", (Constant(0.3), Variable(0), Variable(1)))
     >>> back = Call("mul", (Constant(-0.3), Variable(0), Variable(1)))
     >>> system_complexity([flow]), system_complexity([flow, back])
@@ -74,7 +74,7 @@ def system_complexity(equations: Sequence[Node]) -> int:
 def n_functions(equations: Sequence[Node]) -> int:
     """How many calls are neither arithmetic nor powers; a term that several equations share counts once.
 
-    >>> from gmeql.formula.nodes import Call, Variable
+    >>> from gmeql.formula.nodes import Call, Constant, Variable
     >>> n_functions([Call("sin", (Call("square", (Variable(0),)),))])
     1
     """
@@ -83,11 +83,9 @@ def n_functions(equations: Sequence[Node]) -> int:
     return sum(call.operator not in plain_words for term in terms for call in calls(term))
 
 
-def outline(equations: Sequence[Node]) -> tuple[Node, ...]:
-    """The structure alone: every constant 2, so that systems that differ in constants only are one."""
-    return tuple(
-        transform(root, lambda leaf: Constant(2.0) if isinstance(leaf, Constant) else leaf) for root in equations
-    )
+def outlines(equations: Sequence[Node]) -> tuple[Node, ...]:
+    """The structure of each equation: systems that differ in constants only are one."""
+    return tuple(map(outline, equations))
 
 
 def fit_system(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.weak import WeakRows
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, transform
 from gmeql.formula.operators import get_operator
 from gmeql.formula.products import as_product, write_product
 
@@ -92,21 +92,43 @@ def best_sums(rows: WeakRows, j: int, terms: Sequence[Node]) -> list[Node]:
     kept = np.flatnonzero(length > 0)
     terms, A = [terms[k] for k in kept], A[:, kept] / length[kept]
     sums = []
-    for chosen in _best_subsets(A, b):
+    for chosen in _best_subsets(A, b, kinds(terms)):
         coefficients = np.linalg.lstsq(A[:, chosen], b, rcond=None)[0] / length[kept][chosen]
         parts = [build("mul", Constant(c), terms[k]) for c, k in zip(coefficients.tolist(), chosen, strict=True)]
         sums.append(Call("add", tuple(parts)) if len(parts) > 1 else parts[0])
     return sums
 
 
-def _best_subsets(A: FloatArray, b: FloatArray) -> list[list[int]]:
-    """Columns of A [R, K], of length 1, whose sums come closest to b [R]: the best few of each size."""
+def outline(root: Node) -> Node:
+    """The structure alone: every constant 2, so that formulas that differ in constants only are one."""
+    return transform(root, lambda leaf: Constant(2.0) if isinstance(leaf, Constant) else leaf)
+
+
+def kinds(terms: Sequence[Node]) -> NDArray[np.intp]:
+    """[K] a number for each term; terms that differ in constants only have the same."""
+    numbers: dict[Node, int] = {}
+    return np.array([numbers.setdefault(outline(term), len(numbers)) for term in terms], dtype=np.intp)
+
+
+def _best_subsets(A: FloatArray, b: FloatArray, kind: NDArray[np.intp]) -> list[list[int]]:
+    """Columns of A [R, K], of length 1, whose sums come closest to b [R]: the best few of each size.
+
+    No two columns of a sum are of one `kind` [K]: fits adapt the constants inside terms.
+    """
     K = A.shape[1]
     gram, right = A.T @ A + 1e-13 * np.eye(K), A.T @ b
     beam: list[tuple[int, ...]] = [()]
     best: list[list[int]] = []
-    for _ in range(1, min(MOTION.terms.largest, K, len(b) - 1) + 1):
-        tried = sorted({tuple(sorted((*subset, k))) for subset in beam for k in range(K) if k not in subset})
+    for size in range(1, min(MOTION.terms.largest, K, len(b) - 1) + 1):
+        tried = sorted(
+            {
+                tuple(sorted((*subset, k)))
+                for subset in beam
+                for k in np.flatnonzero(~np.isin(kind, kind[list(subset)])).tolist()
+            }
+        )
+        if not tried:
+            break
         index = np.array(tried)
         grams = gram[index[:, :, None], index[:, None, :]]
         targets = right[index]
@@ -115,9 +137,15 @@ def _best_subsets(A: FloatArray, b: FloatArray) -> list[list[int]]:
         except np.linalg.LinAlgError:
             break
         explained = np.where(explained <= (1 + 1e-9) * (b @ b), explained, -np.inf)  # else it is rounding
-        order = np.lexsort((np.arange(len(tried)), -explained))[: MOTION.terms.beam]
-        beam = [tried[k] for k in order if np.isfinite(explained[k])]
-        best += [list(subset) for subset in beam[: MOTION.terms.kept]]
+        chosen: dict[tuple[int, ...], tuple[int, ...]] = {}  # of sums that differ in constants only the best
+        for place in np.lexsort((np.arange(len(tried)), -explained)).tolist():
+            if len(chosen) == MOTION.terms.beam or not np.isfinite(explained[place]):
+                break
+            chosen.setdefault(tuple(kind[index[place]].tolist()), tried[place])
+        beam = list(chosen.values())
+        scaled = len(set(kind.tolist())) < K and size <= len(MOTION.terms.kept_scaled)
+        kept = MOTION.terms.kept_scaled[size - 1] if scaled else MOTION.terms.kept
+        best += [list(subset) for subset in beam[:kept]]
         if not beam:
             break
     return best

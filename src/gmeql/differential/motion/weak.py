@@ -108,8 +108,9 @@ def weak_rows(
 
     `noise` [N, E] is the standard deviation of the measurements behind them.
     """
+    order = 1 if moving[0] is curves[0].X else 2
     parts = [
-        _bumps(piece.t, curve.t, x, sigma)
+        _bumps(piece.t, curve.t, x, sigma, curve.slope_errors if order == 1 else np.zeros_like(x))
         for piece, curve, x, sigma in zip(trajectories, curves, moving, noise, strict=True)
     ]
     total = sum(len(curve.t) for curve in curves)
@@ -123,9 +124,13 @@ def weak_rows(
 
 
 def _bumps(
-    times: FloatArray, grid: FloatArray, moving: FloatArray, noise: FloatArray
+    times: FloatArray, grid: FloatArray, moving: FloatArray, noise: FloatArray, unsure: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Right sides' weights [R, G], left sides [R, E] and their noise [R, E] of one curve."""
+    """Right sides' weights [R, G], left sides [R, E] and their errors [R, E] of one curve.
+
+    The error is what noise of the measurements makes of the left side, or, where points are far apart, what the curve does
+    not know: the error of its slope `unsure` [G, E], as one between two measured points and another one between the next.
+    """
     numbers = MOTION.weak
     duration, p = float(grid[-1] - grid[0]), numbers.exponent
     least = numbers.least_points * duration / (len(times) - 1)
@@ -146,5 +151,9 @@ def _bumps(
     weight[[0, -1]] *= 0.5  # the trapezoidal rule: of high order for what vanishes at the ends with its slopes
     left = -(bump(grid, 1) * weight) @ moving
     step = np.gradient(times)
-    error = np.sqrt((bump(times, 1) * step) ** 2 @ noise**2)
-    return bump(grid, 0) * weight, left, np.maximum(error, error.max(axis=0) * 1e-3)
+    right = bump(grid, 0) * weight
+    between = np.searchsorted(times, grid[:-1], side="right")
+    starts = np.flatnonzero(np.diff(between, prepend=-1))
+    gaps = np.add.reduceat(right[:, :-1, None] * unsure[None, :-1], starts, axis=1)
+    error = np.sqrt(np.maximum((bump(times, 1) * step) ** 2 @ noise**2, (gaps**2).sum(axis=1)))
+    return right, left, np.maximum(error, error.max(axis=0) * 1e-3)

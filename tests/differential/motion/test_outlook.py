@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from motions import hunters_motion, tree
+
+from gmeql.differential.motion.discovery import Comparison
+from gmeql.differential.motion.outlook import other_starts, share_running_away
+from gmeql.differential.motion.systems import fit_system, outlines
+
+TRUE = (tree("x - x*y"), tree("x*y - 0.8*y"))
+
+
+def test_starts_lie_around_the_measured_states_and_keep_their_sign():
+    motion = hunters_motion()
+    starts = other_starts(motion)
+    assert starts.shape[:2] == (2, 1) and (starts >= 0).all()
+    assert starts[0].max() > motion.rows.X[:, 0].max()
+    assert np.array_equal(starts, other_starts(motion))
+
+
+def test_hunters_and_prey_stay_bounded_and_a_quadratic_growth_does_not():
+    motion = hunters_motion()
+    assert share_running_away(motion, TRUE) == 0.0
+    assert share_running_away(motion, (tree("x**2"), tree("-y"))) > 0.5
+
+
+def test_of_systems_about_as_good_the_bounded_one_is_preferred_and_not_hidden_on_the_front():
+    motion = hunters_motion(0.05)
+    comparison = Comparison(motion, np.inf)
+    true = comparison.take(TRUE)
+    wild = fit_system(motion, (tree("x**2"), tree("-y")))
+    wild = replace(wild, length=true.length - 1.0, complexity=true.complexity - 1, loss=0.9 * true.loss)
+    comparison.known[outlines(wild.equations)] = comparison.best = wild
+    comparison.settle()
+    assert comparison.best.equations == true.equations
+    assert outlines(wild.equations) not in comparison.known
