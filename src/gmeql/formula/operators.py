@@ -351,16 +351,9 @@ def _no_value(xp: Namespace, *args: Array) -> Any:
 
 
 DERIVATIVE = Operator(
-    name="D",
-    arity=2,
-    opcode=-1,  # no engine knows it: it acts on formulas
-    natural=_no_value,
-    partials=_no_value,
-    sympy=lambda f, x: f.diff(x),
-    complexity=1,
-    symbol="D",
-    domains=(EVERYWHERE, EVERYWHERE),
-)
+    name="D", arity=2, opcode=-1, natural=_no_value, partials=_no_value, sympy=lambda f, x: f.diff(x), complexity=1,
+    symbol="D", domains=(EVERYWHERE, EVERYWHERE),
+)  # fmt: skip
 """The derivative of a sub-formula by a column: `calculus.expand` writes it out before anything is computed or fitted."""
 
 EXPONENTS: dict[str, float] = {name: op.exponent for name, op in OPERATORS.items() if op.exponent is not None}

@@ -86,8 +86,9 @@ class SystemConfig:
     function_cost: float = 4.0  # nats more for a sine, exponential, ...: powers and fractions are tried before them
     node_cost: float = 1.0  # nats for a unit of complexity, as in `SelectionConfig.unseen_node_nats`
     sweeps: int = 3
-    first_share: float = 0.25  # of the time, at most, for systems of sums alone
-    search_share: float = 0.6  # ... until the search for formulas has ended
+    proposal_share: float = 0.1  # of the time, at most, for fits of equations in integral form,
+    first_share: float = 0.3  # ... until systems of sums alone have been compared
+    search_share: float = 0.55  # ... until the search for formulas has ended
     reserve: float = 0.08  # ... kept for the last refit
     others: int = 60  # formulas beyond the front of a search that are looked at
     search_rows: int = 300  # points of the curves that the search sees

@@ -175,7 +175,9 @@ def discover(
     proposals: list[list[Proposal]] = []
     candidates, reason, interrupted = 0, "time is up", False
     try:
-        proposals = [proposed(motion, j, sums(motion, j)) for j in range(E)]
+        for j in range(E):
+            until = begin + (j + 1) / E * MOTION.system.proposal_share * max_time
+            proposals.append(proposed(motion, j, sums(motion, j), until=until))
         compare(comparison, [shortlist(p) for p in proposals], searched)
         if not comparison.is_exact:
             for j in range(E):
@@ -186,8 +188,9 @@ def discover(
                     interrupted = True
                     break
             for j in range(E):
-                roots = [*searched[j], *sums(motion, j, searched[j]), *(p.root for p in proposals[j])]
-                proposals[j] = proposed(motion, j, roots)
+                roots = [*searched[j], *sums(motion, j, searched[j])]
+                until = begin + (MOTION.system.search_share + (j + 1) / E * MOTION.system.proposal_share) * max_time
+                proposals[j] = proposed(motion, j, roots, known=proposals[j], until=until)
             comparison.deadline = begin + (1.0 - MOTION.system.reserve) * max_time
             if not interrupted:
                 compare(comparison, [shortlist(p) for p in proposals], searched)

@@ -6,6 +6,7 @@ All of them are refitted and ranked in integral form.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -33,14 +34,21 @@ class Proposal:
     """Nats, as far as the integral form can tell."""
 
 
-def proposed(motion: Motion, j: int, roots: Iterable[Node]) -> list[Proposal]:
-    """Formulas fitted to equation `j` in integral form, the shortest description first, each structure once."""
+def proposed(
+    motion: Motion, j: int, roots: Iterable[Node], *, known: Sequence[Proposal] = (), until: float = math.inf
+) -> list[Proposal]:
+    """Formulas fitted to equation `j` in integral form, the shortest description first, each structure once.
+
+    `known` were fitted before. After the moment `until` of `time.monotonic` no other structure is looked at.
+    """
     rows = motion.rows
-    found: dict[Node, Proposal] = {}
+    found: dict[Node, Proposal] = {outline(proposal.root): proposal for proposal in known}
     for root in roots:
         key = outline(root)
         if key in found:
             continue
+        if found and time.monotonic() > until:
+            break
         fitted, residual = rows.fit(root, j)
         if not math.isfinite(residual):
             continue
