@@ -215,3 +215,17 @@ def test_a_plain_sum_of_columns_is_not_kept_away_by_an_odd_form_of_one() -> None
                 board.offer([scored(root, loss, seen)], seen)
             roots = [m.root for m in board.members.values()]
             assert (kept in roots) and len(roots) == 2
+
+
+def test_a_line_stands_on_the_front_of_any_loss() -> None:
+    """Around another formula the squares that stand for a loss may not show it; at the end it has its own chance."""
+    rng = np.random.default_rng(5)
+    y = 2 * X[:, 0] + 1 + rng.standard_normal(100)
+    config = SearchConfig(loss="quantile:0.9")
+    seen = SearchRows.of(X, y, config=config)
+    board = Leaderboard.start(config, seen)
+    board.converge(seen)
+    front = board.front(seen)
+    assert [m.complexity for m in front][:2] == [1, 5] and front[1].loss < 0.8 * front[0].loss
+    assert np.mean(y < front[1].expression(X)) == pytest.approx(0.9, abs=0.04)
+    assert all(m.outlook is not None and m.outlook.left_out > m.loss for m in front)

@@ -15,9 +15,12 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
 from gmeql.knowledge.knowledge import Knowledge
+from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.converging import converged, mean_loss
 from gmeql.search.effective import least_effective
+from gmeql.search.direct import linear
+from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.events import Member
 from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
 from gmeql.search.losses import find_loss
@@ -110,7 +113,8 @@ class Leaderboard:
         shown: list[Member] = []
         own = self.own_constants(rows)
         X = rows.X if own is None or rows.groups is None else own.extended(rows.X, rows.groups.codes)
-        for member in self.front(rows):
+        members = [*self.front(rows), *(self._sums(rows) if own is None and move else ())]
+        for member in sorted(members, key=lambda each: each.complexity):
             root = member.expression.root
             if own is None and move:
                 held = frozenset() if rows.knowledge is None else rows.knowledge.held_constants(root)
@@ -119,12 +123,23 @@ class Leaderboard:
                 least = mean_loss(member.expression(X), rows.given_y, rows.given_weights, loss)
             if math.isfinite(least) and (not shown or least < shown[-1].loss):
                 expression = member.expression.with_root(root)
+                if shown and shown[-1].complexity == expression.complexity:
+                    shown.pop()
                 shown.append(replace(member, expression=expression, loss=least, complexity=expression.complexity))
         if own is None and shown:
             roots = [member.expression.root for member in shown]
             found = outlooks(roots, X, rows.given_y, rows.given_weights, loss=loss)
             shown = [replace(member, outlook=outlook) for member, outlook in zip(shown, found, strict=True)]
         self._front = tuple(shown) or self._front
+
+    def _sums(self, rows: SearchRows) -> list[Member]:
+        """Sums of columns, which the squares that stand for a loss around another formula may have kept from the front."""
+        if self._keeps_form:
+            return []
+        table, functions = DirectTable(rows.X, rows.given_y, rows.given_weights), FunctionSet(self.config.functions)
+        found = linear.propose(table, functions=functions, effort=Effort(math.inf), rng=np.random.default_rng(0))
+        sums = [Expression(root, rows.names) for root in found if _is_kept(root, rows.knowledge)]
+        return [Member(one, math.inf, one.complexity) for one in sums if one.complexity <= self.config.max_complexity]
 
     def converge_effective(self, rows: SearchRows) -> None:
         """Lead the constants of every member to the least of the effective variance; losses stay those of the weights."""
