@@ -266,6 +266,12 @@ def average_gradients(architecture, config, instances, weights, X, y, temperatur
     return np.clip(by_logits, -limit, limit), np.clip(by_weights, -limit, limit)
 
 
+def retempered(selections, then, now):
+    """The same noise at another temperature: V to the power then / now, normalised."""
+    powers = selections ** (then / now)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 def two_stage(architecture, X, y, config, initial, noise):
     """Algorithm 1. `initial(step)` gives fresh (logits, weights), `noise(step)` a step's random numbers."""
     elites, kept = Elites(config.capacity), Elites(config.capacity)
@@ -286,8 +292,18 @@ def two_stage(architecture, X, y, config, initial, noise):
         for age in range(steps):
             random = noise(step)
             temperature = config.temperature
+            share = age / max(steps - 1, 1)
             if stage2 and config.final_temperature is not None:
-                temperature *= (config.final_temperature / config.temperature) ** (age / max(steps - 1, 1))
+                temperature *= (config.final_temperature / config.temperature) ** share
+            if stage2 and config.final_weights_rate is not None:
+                fall = (config.final_weights_rate / config.weights_rate) ** share
+                online_weights.rate = config.weights_rate * fall
+            if config.anneal_elites:
+                for member in elites.members:
+                    member["selections"] = retempered(
+                        member["selections"], member.get("temperature", temperature), temperature
+                    )
+                    member["temperature"] = temperature
             instances = sampled(architecture, config, elites, random)
             before = weights
 
@@ -305,8 +321,13 @@ def two_stage(architecture, X, y, config, initial, noise):
             if config.refresh_elites:
                 for member in [instance["drawn"] for instance in instances if instance["drawn"]]:
                     member["loss"] = float(loss(architecture, member["selections"], before, X, y).real)
-            elites.store([dict(instance) for instance in stored])
-            best = min([best, *stored], key=lambda instance: instance["loss"])
+            elites.store([{**instance, "temperature": temperature} for instance in stored])
+            compared = stored
+            if config.best_form == "hard":
+                structures = [hard(architecture, instance["selections"]) for instance in stored]
+                losses = [float(loss(architecture, one, stored[0]["weights"], X, y).real) for one in structures]
+                compared = [{**instance, "loss": value} for instance, value in zip(stored, losses, strict=True)]
+            best = min([best, *compared], key=lambda instance: instance["loss"])
             means.append(np.mean([instance["loss"] for instance in stored]))
 
             if stage2 and config.use_offline:

@@ -228,9 +228,9 @@ class Architecture:
         sources = choices + xp.asarray(self.source_low, dtype=choices.dtype)
         shape = choices.shape[:-1]
         halves = []
-        for key in _HASH_KEYS:
+        for key in HASH_KEYS:
             stacked = xp.stack(
-                [xp.full(shape, _mix_int(node + 1, key), dtype=xp.uint32) for node in range(self.n_inputs)], axis=-1
+                [xp.full(shape, mixed(node + 1, key), dtype=xp.uint32) for node in range(self.n_inputs)], axis=-1
             )
             for layer in self.layer_slices[1:]:
                 columns = [self._node_hash(node, stacked, sources, key, xp) for node in range(layer.start, layer.stop)]
@@ -251,7 +251,7 @@ class Architecture:
             ]
         if operator.name == "id":
             return inputs[0]
-        total = xp.full(hashes.shape[:-1], _mix_int(1000 + operator.opcode, key), dtype=xp.uint32)
+        total = xp.full(hashes.shape[:-1], mixed(1000 + operator.opcode, key), dtype=xp.uint32)
         if operator.commutative or operator.is_dense:
             for value in inputs:
                 total = total + _mix(value, key, xp)
@@ -290,11 +290,11 @@ class Architecture:
 
 
 _MASK = 0xFFFFFFFF
-_HASH_KEYS = (0x9E3779B9, 0x85EBCA6B)
+HASH_KEYS = (0x9E3779B9, 0x85EBCA6B)
 """One per half of a fingerprint, so that the halves are independent."""
 
 
-def _mix_int(value: int, key: int) -> int:
+def mixed(value: int, key: int) -> int:
     """The scramble of `_mix` on a plain integer."""
     value = (value ^ key) & _MASK
     value = ((value ^ (value >> 16)) * 0x7FEB352D) & _MASK

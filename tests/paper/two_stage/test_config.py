@@ -22,6 +22,7 @@ def test_presets_hold_the_numbers_of_text_and_code():
     ("name", "value"),
     [("temperature", 0.0), ("resample_fraction", 1.5), ("capacity", 0), ("offline_rule", "other"), ("stage1_rounds", -1),
      ("draw_law", "best"), ("update_order", "last"), ("final_temperature", 0.0), ("nan_rule", ""),
+     ("final_weights_rate", 0.0), ("best_form", "best"),
      ("logits_rate", -1e-3), ("gradient_clip", 0.0), ("adam_decay", 1.0), ("samples_per_step", 2.5)],
 )  # fmt: skip
 def test_bad_numbers_are_refused_by_name(name, value):

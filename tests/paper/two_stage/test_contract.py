@@ -30,7 +30,7 @@ def computed():
         for averaged, rule in ((False, "instances"), (True, "entries"))
     ]
     mask = architecture.choice_mask
-    program = TrainingProgram(architecture, configs[0].shape, "float64", False, 1)
+    program = TrainingProgram(architecture, configs[0].shape, "float64", False, False, 1)
 
     @jax.jit
     def quantities(knobs, logits, weights, gumbel, columns, targets):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gmeql.paper.two_stage import TwoStageConfig, run
-from gmeql.paper.two_stage.run import COMPILATIONS
+from gmeql.paper.two_stage.chunks import COMPILATIONS
 from two_stage_runs import SMALL, TINY, data
 
 

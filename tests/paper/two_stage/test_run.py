@@ -6,7 +6,7 @@ import pytest
 
 from gmeql.network.architecture import Architecture
 from gmeql.paper.two_stage import RunState, TwoStageConfig, run
-from gmeql.paper.two_stage.run import COMPILATIONS
+from gmeql.paper.two_stage.chunks import COMPILATIONS
 from two_stage_runs import SMALL, TINY, data, finish, small_run
 
 

@@ -37,6 +37,9 @@ RELEASED = dataclasses.asdict(TwoStageConfig.released())
                 "gradient_clip": 0.05,
                 "epsilon_hat": True,
                 "final_temperature": 0.2,
+                "anneal_elites": True,
+                "final_weights_rate": 0.001,
+                "best_form": "hard",
             },
         ),
         pytest.param(
@@ -56,7 +59,7 @@ def test_whole_run_equals_the_slow_version(architecture, changes):
     progress = finish(architecture, X, y, seeds=[seed], config=config, dtype="float64")
     state = jax.tree.map(lambda leaf: np.asarray(leaf)[0], progress.state.arrays)
 
-    program = TrainingProgram(architecture, config, "float64", config.refresh_elites, 1)
+    program = TrainingProgram(architecture, config, "float64", config.refresh_elites, config.best_form == "hard", 1)
     knobs = jax.tree.map(lambda leaf: leaf[0], stack_knobs([config], "float64"))
     blank = jax.tree.map(lambda leaf: leaf[0], initial_state(architecture, config, [seed], "float64"))
 
@@ -80,7 +83,9 @@ def test_whole_run_equals_the_slow_version(architecture, changes):
     filled = len(slow["elites"])
     np.testing.assert_allclose(state.elites.losses[:filled], [e["loss"] for e in slow["elites"]], **near)
     assert np.isinf(state.elites.losses[filled:]).all()
-    stored = np.exp(state.elites.items[:filled]) * architecture.choice_mask
+    scale = config.final_temperature if config.anneal_elites else 1.0  # then scores are kept, to be made selections of
+    stored = np.exp(state.elites.items[:filled] / scale) * architecture.choice_mask
+    stored /= stored.sum(axis=2, keepdims=True)
     np.testing.assert_allclose(stored, [e["selections"] for e in slow["elites"]], **near)
 
     best, result = slow["best"], progress.result

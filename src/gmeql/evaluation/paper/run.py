@@ -76,7 +76,7 @@ def run(
 def take_over(lines: str | Path, out: str | Path, where: str | None = None, *, workers: int = 0) -> int:
     """Judge training outcomes from another machine and add them to the records; returns how many were new.
 
-    `lines` is a file of `benchmarks/paper_baselines.py`, or of `benchmarks/paper_race.py`, of which the runs whose
+    `lines` is a file of `benchmarks/paper_baselines.py`, or of `benchmarks/paper_race/race.py`, of which the runs whose
     setting is one of the evaluation's are taken. Of two outcomes of one cell the longer run counts. `workers` processes
     judge side by side; 0 judges in this one.
     """

@@ -69,7 +69,7 @@ def trained_cell_of(data: dict[str, Any]) -> TrainedCell | None:
 
 
 def _raced_cell(data: dict[str, Any]) -> TrainedCell:
-    """A line of `benchmarks/paper_race.py` whose setting is one of ours, at the paper's budget."""
+    """A line of `benchmarks/paper_race/race.py` whose setting is one of ours, at the paper's budget."""
     from gmeql.fitters import programs
     from gmeql.network.architecture import Architecture
 

@@ -12,53 +12,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache, partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.network.repository import Repository
-from gmeql.paper import relaxed
+from gmeql.paper.two_stage.chunks import Chunks, chunks_for
 from gmeql.paper.two_stage.config import TwoStageConfig
 from gmeql.paper.two_stage.inputs import check_range, checked_configs, checked_data, checked_seeds
-from gmeql.paper.two_stage.state import Info, Knobs, State, TrainingProgram, initial_state, stack_knobs
-from gmeql.paper.two_stage.step import choose, initialise, step
+from gmeql.paper.two_stage.state import Info, State, TrainingProgram, initial_state, stack_knobs
 
 Array = Any
-
-# --- chunks of steps, many seeds --------------------------------------------------------------------------------
-
-COMPILATIONS = [0]
-"""How many chunks were traced in this process; a test bounds it."""
-
-
-def _chunk_of_one(
-    program: TrainingProgram, knobs: Knobs, columns: Array, targets: Array, fresh: Array, stage2: Array, state: State
-) -> tuple[State, Info]:
-    """Run `program.steps` steps of one seed, from fresh parameters if `fresh`; also bring T*'s hard loss up to date."""
-    COMPILATIONS[0] += 1
-    state = choose(fresh, initialise(program, knobs, stage2, state), state)
-    one = partial(step, program, knobs, columns, targets, stage2)
-    state, info = jax.lax.scan(lambda carry, _: one(carry), state, None, length=program.steps)
-    every = program.config.curve_every
-    info = jax.tree.map(lambda curve: curve[every - 1 :: every], info)
-    choices = relaxed.choices_of(program.architecture, state.best.log_selections)
-    hard = relaxed.hard_selections(program.architecture, choices, program.dtype)
-    loss = relaxed.mean_absolute_error(program.architecture, hard, state.best.weights, columns, targets)
-    best = state.best._replace(hard_loss=jnp.where(jnp.isfinite(loss), loss, jnp.inf))
-    return state._replace(best=best), info
-
-
-@lru_cache(maxsize=64)
-def _compiled_chunk(program: TrainingProgram) -> Any:
-    """The chunk over all seeds: the one place where seeds become a batch axis."""
-    return jax.jit(jax.vmap(partial(_chunk_of_one, program), in_axes=(0, 0, 0, None, None, 0)))
-
-
-# --- the run ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -79,7 +45,7 @@ class TwoStageResult:
         seeds: [S].
         choices: hard structure of T*, [S, C].
         weights: the weights T* had, [S, W].
-        loss: relaxed MAE of T*, [S]; `inf` where no instance had a finite loss.
+        loss: MAE of T*, [S], relaxed or hard as `best_form` says; `inf` where no instance had a finite loss.
         hard_loss: MAE of the hard structure with those weights, [S].
         found_at: step at which T* was sampled, [S].
         log_selections: T* itself, [S, C, M].
@@ -151,7 +117,7 @@ class TwoStageProgress:
 
     @property
     def best_loss(self) -> np.ndarray:
-        """Relaxed loss of T* of each seed, [S]."""
+        """Loss of T* of each seed, [S]."""
         return np.asarray(self.state.arrays.best.loss)
 
     @property
@@ -186,6 +152,7 @@ def run(
     seeds: Sequence[int] = (0,),
     config: TwoStageConfig | Sequence[TwoStageConfig] | None = None,
     dtype: str = "float32",
+    engine: str = "auto",
     state: RunState | None = None,
 ) -> Iterator[TwoStageProgress]:
     """Train by Algorithm 1, many seeds side by side; yields a `TwoStageProgress` after every chunk of steps.
@@ -197,6 +164,8 @@ def run(
         seeds: one run each.
         config: one for all seeds, or one per seed; numbers that shape the compiled program must then agree.
         dtype: "float32" or "float64".
+        engine: what trains: "jax" on any of its devices; "cuda", one kernel for all steps of a chunk, many times as fast
+            on a CUDA card, for float32 and the paper's functions; "auto", that where it can.
         state: continue from an earlier `TwoStageProgress.state`.
 
     Raises:
@@ -213,13 +182,14 @@ def run(
     check_range(columns, targets, dtype)
     if state is not None:
         _check_state(state, architecture, configs[0], seeds, dtype)
-    return _train(architecture, columns.astype(dtype), targets.astype(dtype), seeds, configs, dtype, state)
+    columns, targets, knobs = columns.astype(dtype), targets.astype(dtype), stack_knobs(configs, dtype)
+    chunks = chunks_for(engine, architecture, configs[0].shape, dtype, knobs, columns, targets)
+    return _train(architecture, chunks, seeds, configs, dtype, state)
 
 
 def _train(
     architecture: Architecture,
-    columns: np.ndarray,
-    targets: np.ndarray,
+    chunks: Chunks,
     seeds: Sequence[int],
     configs: list[TwoStageConfig],
     dtype: str,
@@ -227,20 +197,16 @@ def _train(
 ) -> Iterator[TwoStageProgress]:
     config = configs[0]
     refreshes = any(each.refresh_elites for each in configs)
-    knobs = stack_knobs(configs, dtype)
+    hard_best = any(each.best_form == "hard" for each in configs)
     state = initial_state(architecture, config, seeds, dtype) if resumed is None else resumed.arrays
     curves = _no_curves(len(seeds), dtype) if resumed is None else resumed.curves
     done = int(np.max(state.step))
     start = time.perf_counter()
-    with jax.enable_x64(dtype == "float64"):
-        columns, targets, knobs = jax.device_put((columns, targets, knobs))
     for chunk in config.chunks:
         if chunk.first < done:
             continue
-        program = TrainingProgram(architecture, config.shape, dtype, refreshes, chunk.steps)
-        with jax.enable_x64(dtype == "float64"):
-            state, info = _compiled_chunk(program)(knobs, columns, targets, chunk.fresh, chunk.stage == 2, state)
-            info = jax.tree.map(np.asarray, info)  # waits for the chunk
+        program = TrainingProgram(architecture, config.shape, dtype, refreshes, hard_best, chunk.steps)
+        state, info = chunks(program, chunk, state)
         done = chunk.first + chunk.steps
         curves = _extend(curves, info, chunk.first, config.curve_every)
         elapsed = time.perf_counter() - start

@@ -32,9 +32,11 @@ class Knobs(NamedTuple):
     bernoulli: Array
     temperature: Array
     final_temperature: Array
+    anneal_elites: Array
     stage2_steps: Array
     logits_rate: Array
     weights_rate: Array
+    final_weights_rate: Array
     offline_rate: Array
     logits_scale: Array
     weights_mean: Array
@@ -48,6 +50,7 @@ class Knobs(NamedTuple):
     use_elites: Array
     use_offline: Array
     refresh_elites: Array
+    hard_best: Array
     squared_difference: Array
 
 
@@ -59,10 +62,10 @@ class Moments(NamedTuple):
 
 
 class Best(NamedTuple):
-    """T*: the instance of the lowest relaxed loss ever sampled, with the weights it had then.
+    """T*: the instance of the lowest loss ever sampled, with the weights it had then.
 
     Attributes:
-        loss: relaxed MAE when it was sampled.
+        loss: MAE when it was sampled, in the form by which it is the best (`best_form`).
         hard_loss: MAE of its hard structure with the same weights (brought up to date at the end of a chunk).
         log_selections: [C, M].
         weights: [W].
@@ -114,12 +117,16 @@ class Info(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingProgram:
-    """What is fixed when a chunk is compiled."""
+    """What is fixed when a chunk is compiled.
+
+    `refreshes` and `hard_best` say whether any seed asks for the evaluations that these take.
+    """
 
     architecture: Architecture
     config: TwoStageConfig
     dtype: str
     refreshes: bool
+    hard_best: bool
     steps: int
 
     @property
@@ -166,7 +173,9 @@ KNOB_SOURCES: dict[str, Callable[[TwoStageConfig], Any]] = {
     "worst_up": lambda c: c.draw_law == "released",
     "bernoulli": lambda c: c.resample_law == "bernoulli",
     "final_temperature": lambda c: c.temperature if c.final_temperature is None else c.final_temperature,
+    "final_weights_rate": lambda c: c.weights_rate if c.final_weights_rate is None else c.final_weights_rate,
     "stage2_steps": lambda c: float(c.stage2_steps),
+    "hard_best": lambda c: c.best_form == "hard",
     "zero_entries": lambda c: c.nan_rule == "entries",
     "squared_difference": lambda c: c.offline_rule == "squared_difference",
 }

@@ -97,12 +97,23 @@ def sample(program: TrainingProgram, knobs: Knobs, elites: Repository, noise: No
     full = jnp.isfinite(elites.losses[-1])
     inherits = (slots >= 0) & knobs.use_elites & (full | ~knobs.fill_first)
     slots = jnp.where(inherits, slots, -1)
-    parents = repository.take(elites, jnp.maximum(slots, 0))
+    parents = _taken(program, knobs, elites, slots)
 
     count = jnp.maximum(jnp.round(knobs.resample_fraction * connections), 1.0)
     order = jnp.sum(noise.label[:, None, :] < noise.label[:, :, None], axis=-1)
     chosen = jnp.where(knobs.bernoulli, noise.label < knobs.resample_fraction, order < count)
     return Sampled(slots, parents, chosen | ~inherits[:, None])
+
+
+def _taken(program: TrainingProgram, knobs: Knobs, elites: Repository, slots: Array) -> Array:
+    """Log-selections of the elites in some slots, [slots, C, M].
+
+    V = softmax((Z + G) / λ), so λ log V is Z + G but for a constant: with `anneal_elites` that is kept, and today's
+    temperature makes the selection of it.
+    """
+    kept = repository.take(elites, jnp.maximum(slots, 0))
+    scores = jnp.where(program.mask, kept / knobs.temperature, concrete.PADDED)
+    return jnp.where(knobs.anneal_elites, jax.nn.log_softmax(scores, axis=-1), kept)
 
 
 def log_selections_of(program: TrainingProgram, knobs: Knobs, logits: Array, sampled: Sampled, noise: Noise) -> Array:
@@ -142,7 +153,7 @@ def step(
 ) -> tuple[State, Info]:
     """One round of Algorithm 1's inner loops: sample, evaluate, store, train online, draw, train offline."""
     architecture, mask = program.architecture, program.mask
-    knobs = knobs._replace(temperature=_temperature(knobs, stage2, state.age))
+    knobs = _of_today(knobs, stage2, state.age)
     noise = draw_noise(program, state.seed, state.step)
 
     # Sample p network instances, evaluate their MAE, train logits (and in stage 2 weights) to lower its average.
@@ -156,12 +167,18 @@ def step(
     if program.refreshes:
         elites = _refresh(program, knobs, elites, sampled.slots, state.weights, columns, targets)
     fingerprints = architecture.fingerprints(relaxed.choices_of(architecture, trained.log_selections), jnp)
-    elites = repository.insert(elites, losses, fingerprints, trained.log_selections, jnp)
-    best = _better(state, trained)
+    kept = trained.log_selections * jnp.where(knobs.anneal_elites, knobs.temperature, 1.0)
+    elites = repository.insert(elites, losses, fingerprints, kept, jnp)
+    scores = losses
+    if program.hard_best:
+        choices = relaxed.choices_of(architecture, trained.log_selections)
+        hard = relaxed.hard_selections(architecture, choices, program.dtype)
+        scores = jnp.where(knobs.hard_best, _losses(program, hard, trained.weights_of, columns, targets), losses)
+    best = _better(state, trained, scores)
 
     # Stage 2: draw r elites and train the logits offline on them.
     drawn = repository.draw_by(elites, noise.offline, knobs.rank_weights, knobs.worst_up, jnp)
-    instances = repository.take(elites, jnp.maximum(drawn, 0))
+    instances = _taken(program, knobs, elites, drawn)
     offline = _clip(knobs, offline_gradient(knobs, logits, instances, mask))
     update, offline_logits = _adam(program, knobs, state.offline_logits, offline, knobs.offline_rate, state.age)
     trains = stage2 & knobs.use_offline & (drawn[0] >= 0)
@@ -184,11 +201,18 @@ def step(
     ), info
 
 
-def _temperature(knobs: Knobs, stage2: Array, age: Array) -> Array:
-    """Today's temperature: in stage 2 it falls by a constant factor a step, from the first to the final one."""
+def _of_today(knobs: Knobs, stage2: Array, age: Array) -> Knobs:
+    """The knobs at one step: in stage 2 temperature and the weights' rate fall by constant factors to their final values."""
     share = jnp.minimum(age.astype(knobs.temperature.dtype) / jnp.maximum(knobs.stage2_steps - 1, 1), 1.0)
-    annealed = knobs.temperature * (knobs.final_temperature / knobs.temperature) ** share
-    return jnp.where(stage2, annealed, knobs.temperature)
+
+    def fallen(first: Array, final: Array) -> Array:
+        start = jnp.where(first > 0, first, 1.0)  # a rate of 0 stays 0
+        return jnp.where(stage2, first * (final / start) ** share, first)
+
+    return knobs._replace(
+        temperature=fallen(knobs.temperature, knobs.final_temperature),
+        weights_rate=fallen(knobs.weights_rate, knobs.final_weights_rate),
+    )
 
 
 def _train_together(
@@ -226,7 +250,7 @@ def _train_in_turn(
     losses, by_selection, _ = _evaluate(program, log_selections, weights, columns, targets)
     logits, online_logits = _move_logits(program, knobs, state, sampled, log_selections, losses, by_selection)
     log_selections = log_selections_of(program, knobs, logits, sampled, noise)
-    losses = _losses(program, log_selections, weights, columns, targets)
+    losses = _losses(program, jnp.exp(log_selections), weights, columns, targets)
     return Trained(logits, weights, online_logits, online_weights, log_selections, weights, losses)
 
 
@@ -240,10 +264,10 @@ def _evaluate(
     return jnp.where(jnp.isfinite(losses), losses, jnp.inf), *gradients
 
 
-def _losses(program: TrainingProgram, log_selections: Array, weights: Array, columns: Array, targets: Array) -> Array:
+def _losses(program: TrainingProgram, selections: Array, weights: Array, columns: Array, targets: Array) -> Array:
     """Losses [P] of instances; inf where not finite."""
     loss_of = jax.vmap(partial(relaxed.mean_absolute_error, program.architecture), in_axes=(0, None, None, None))
-    losses = loss_of(jnp.exp(log_selections), weights, columns, targets)
+    losses = loss_of(selections, weights, columns, targets)
     return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
 
 
@@ -316,15 +340,15 @@ def _refresh(
     targets: Array,
 ) -> Repository:
     """The elites with the drawn ones' losses taken anew under the present weights (not sorted: insert sorts)."""
-    losses = _losses(program, repository.take(elites, jnp.maximum(slots, 0)), weights, columns, targets)
+    instances = jnp.exp(_taken(program, knobs, elites, slots))
+    losses = _losses(program, instances, weights, columns, targets)
     hits = (jnp.arange(elites.losses.shape[0])[:, None] == slots[None, :]) & knobs.refresh_elites  # [K, P]
     renewed = jnp.min(jnp.where(hits, losses, jnp.inf), axis=1)
     return elites._replace(losses=jnp.where(jnp.any(hits, axis=1), renewed, elites.losses))
 
 
-def _better(state: State, trained: Trained) -> Best:
+def _better(state: State, trained: Trained, losses: Array) -> Best:
     """T* after these instances: a lower loss than any before takes its place, weights included."""
-    losses = trained.losses
     winner = jnp.argmin(losses)
     found = Best(losses[winner], state.best.hard_loss, trained.log_selections[winner], trained.weights_of, state.step)
     return choose(losses[winner] < state.best.loss, found, state.best)
