@@ -1,25 +1,30 @@
 """The race of settings: what it draws is valid, what it keeps is the better part."""
 
-import importlib.util
+import importlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gmeql.evaluation.paper.train import trained_cell_of
 
-PATH = Path(__file__).parents[2] / "benchmarks" / "paper_race.py"
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "paper_race"
+PARTS = ("race_settings", "race_scoring", "race_training", "race")
 
 
 @pytest.fixture(scope="module")
 def race():
-    spec = importlib.util.spec_from_file_location("paper_race", PATH)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    """The names of all parts of the race."""
+    sys.path.insert(0, str(FOLDER))
+    names = {}
+    for part in PARTS:
+        names |= vars(importlib.import_module(part))
+    yield SimpleNamespace(**names)
+    sys.path.remove(str(FOLDER))
+    for part in PARTS:
+        del sys.modules[part]
 
 
 def line(race, setting, problem, seed, *, fits=False, relative=1.0, **changes):
@@ -49,13 +54,31 @@ def test_schedules_are_whole_chunks_within_the_papers_budget(race):
     assert race.schedule_of(1.0, race.CHUNK) == race.FULL
 
 
+def test_variants_around_a_setting_take_the_papers_budget_of_instances(race):
+    for changes in race.AROUND.values():
+        config = race.Setting("one", {**race.COLD, **changes}).config(race.FULL, race.CHUNK)
+        assert config.total_steps * config.samples_per_step == 2_160_000
+
+
+def test_a_structure_is_judged_by_whether_constants_exist_that_make_it_the_truth(race):
+    truth = line(race, "a", "b8", 3, choices=[1, 0, 3, 0, 0], mode=[0, 1, 3, 0, 0])
+    truth |= {"weights": [1.1] * len(truth["weights"]), "mode_weights": [1.1] * len(truth["weights"])}
+    race.mark([truth])
+    assert truth["best_fits"] and not truth["mode_fits"]
+    before = dict(race.KNOWN)
+    race.mark([truth])
+    assert truth["best_fits"] and {key for key in race.KNOWN if race.KNOWN[key] == race.FITS} <= set(before)
+
+
 def test_true_structures_come_before_small_errors(race):
     lines = [line(race, "found", p, 0, fits=True, relative=0.5) for p in ("b1", "b6")]
     lines += [line(race, "near", p, 0, relative=1e-5) for p in ("b1", "b6")]
     lines += [line(race, "far", p, 0, relative=2.0) for p in ("b1", "b6")]
     scores = race.score(lines)
     assert sorted(scores, key=scores.get, reverse=True) == ["found", "near", "far"]
-    assert scores["found"][0] == 1.0
+    assert scores["found"][0] == 0.5  # every structure, none of them near the data as it was trained
+    assert race.score([line(race, "strict", "b1", 0, fits=True, relative=0.01)])["strict"][0] == 1.0
+    assert "b1 1(1)/1" in race.shown([line(race, "strict", "b1", 0, fits=True, relative=0.01)], "strict")
 
 
 def test_lines_that_are_there_are_not_trained_again(race, tmp_path):
