@@ -64,6 +64,9 @@ def paper(
     only: Annotated[
         str | None, typer.Option(help="Only these: table1, fig2a to fig2l, fig2, success, time, offline, noise.")
     ] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="Train only these: gmeql, eql, dsr, fitted, gp. (default: all)")
+    ] = None,
     out: Annotated[str, typer.Option("--out", "-o", help="Folder for records, figures and tables.")] = "gmeql-paper",
     workers: Annotated[
         int | None, typer.Option(min=0, help="Processes that train; 0: this one. (default: one per core)")
@@ -82,7 +85,10 @@ def paper(
     require("budget", budget)
     try:
         names = split_names(only) if only else None
-        run_experiments(budget=budget, only=names, out=Path(out), workers=workers, train=not figures_only)
+        trained = split_names(methods) if methods else None
+        run_experiments(
+            budget=budget, only=names, methods=trained, out=Path(out), workers=workers, train=not figures_only
+        )
     except ValueError as error:
         raise Exit(USAGE, f"gmeql: {error}") from None
     say(f"written to {out}")

@@ -74,6 +74,20 @@ def test_killed_half_way_and_started_again_gives_the_same_tables(tmp_path, monke
     assert (tmp_path / "halved" / "table.csv").read_bytes() == whole
 
 
+def test_only_the_methods_that_are_asked_for_are_trained(tmp_path, monkeypatch):
+    trained = []
+
+    def job(cells):
+        trained.extend(cell["method"] for cell in cells)
+        return [fake_record(Cell(**cell)) for cell in cells]
+
+    monkeypatch.setattr(workers, "train_and_judge", job)
+    run("smoke", ["success"], tmp_path, methods=["gmeql", "gp"], workers=0, say=lambda line: None)
+    assert set(trained) == {"gmeql", "gp"} and len(trained) == 32
+    with pytest.raises(ValueError, match="methods must be among gmeql, eql, dsr, fitted, gp, got pysr"):
+        run("smoke", methods=["pysr"], out=tmp_path)
+
+
 def results(folder):
     """Tables without what a clock decides."""
     with (folder / "table.csv").open() as file:

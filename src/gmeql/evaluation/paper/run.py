@@ -26,6 +26,7 @@ def run(
     only: Sequence[str] | None = None,
     out: str | Path = "gmeql-paper",
     *,
+    methods: Sequence[str] | None = None,
     workers: int | None = None,
     train: bool = True,
     say: Callable[[str], None] | None = None,
@@ -36,6 +37,7 @@ def run(
         budget: "smoke", "quick" or "full".
         only: names of figures ("fig2a", "success", ...); all of them by default.
         out: folder of records, figures, tables and page.
+        methods: only their runs are trained ("gmeql", "eql", ...); figures show what is there of the others.
         workers: processes that train; by default one per core this process may use; 0 trains in this process.
         train: False draws from the records that are there; figures say what is not measured.
         say: takes lines of progress; by default they go to stderr.
@@ -51,11 +53,14 @@ def run(
     folder = Path(out)
     say = say or (lambda line: print(line, file=sys.stderr, flush=True))
     cells = list(dict.fromkeys(cell for figure in wanted for cell in figure.cells(plan)))
+    if unknown := set(methods or ()) - set(METHODS):
+        raise ValueError(f"methods must be among {', '.join(METHODS)}, got {', '.join(sorted(unknown))}")
+    cells = [cell for cell in cells if methods is None or cell.method in methods]
     cells.sort(key=lambda cell: LONGEST_FIRST.index(cell.method))
     done = {key for key, record in records.load(folder).items() if record["status"] == "done"}
-    on_device = train and plan.is_full and _has_accelerator()
+    on_device = _on_accelerator() if train and plan.is_full else ()
     # Batches are made of all cells before finished ones are left out: a run taken up again trains as one never stopped.
-    largest = dict.fromkeys(METHODS, LARGEST_BATCH_ON_DEVICE) if on_device else plan.largest_batch
+    largest = {**plan.largest_batch, **dict.fromkeys(on_device, LARGEST_BATCH_ON_DEVICE)}
     pending = [[cell for cell in batch if cell.key not in done] for batch in batches(cells, largest)]
     pending = [batch for batch in pending if batch]
     missing = sum(map(len, pending))
@@ -65,9 +70,9 @@ def run(
         pending = []
     pool = TrainingPool(folder, missing, say)
     if on_device:
-        pool.work([batch for batch in pending if METHODS[batch[0].method].side_by_side], 0)
-        pending = [batch for batch in pending if not METHODS[batch[0].method].side_by_side]
-    pool.work(pending, available_cores() if workers is None else workers)
+        pool.work([batch for batch in pending if batch[0].method in on_device], 0)
+    rest_of_them = [batch for batch in pending if batch[0].method not in on_device]
+    pool.work(rest_of_them, available_cores() if workers is None else workers)
     report.write(folder, plan, wanted, records.load(folder))
     say(f"page: {folder / 'index.html'}")
     return folder / "index.html"
@@ -120,7 +125,13 @@ def _judged(job: tuple[str, str | None]) -> dict[str, Any]:
     return record_of(trained, where=where or data.get("device"))
 
 
-def _has_accelerator() -> bool:
+def _on_accelerator() -> tuple[str, ...]:
+    """The methods that an accelerator of this machine trains, many runs side by side."""
     import jax
 
-    return bool(jax.default_backend() != "cpu")
+    from gmeql.evaluation.paper.methods import METHODS
+    from gmeql.fitters.cuda import driver
+
+    if jax.default_backend() != "cpu":
+        return tuple(name for name, method in METHODS.items() if method.side_by_side)
+    return () if driver.why_not() else ("gmeql",)
