@@ -39,7 +39,9 @@ def trained(chunks_of, architecture, configs, n_outputs):
 
 
 @needs_compiler
-@pytest.mark.parametrize(("architecture", "order"), [(TINY, "together"), (TWO_OUTPUTS, "in_turn")])
+@pytest.mark.parametrize(
+    ("architecture", "order"), [(TINY, "together"), pytest.param(TWO_OUTPUTS, "in_turn", marks=pytest.mark.slow)]
+)
 def test_the_kernel_trains_as_jax_does(architecture, order):
     configs = [TwoStageConfig(**{**SMALL, **changes, "update_order": order}) for changes in SETTINGS]
     n_outputs = architecture.n_outputs
