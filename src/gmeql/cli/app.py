@@ -15,6 +15,7 @@ from gmeql.cli.bench import bench, paper
 from gmeql.cli.choices import ChoosingCommand
 from gmeql.cli.dynamics import dynamics
 from gmeql.cli.exits import INTERRUPTED, OK, explain, say
+from gmeql.cli.field import field
 from gmeql.cli.fit import fit, resume
 from gmeql.cli.model import predict, show
 from gmeql.cli.solve import solve
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-for command in (fit, resume, predict, show, dynamics, solve, bench, paper, doctor, ui):
+for command in (fit, resume, predict, show, dynamics, field, solve, bench, paper, doctor, ui):
     app.command(cls=ChoosingCommand)(command)
 
 

@@ -9,10 +9,12 @@
 
 from __future__ import annotations
 
+import os
 import time
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,6 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from gmeql.differential.fields.config import FIELDS
 from gmeql.differential.fields.derivatives import METHODS, Jets, take_derivatives
 from gmeql.differential.fields.grid import FloatArray, Grid, read_grid
+from gmeql.differential.fields.model_file import StoredField, load_field, save_field
+from gmeql.differential.fields.plots import Slices, fields_figure, slices
 from gmeql.differential.fields.selection import Sum, best_sums, fit_sum
 from gmeql.differential.fields.simulation import simulate
 from gmeql.differential.fields.terms import Term, found_terms, library, noise_gain, split_sum, term_rows
@@ -29,12 +33,17 @@ from gmeql.differential.fields.weak import Bumps
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, transform
 from gmeql.formula.simplify import simplify
-from gmeql.model.fitting import run_search
+from gmeql.model.fitting import InterruptedWarning, run_search
 from gmeql.model.front import Front
+from gmeql.model.parameters import from_plain, to_plain
 from gmeql.model.preparation import prepare
 from gmeql.model.progress import ProgressDisplay
+from gmeql.model.storage import StorageError
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 
 class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
@@ -134,7 +143,21 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
             front, pick = _front(members, f, grid, jets, bumps, left)
             fronts.append(front)
             picks.append(pick)
-        self._keep(grid, jets, order, fronts, picks)
+        if self._interrupted:
+            warnings.warn("interrupted; keeping the laws found so far", InterruptedWarning, stacklevel=2)
+        self._grid: Grid | None = grid
+        self._keep(
+            StoredField(
+                {},
+                grid.names,
+                jets.names,
+                order,
+                grid.periodic[:-1],
+                tuple(map(float, jets.noise)),
+                tuple(fronts),
+                tuple(picks),
+            )
+        )
         return self
 
     def _check(self) -> None:
@@ -202,30 +225,35 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
     def _may_use(self, grid: Grid, axis: int) -> bool:
         return not grid.periodic[axis] if self.coordinates == "auto" else bool(self.coordinates)
 
-    def _keep(self, grid: Grid, jets: Jets, order: int, fronts: list[Front], picks: list[int]) -> None:
-        self._grid, self._order = grid, order
-        self.fronts_ = fronts
-        self.selected_ = picks
-        self.field_names_ = grid.names
-        self.column_names_ = jets.names
-        self.noise_ = jets.noise
-        self.periodic_ = grid.periodic[:-1]
-        self.equations_ = [front[k].expression for front, k in zip(fronts, picks, strict=True)]
+    def _keep(self, found: StoredField) -> None:
+        self._order = found.order
+        self.fronts_, self.selected_ = list(found.fronts), list(found.selected)
+        self.field_names_, self.column_names_ = found.fields, found.columns
+        self.noise_, self.periodic_ = found.noise, found.periodic
+        self.equations_ = [front[k].expression for front, k in zip(self.fronts_, self.selected_, strict=True)]
+
+    def _data(self, u: Any, x: Any, t: Any) -> Grid:
+        """The grid that was given, or that of `fit`."""
+        check_is_fitted(self, "equations_")
+        if u is not None:
+            return read_grid(u, x, t, periodic=list(self.periodic_))
+        grid: Grid | None = getattr(self, "_grid", None)
+        if grid is None:
+            raise ValueError("a loaded model holds no data; give u, x and t")
+        return grid
 
     # --- using -------------------------------------------------------------------------------------------------------
 
     def predict(self, u: Any = None, x: Any = None, t: Any = None) -> FloatArray:
         """The law's u_t on a grid, [F, *space, T]; on that of `fit` where none is given."""
-        check_is_fitted(self, "equations_")
-        grid = self._grid if u is None else read_grid(u, x, t, periodic=list(self.periodic_))
+        grid = self._data(u, x, t)
         jets = take_derivatives(grid, self._order, self.derivative)
         X = np.stack([column.reshape(-1) for column in jets.columns], axis=1)
         return np.stack([e(X).reshape(grid.values.shape[1:]) for e in self.equations_])
 
     def score(self, u: Any = None, x: Any = None, t: Any = None) -> float:
         """Share of u_t that the laws explain, in integral form: 1 minus the squared residual over the squared left side."""
-        check_is_fitted(self, "equations_")
-        grid = self._grid if u is None else read_grid(u, x, t, periodic=list(self.periodic_))
+        grid = self._data(u, x, t)
         jets = take_derivatives(grid, self._order, self.derivative)
         bumps = Bumps(grid, jets.smooth, self._order)
         missed = total = 0.0
@@ -239,13 +267,13 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
             total += float((left**2).sum())
         return 1.0 - missed / total if total > 0 else 0.0
 
-    def simulate(self, u0: Any = None, t: Any = None) -> FloatArray:
+    def simulate(self, u0: Any = None, t: Any = None, *, data: tuple[Any, Any, Any] | None = None) -> FloatArray:
         """The laws integrated from `u0` [F, *space] (the first data where none is given) at times `t`: [F, *space, T].
 
-        On the grid of `fit`. Ends of axes that are not periodic follow the data.
+        On the grid of `fit`, or of other `data` (u, x, t), as a loaded model needs them. Ends of axes that are not periodic
+        follow the data.
         """
-        check_is_fitted(self, "equations_")
-        grid = self._grid
+        grid = self._data(*(data or (None, None, None)))
         times = grid.axes[-1] if t is None else np.asarray(t, dtype=float)
         if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
             raise ValueError("t must be two or more increasing times")
@@ -257,6 +285,23 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
                 f"u0 must have shape {grid.values.shape[:-1]}, as the data of fit at one time, got {start.shape}"
             )
         return simulate(self.equations_, grid, start, times, self._order)
+
+    def slices(self, u: Any = None, x: Any = None, t: Any = None) -> tuple[Grid, Slices, FloatArray]:
+        """The grid, its fields at a few times over the first axis of space, and the same of the laws' simulation."""
+        grid = self._data(u, x, t)
+        followed = simulate(self.equations_, grid, grid.values[..., 0], grid.axes[-1], self._order)
+        return grid, slices(grid, grid.values), slices(grid, followed)[2]
+
+    def plot_fields(self, u: Any = None, x: Any = None, t: Any = None) -> Figure:
+        """Simulated fields over measured ones at a few times, of the data of `fit` where none are given."""
+        return fields_figure(*self.slices(u, x, t))
+
+    def plot_front(self, field: int = 0) -> Figure:
+        """Misfit in integral form against complexity of one field's laws, the chosen one marked."""
+        from gmeql.model.plots import front_figure
+
+        check_is_fitted(self, "equations_")
+        return front_figure(self.fronts_[field], self.selected_[field])
 
     def sympy(self) -> list[Any]:
         """The right sides as SymPy expressions."""
@@ -272,6 +317,31 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
         """The right sides in one of the formats of `Expression.export`, as functions of the columns."""
         check_is_fitted(self, "equations_")
         return [e.export(format) for e in self.equations_]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the laws to a JSON file that `load` reads: fronts and plain parameters, no data."""
+        check_is_fitted(self, "equations_")
+        save_field(
+            path,
+            StoredField(
+                to_plain(self.get_params(deep=False)), self.field_names_, self.column_names_, self._order, self.periodic_,
+                self.noise_, tuple(self.fronts_), tuple(self.selected_),
+            ),
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GMEQLField:
+        """Read laws that `save` wrote. No code runs whatever is in the file; a bad one is a `StorageError`."""
+        stored = load_field(path)
+        unknown = sorted(set(stored.parameters) - set(cls._get_param_names()))
+        if unknown:
+            raise StorageError(f"{path}: unknown parameter {unknown[0]!r:.60}; the file is damaged or not from gmeql")
+        try:
+            model = cls(**from_plain(stored.parameters))
+        except ValueError as error:
+            raise StorageError(f"{path}: {error}") from None
+        model._keep(stored)
+        return model
 
     def __str__(self) -> str:
         """The laws, one to a line; `repr` stays scikit-learn's."""

@@ -37,6 +37,7 @@ class WeakConfig:
     shift: float = 0.25  # from one bump to the next, in widths
     exponent: int = 4  # p
     floor: float = 1e-6  # residual, relative to the size of the left side, that counts as none
+    steps: int = 15  # of a fit
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,7 @@ class TermConfig:
     largest: int = 6  # terms of a sum
     beam: int = 80  # sums of each length carried on
     kept: int = 8  # ... and handed on,
-    kept_scaled: tuple[int, ...] = (
-        20,
-        40,
-        40,
-    )  # of one, two, three terms where some hold constants: only a fit of these
-    # shows what a sum is worth
+    kept_scaled: tuple[int, ...] = (10, 25, 25)  # of one, two, three terms where some hold constants: fits tell
 
 
 @dataclass(frozen=True)

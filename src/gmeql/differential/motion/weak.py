@@ -58,7 +58,7 @@ class WeakRows:
             sides: FloatArray = self.bumps @ values / error
         return sides
 
-    def fit(self, root: Node, j: int, steps: int = 30) -> tuple[Node, float]:
+    def fit(self, root: Node, j: int, steps: int = MOTION.weak.steps) -> tuple[Node, float]:
         """The formula with its constants fitted to equation `j`, and its mean squared residual; `inf` where it has none."""
         expression = Expression(root, self.names)
         free = np.flatnonzero(free_constants(expression))
