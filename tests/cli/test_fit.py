@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from command_line import LINE, run_gmeql
@@ -30,6 +31,7 @@ def test_the_run_folder_holds_everything(finished):
         "checkpoints",
         "model.json",
         "front.csv",
+        "alternatives.csv",
         "report.html",
     }
     description = json.loads((finished / "run.json").read_text())
@@ -221,3 +223,24 @@ def test_groups_have_constants_of_their_own(tmp_path, capfdbinary):
     assert float(first) == pytest.approx(3.0)
     assert second in ("", '""')
     assert "does not know colour pink" in said
+
+
+def test_errors_of_columns_and_target_reach_the_fit_and_the_report(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    t = 2 + rng.standard_normal(150)
+    x, y = t + 0.5 * rng.standard_normal(150), 1.5 * t + 0.7 + 0.2 * rng.standard_normal(150)
+    data, run = tmp_path / "line.csv", tmp_path / "run"
+    data.write_text("x,s,y\n" + "".join(f"{a},0.2,{b}\n" for a, b in zip(x, y, strict=True)))
+    options = ["--target", "y", "--max-candidates", "200", "--jobs", "1", "--quiet"]
+    errors = ["--y-error", "s", "--x-error", "x=0.5"]
+    run_gmeql("fit", str(data), *options, *errors, "--out", str(run))
+    model = GMEQLRegressor.load(run / "model.json")
+    line = next(m.expression for m in model.front_ if m.complexity == 5)
+    assert line.names == ("x",) and line.constants[0] > 1.35  # least squares gives about 1.2
+    assert "x=0.5" in (run / "report.html").read_text()
+    run_gmeql("resume", str(run), "--max-candidates", "250", "--quiet")
+    capsys.readouterr()
+    run_gmeql("fit", str(data), *options, "--x-error", "x=0.5", "--out", str(tmp_path / "no"), expect=2)
+    assert "--x-error needs --y-error" in capsys.readouterr().err
+    run_gmeql("fit", str(data), *options, *errors, "--template", "a*x", "--out", str(tmp_path / "no"), expect=2)
+    assert "cannot be combined with --template" in capsys.readouterr().err

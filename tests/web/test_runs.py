@@ -45,6 +45,8 @@ def test_events_tell_the_run_to_its_end(client):
         ({"device": "abacus"}, "one of auto, cpu, gpu"),
         ({"method": "magic"}, "one of fitted, paper, released"),
         ({"method": "paper", "functions": ["sin"]}, "use --method fitted"),
+        ({"x_error": "a=0.1"}, "--x-error needs --y-error"),
+        ({"groups": "a", "pin": ["b*b"]}, "cannot be combined with --pin"),
         ({"units": "a=m"}, "the target's is missing"),
         ({"template": "f(a"}, "cannot be read"),
         ({"constraint": ["rising in a"]}, "cannot be read"),

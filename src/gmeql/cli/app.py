@@ -11,8 +11,10 @@ from typing import Annotated
 
 import typer
 
+from gmeql.cli.alternatives import alternatives
 from gmeql.cli.bench import bench, paper
 from gmeql.cli.choices import ChoosingCommand
+from gmeql.cli.classify import classify
 from gmeql.cli.dynamics import dynamics
 from gmeql.cli.exits import INTERRUPTED, OK, explain, say
 from gmeql.cli.field import field
@@ -29,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-for command in (fit, resume, predict, show, dynamics, field, solve, bench, paper, doctor, ui):
+for command in (fit, resume, predict, show, alternatives, classify, dynamics, field, solve, bench, paper, doctor, ui):
     app.command(cls=ChoosingCommand)(command)
 
 

@@ -82,6 +82,8 @@ def fit(
     columns: Annotated[str | None, _table("Use only these columns, as in a,b,c.")] = None,
     drop: Annotated[str | None, _table("Leave these columns out.")] = None,
     weights: Annotated[str | None, _table("Column of row weights.")] = None,
+    y_error: Annotated[str | None, _table("Standard deviation of the target's error: a number or a column.")] = None,
+    x_error: Annotated[str | None, _table("The same for columns, as in x=0.1,t=sigma_t.")] = None,
     groups: Annotated[
         str | None, _table("Column of groups: one formula, some constants of each group's own.", "--groups")
     ] = None,
@@ -104,6 +106,7 @@ def fit(
     given = dict(locals())
     from gmeql.runs.checks import check_fit
     from gmeql.runs.folder import Run, default_folder
+    from gmeql.runs.knowing import training_of
     from gmeql.runs.settings import resolve
     from gmeql.tables.read import read
 
@@ -113,7 +116,7 @@ def fit(
     if settings.target is None:
         names = ", ".join(f"'{name}'" for name in table.names[:20])
         raise Exit(USAGE, f"gmeql: {table.source}: say which column is to be explained; --target takes one of {names}")
-    training = table.select(settings.target, **settings.select_options())
+    training = training_of(settings, table)
     check_fit(settings, training)
     _say_notes(training, quiet)
     folder = Path(settings.out) if settings.out else default_folder("" if data == "-" else data)

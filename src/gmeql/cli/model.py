@@ -16,7 +16,7 @@ from gmeql.cli.options import DataArgument, JsonOption
 if TYPE_CHECKING:
     import numpy as np
 
-    from gmeql.estimator import GMEQLRegressor
+    from gmeql.estimator import GMEQLClassifier, GMEQLRegressor
     from gmeql.formula.expression import Expression
     from gmeql.tables.read import Table
 
@@ -26,9 +26,10 @@ IndexOption = Annotated[
 ]
 
 
-def load(model: str) -> GMEQLRegressor:
-    """The model of a file or of a run folder."""
-    from gmeql.estimator import GMEQLRegressor
+def load(model: str) -> Any:
+    """The model of a file or of a run folder: a regressor, or a classifier."""
+    from gmeql.estimator import GMEQLClassifier, GMEQLRegressor
+    from gmeql.model.model_file import load_model
     from gmeql.model.storage import StorageError
 
     path = Path(model)
@@ -36,7 +37,7 @@ def load(model: str) -> GMEQLRegressor:
         path = path / "model.json"
         if not path.exists():
             raise StorageError(f"{model}: holds no model.json; give a finished run, or resume it: gmeql resume {model}")
-    return GMEQLRegressor.load(path)
+    return (GMEQLRegressor if load_model(path).classes is None else GMEQLClassifier).load(path)
 
 
 def chosen(model: GMEQLRegressor, index: str | None) -> list[int]:
@@ -83,10 +84,12 @@ def predict(
                    for column in front[k].expression.variables if column < len(names)})  # fmt: skip
     X = np.zeros((len(table.rows), len(names)))
     X[:, used] = _used_columns(table, [names[j] for j in used])
-    complete_rows = np.isfinite(X).all(axis=1)
+    complete_rows = np.asarray(np.isfinite(X).all(axis=1))
     _judge_ranges(loaded, X, used, names, strict=strict)
     _say_empty(int((~complete_rows).sum()), len(X), "a value is missing")
     columns = {names[j]: X[:, j] for j in used} if append else {}
+    if hasattr(loaded, "classes_"):
+        return _predict_classes(loaded, X, complete_rows, columns, out=out, as_json=as_json, index=index)
     tables = _seen(loaded, X, table)
     predicted: dict[str, Any] = {}
     labels = target_names(len(picks), "prediction")
@@ -97,6 +100,41 @@ def predict(
         predicted[_free_name(label, columns)] = np.where(np.isfinite(values), values, np.nan)
     if as_json:
         return print_json({name: _plain(values) for name, values in predicted.items()})
+    return _write_csv(columns | predicted, out)
+
+
+def _predict_classes(
+    model: GMEQLClassifier,
+    X: np.ndarray,
+    complete_rows: np.ndarray,
+    columns: dict[str, Any],
+    *,
+    out: str | None,
+    as_json: bool,
+    index: str | None,
+) -> None:
+    """The likeliest class of each row and the chance of each class."""
+    import warnings
+
+    import numpy as np
+
+    from gmeql.cli.present import print_json
+
+    if index is not None:
+        raise Exit(USAGE, "gmeql: --index: the classes of a table are told by all formulas together; leave it out")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows outside were said before; the arrays carry no names
+        chances = model.predict_proba(np.where(complete_rows[:, None], X, 0.0))
+    told = [
+        str(model.classes_[k]) if whole else None
+        for k, whole in zip(chances.argmax(axis=1), complete_rows, strict=True)
+    ]
+    predicted: dict[str, Any] = {_free_name("prediction", columns): told}
+    for k, label in enumerate(model.classes_):
+        name = _free_name(f"chance of {label}", [*columns, *predicted])
+        predicted[name] = np.where(complete_rows, chances[:, k], np.nan)
+    if as_json:
+        return print_json({n: v if isinstance(v, list) else _plain(v) for n, v in predicted.items()})
     return _write_csv(columns | predicted, out)
 
 
@@ -187,7 +225,7 @@ def _write_csv(columns: dict[str, Any], out: str | None) -> None:
     from gmeql.model.storage import write_atomic
 
     buffer = io.BytesIO()
-    pl.DataFrame(columns).with_columns(pl.all().fill_nan(None)).write_csv(buffer)
+    pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None)).write_csv(buffer)
     if out is None:
         sys.stdout.buffer.write(buffer.getvalue())
     else:

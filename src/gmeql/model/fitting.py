@@ -132,7 +132,7 @@ def run_search(
     for member in members:
         seen.pop(member.expression.root, None)
     beaten: Iterable[Member] = seen.values()
-    if find_loss(config.loss).value is not None:
+    if find_loss(config.loss).value is not None or data.errors is not None:
         beaten = ()  # their losses are those of the squares that stood for it
     elif len(data.y) > config.polish_rows:
         beaten = _measured(seen.values(), data)

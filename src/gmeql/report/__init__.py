@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gmeql.report.numbers import four_digits
 from gmeql.report.content import Content, assemble, safe_json
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def build(
     seeded_from: str = "",
     knowledge: Knowledge | None = None,
     own: OwnConstants | None = None,
+    others: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The page as one HTML text.
 
@@ -78,6 +80,7 @@ def build(
         seeded_from: name of the run whose formulas this one kept.
         knowledge: what was known before the search; the page states the units of constants and what is kept.
         own: constants of each group's own, where the rows have groups.
+        others: formulas that describe the rows nearly as well, by falling `weight`, their share of the evidence.
     """
     from markupsafe import Markup
 
@@ -94,6 +97,11 @@ def build(
     return template.render(
         **content.view,
         seeded_from=seeded_from,
+        others=[
+            {"share": f"{100 * one['weight']:.1f} %", "loss": four_digits(one["loss"])}
+            | {key: one[key] for key in ("complexity", "formula")}
+            for one in others
+        ],
         style=Markup(asset("style.css")),
         script=Markup(script),
         csp=policy(script),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gmeql.formula.printing.notation import number_text, round_constant
 from gmeql.model.intervals import constant_intervals
 from gmeql.report.numbers import percent_text, with_same_decimals
+from gmeql.search.effective import InputErrors
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -22,8 +23,13 @@ def constant_rows(
 ) -> tuple[list[dict[str, str]], str]:
     """The free constants with their intervals, or the reason why there are none; `place` is the index of the constant,
     `mark` what stands under it in the formula, `loss` what the formula was fitted by."""
+    errors = None
+    if training.x_errors is not None and training.y_errors is not None:
+        errors = InputErrors(training.x_errors, training.y_errors)
     try:
-        intervals = constant_intervals(expression, training.X, training.y, sample_weight=training.weights, loss=loss)
+        intervals = constant_intervals(
+            expression, training.X, training.y, sample_weight=training.weights, errors=errors, loss=loss
+        )
     except ValueError as error:
         return [], str(error)[:1].upper() + str(error)[1:] + "."
     rows = [_row(item, circled(number)) for number, item in enumerate(intervals, start=1)]

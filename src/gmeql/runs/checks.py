@@ -43,6 +43,8 @@ def check_fit(settings: FitSettings, training: Training) -> None:
         )
     if training.groups is not None:
         _check_groups(settings, training)
+    if training.x_errors is not None:
+        _check_errors(settings, training)
     if settings.selection == "validation" and len(training.y) < VALIDATION_ROWS:
         raise ConfigError(
             f"--selection validation: needs at least {VALIDATION_ROWS} rows, {training.source} has {len(training.y)}; "
@@ -57,12 +59,23 @@ def _check_groups(settings: FitSettings, training: Training) -> None:
         raise ConfigError(
             f"--groups: --method {settings.method} knows no groups; leave them out, or use --method fitted"
         )
-    if settings.pin or settings.forbid or check_knowledge(settings, training) is not None:
-        raise ConfigError("--groups cannot be combined with --pin, --forbid, units, templates, guesses or constraints")
+    for name, given in (("--pin", settings.pin), ("--forbid", settings.forbid), ("--constants", settings.constants)):
+        if given:
+            raise ConfigError(f"--groups cannot be combined with {name}; leave one of them out")
     try:
         Grouping.of(list(training.groups or ()), str(training.group_column))
     except ValueError as error:
         raise ConfigError(f"--groups {training.group_column}: {error}") from None
+
+
+def _check_errors(settings: FitSettings, training: Training) -> None:
+    """Where errors of the inputs have no meaning yet, say so."""
+    given = (("--groups", training.groups), ("--template", settings.template), ("--pin", settings.pin))
+    for name, value in given:
+        if value:
+            raise ConfigError(f"--x-error cannot be combined with {name}; leave one of them out")
+    if settings.loss != "squared" or not METHODS[settings.method].takes_weights:
+        raise ConfigError("--x-error needs --loss squared and --method fitted, the defaults")
 
 
 def _check_accelerator() -> None:

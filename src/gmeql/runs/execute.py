@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.runs.folder import Run
-from gmeql.runs.knowing import knowledge_of, knowledge_options
-from gmeql.runs.records import ProgressLog, front_csv, groups_csv, member_record, reason_text
+from gmeql.runs.knowing import errors_of, knowledge_of, knowledge_options
+from gmeql.runs.records import (
+    ProgressLog,
+    alternative_records,
+    alternatives_csv,
+    front_csv,
+    groups_csv,
+    member_record,
+    reason_text,
+)
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge, standard_functions
 from gmeql.model.storage import StorageError
@@ -137,7 +145,7 @@ def _fit(
         checkpoint_interval=CHECKPOINT_SECONDS,
         callbacks=[watch],
     )
-    return model.fit(frame_of(searched), searched.y, sample_weight=searched.weights, groups=groups_of(searched))
+    return model.fit(frame_of(searched), searched.y, groups=groups_of(searched), **errors_of(searched))
 
 
 def _judged(training: Training) -> JudgedRows:
@@ -282,9 +290,19 @@ def save_results(run: Run, model: GMEQLRegressor, training: Training) -> None:
         model.table_columns_ = training.table_names
     model.save(run.model_path)
     run.write("front.csv", front_csv(model.front_).encode())
+    if others := _others(model):
+        run.write("alternatives.csv", alternatives_csv(others).encode())
     own = getattr(model, "group_constants_", None)
     if own is not None:
         run.write("groups.csv", groups_csv(own, model.expression_, len(training.names)).encode())
+
+
+def _others(model: GMEQLRegressor) -> list[dict[str, Any]]:
+    """Formulas beside the chosen one, as the report lists them."""
+    try:
+        return alternative_records(model.front_)
+    except ValueError:  # losses that are not squared errors have none
+        return []
 
 
 def _known_in_groups(known: Knowledge | None, model: GMEQLRegressor) -> Knowledge | None:
@@ -312,5 +330,6 @@ def write_report(run: Run, model: GMEQLRegressor, training: Training) -> Path:
         seeded_from="" if run.continues is None else run.continues.name,
         knowledge=_known_in_groups(knowledge_of(run.settings(), training), model),
         own=getattr(model, "group_constants_", None),
+        others=_others(model),
     )
     return run.write("report.html", page.encode())

@@ -95,6 +95,8 @@ class Run:
                     "table_columns": None if training.table_names is None else list(training.table_names),
                     "target": training.target,
                     "weighted": training.weights is not None,
+                    "y_errors": training.y_errors is not None,
+                    "x_errors": training.x_errors is not None,
                     "notes": [[note.code, note.message, note.count] for note in training.notes],
                 },
                 "state": "queued",
@@ -232,10 +234,18 @@ def _pack(training: Training) -> bytes:
         columns["weight"] = training.weights
     if training.groups is not None:
         columns["group"] = list(training.groups)
+    if training.y_errors is not None:
+        columns["y_error"] = training.y_errors
+    if training.x_errors is not None:
+        columns |= {f"x_error{i}": column for i, column in enumerate(training.x_errors.T)}
     columns["row"] = training.rows
     buffer = io.BytesIO()
     pl.DataFrame(columns).write_parquet(buffer)
     return buffer.getvalue()
+
+
+def _columns(frame: Any, name: str, count: int) -> np.ndarray:
+    return np.ascontiguousarray(frame.select([f"{name}{i}" for i in range(count)]).to_numpy(), dtype=float)
 
 
 def _unpack(path: Path, data: Mapping[str, Any]) -> Training:
@@ -244,7 +254,7 @@ def _unpack(path: Path, data: Mapping[str, Any]) -> Training:
     names = tuple(data.get("columns", ()))
     try:
         frame = pl.read_parquet(io.BytesIO(path.read_bytes()))
-        X = np.ascontiguousarray(frame.select([f"x{i}" for i in range(len(names))]).to_numpy(), dtype=float)
+        X = _columns(frame, "x", len(names))
         weights = frame["weight"].to_numpy() if data.get("weighted") else None
         notes = tuple(Note(str(code), str(message), int(count)) for code, message, count in data.get("notes", ()))
         return Training(
@@ -259,6 +269,8 @@ def _unpack(path: Path, data: Mapping[str, Any]) -> Training:
             tuple(map(str, data["table_columns"])) if data.get("table_columns") else None,
             tuple(frame["group"].to_list()) if data.get("group_column") else None,
             data.get("group_column"),
+            frame["y_error"].to_numpy() if data.get("y_errors") else None,
+            _columns(frame, "x_error", len(names)) if data.get("x_errors") else None,
         )
     except FileNotFoundError:
         raise StorageError(f"{path}: is missing; start a new run") from None

@@ -15,10 +15,31 @@ from gmeql.knowledge.knowledge import read_knowledge
 from gmeql.knowledge.scene import Scene
 from gmeql.model.ranges import column_ranges
 from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.tables.errors import with_errors
 
 if TYPE_CHECKING:
     from gmeql.knowledge.knowledge import Knowledge
-    from gmeql.tables.read import Training
+    from gmeql.tables.read import Table, Training
+
+
+def training_of(settings: FitSettings, table: Table) -> Training:
+    """The rows that a fit by these settings sees, with the errors of its columns."""
+    assert settings.target is not None
+    if settings.x_error and settings.y_error is None:
+        raise ConfigError(
+            "--x-error needs --y-error: rows cannot tell how their scatter is shared; give the target's too"
+        )
+    if settings.weights is not None and settings.y_error is not None:
+        raise ConfigError("--weights and --y-error both weigh the rows; give one of them")
+    training = table.select(settings.target, **settings.select_options())
+    return with_errors(table, training, settings.y_error, _pairs("--x-error", settings.x_error))
+
+
+def errors_of(training: Training) -> dict[str, Any]:
+    """What `fit` is told of weights and errors."""
+    if training.y_errors is None:
+        return {"sample_weight": training.weights}
+    return {"y_error": training.y_errors, "x_error": training.x_errors}
 
 
 def knowledge_options(settings: FitSettings, training: Training, pins: Sequence[Expression] = ()) -> dict[str, Any]:
@@ -37,15 +58,15 @@ def knowledge_options(settings: FitSettings, training: Training, pins: Sequence[
         if missing:
             raise ConfigError(f"--units: column {missing[0]!r} has none; add {missing[0]}=... (1 for a pure number)")
         options["units"] = {name: given[name] for name in names}
+        options["unit_check"] = settings.unit_check
+        if settings.constant_units:
+            any_unit = list(settings.constant_units) == [ANY_UNIT]
+            options["constant_units"] = ANY_UNIT if any_unit else list(settings.constant_units)
         (known,) = _read(names, options)
         if pins and known is not None and known.units is not None:
             more = training.names[len(names) :]
             units = known.units
             options["units"] |= {name: str(units.unit_of(pin.root)) for name, pin in zip(more, pins, strict=True)}
-        options["unit_check"] = settings.unit_check
-        if settings.constant_units:
-            any_unit = list(settings.constant_units) == [ANY_UNIT]
-            options["constant_units"] = ANY_UNIT if any_unit else list(settings.constant_units)
     if settings.template is not None:
         options["template"] = settings.template
     if settings.constants:

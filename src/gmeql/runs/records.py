@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gmeql.model.alternatives import alternatives
 from gmeql.search.events import REASONS
 
 if TYPE_CHECKING:
@@ -22,6 +23,23 @@ if TYPE_CHECKING:
 
 UNSEEN_COLUMNS = ("unseen_error", "unseen_standard_error", "pole", "stays_above", "stays_below")
 LOG_SECONDS = 0.25  # a line of the log at most this often, unless the front changed
+
+
+def alternative_records(front: Front, n: int = 10) -> list[dict[str, Any]]:
+    """Formulas beside the chosen one, with their shares of the evidence; a ValueError where the loss has none."""
+    return [
+        {"weight": one.weight, "complexity": one.complexity, "loss": one.loss, "formula": str(one.expression)}
+        for one in alternatives(front, n)
+    ]
+
+
+def alternatives_csv(records: Sequence[Mapping[str, Any]]) -> str:
+    """The same as a table."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, ("weight", "complexity", "loss", "formula"), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return buffer.getvalue()
 
 
 def reason_text(reason: str) -> str:

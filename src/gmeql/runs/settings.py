@@ -47,6 +47,8 @@ class FitSettings:
     columns: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     weights: str | None = None
+    y_error: str | None = None
+    x_error: tuple[str, ...] = ()
     groups: str | None = None
     method: str = "fitted"
     functions: tuple[str, ...] | None = None
@@ -83,8 +85,13 @@ class FitSettings:
 
     def select_options(self) -> dict[str, Any]:
         """What `Table.select` takes beside the target."""
-        names = ("columns", "drop", "weights", "text_as_missing", "groups")
-        return {name: getattr(self, name) for name in names}
+        names = ("columns", "weights", "text_as_missing", "groups")
+        return {name: getattr(self, name) for name in names} | {"drop": (*self.drop, *self.error_columns())}
+
+    def error_columns(self) -> tuple[str, ...]:
+        """Columns of the table that hold standard deviations of others, each once."""
+        given = [*(item.rpartition("=")[2] for item in self.x_error), *([] if self.y_error is None else [self.y_error])]
+        return tuple(dict.fromkeys(word.strip() for word in given if not is_number(word)))
 
     def estimator_options(self) -> dict[str, Any]:
         """What the estimator takes."""
@@ -113,7 +120,19 @@ class FitSettings:
 
 _NAMES = tuple(field.name for field in fields(FitSettings))
 _LISTS = frozenset(
-    {"columns", "drop", "functions", "pin", "forbid", "units", "constant_units", "constants", "guess", "constraint"}
+    {
+        "columns",
+        "drop",
+        "functions",
+        "pin",
+        "forbid",
+        "units",
+        "constant_units",
+        "constants",
+        "guess",
+        "constraint",
+        "x_error",
+    }
 )
 _REPEATED = frozenset({"pin", "forbid", "guess", "constraint"})
 """Lists whose entries hold commas: a flag for each."""
@@ -221,6 +240,15 @@ def _words(value: Any, where: str) -> tuple[str, ...]:
     if not names and value:
         raise ConfigError(f"{where}: the list is empty; leave it out, or name at least one")
     return names
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a number, and no name of a column."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _entry(item: Any) -> str:

@@ -40,12 +40,16 @@ class Training:
     """The group of each row [N], where groups have constants of their own,"""
     group_column: str | None = None
     """and the column that names them."""
+    y_errors: np.ndarray | None = None
+    """Standard deviations of the target's errors [N], which `weights` then follow, ..."""
+    x_errors: np.ndarray | None = None
+    """... and of the columns' errors [N, V]."""
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of names and numbers: equal for the same training data, whatever file it came from."""
         digest = hashlib.sha256("\0".join((*self.names, self.target)).encode())
-        for array in (self.X, self.y, self.weights):
+        for array in (self.X, self.y, self.weights, self.x_errors):
             if array is not None:
                 digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
         if self.groups is not None:

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from gmeql.model.front import RULES
 from gmeql.report import asset
+from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.search.losses import LOSSES
 from gmeql.tables.read import read
 from gmeql.web.answers import find_upload, function_choices, render, table_record
@@ -28,6 +29,7 @@ async def home(request: Request) -> Response:
         functions=functions,
         losses={n: loss.description for n, loss in LOSSES.items()},
         rules=RULES,
+        unit_checks=UNIT_CHECKS,
     )
 
 

@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from gmeql.model.storage import StorageError
 from gmeql.runs.checks import check_fit
 from gmeql.runs.folder import Run
+from gmeql.runs.knowing import training_of
 from gmeql.runs.settings import ConfigError, resolve
 from gmeql.tables.read import TableError, read
 from gmeql.web.answers import body_of, find_run, find_upload, function_choices, jobs_of, render, snapshot
@@ -43,9 +44,18 @@ SETTABLE = (
     "loss",
     "device",
     "weights",
+    "groups",
+    "y_error",
+    "x_error",
 )
 """Settings of a fit that the page may give; those of reading a table are found when it is dropped."""
-DOWNLOADS = {"model.json": "application/json", "front.csv": "text/csv", "progress.jsonl": "application/x-ndjson"}
+DOWNLOADS = {
+    "model.json": "application/json",
+    "front.csv": "text/csv",
+    "groups.csv": "text/csv",
+    "alternatives.csv": "text/csv",
+    "progress.jsonl": "application/x-ndjson",
+}
 
 
 async def list_runs(request: Request) -> Response:
@@ -71,13 +81,12 @@ async def add_run(request: Request) -> Response:
         raise ConfigError(f"unknown setting {unknown[0]!r:.60}; known are {', '.join(SETTABLE)}")
     given = {key: content[key] for key in SETTABLE if content.get(key) not in (None, [], "")}
     settings = resolve(given, environment={})
-    target = settings.target
-    if target is None:
+    if settings.target is None:
         raise ConfigError("choose the column to explain")
 
     def submit() -> Run:
         table = read(data, name=name)
-        training = table.select(target, **settings.select_options())
+        training = training_of(settings, table)
         check_fit(settings, training)
         return jobs_of(request).submit(training, settings)
 

@@ -30,6 +30,7 @@
     at("target").replaceChildren(...usable.map((column) => { const option = cell("option", `${column.name} (${column.summary})`); option.value = column.name; return option; }));
     const usual = usable.find((column) => /^(y|target|output)$/i.test(column.name)) || usable[usable.length - 1];
     if (usual) at("target").value = usual.name;
+    for (const [id, some] of [["groups", content.columns], ["weights", usable]]) at(id).replaceChildren(at(id).firstElementChild, ...some.map((column) => cell("option", column.name)));
     columns();
   }
   function columns() {
@@ -48,11 +49,13 @@
   });
   at("form").addEventListener("submit", async (event) => {
     event.preventDefault(); fail(""); at("start").disabled = true;
-    const all = at("functions").querySelectorAll("input").length, functions = checked("functions"), chosen = checked("columns"), offered = at("columns").querySelectorAll("input").length;
+    const all = at("functions").querySelectorAll("input").length, functions = checked("functions"), apart = [at("groups").value, at("weights").value], chosen = checked("columns").filter((name) => !apart.includes(name)), offered = at("columns").querySelectorAll("input").length;
     const body = { table: table.table, target: at("target").value, max_time: Number(at("seconds").value), seed: Number(at("seed").value), loss: at("loss").value, selection: at("selection").value };
     if (functions.length < all) body.functions = functions;
     if (chosen.length < offered) body.columns = chosen;
-    for (const id of ["units", "constant_units", "template"]) if (at(id).value.trim()) body[id] = at(id).value.trim();
+    for (const id of ["units", "constant_units", "template", "constants", "groups", "weights", "y_error", "x_error"]) if (at(id).value.trim()) body[id] = at(id).value.trim();
+    if (body.units) body.unit_check = at("unit_check").value;
+    if (body.loss === "quantile" && at("quantile").value) body.loss = "quantile:" + at("quantile").value;
     for (const id of ["guess", "constraint"]) body[id] = at(id).value.split("\n").map((line) => line.trim()).filter(Boolean);
     try {
       if (!functions.length) throw new Error("Choose at least one function.");
