@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.model.front import RULES
 from gmeql.search.losses import LOSSES
 from web_client import HEADERS, upload
@@ -40,7 +41,8 @@ class Options(HTMLParser):
 def test_the_page_offers_every_loss_and_rule(client):
     options = Options()
     options.feed(client.get("/", headers=HEADERS).text)
-    assert options.found == {"loss": list(LOSSES), "selection": list(RULES)}
+    none = {"groups": [""], "weights": [""]}  # filled with the columns of a table
+    assert options.found == {"loss": list(LOSSES), "selection": list(RULES), "unit_check": list(UNIT_CHECKS)} | none
 
 
 def test_files_of_the_page_come_with_their_kind(client):

@@ -113,7 +113,7 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
     looks = [(name, rows.only(np.flatnonzero(rows.groups == g))) for name in names for g in largest]
     shares = np.array([SHARES.get(name, 1.0) for name, _ in looks])
     searched = min(GROUPS.searched, int(rows.groups.max()) + 1)
-    left, exact = state.config.direct_seconds_with(groups=searched), ""
+    left, exact = GROUPS.longer * state.config.direct_seconds_with(groups=searched), ""
     found: dict[Node, Scored] = {}
     with threadpool_limits(1, user_api="blas"):
         for i, (name, seen) in enumerate(looks):

@@ -36,6 +36,9 @@ class GroupConfig:
     """Groups that lend their constants so."""
     looked: int = 3
     """Groups, the largest ones, that direct methods look at one by one: what they see in one may hold in all."""
+    longer: float = 2.0
+    """Times the share of the budget that direct methods get without groups: they look at several tables, and candidates
+    that every group must be fitted by are slow."""
     seen_most: int = 6
     """Formulas of different shape, seen so, that are fitted to all groups."""
     ridge: float = 1e-12
