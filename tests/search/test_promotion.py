@@ -9,6 +9,7 @@ import pytest
 from searches import SMALL, parabola, waves
 
 from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.formula.parsing import parse_tree
 from gmeql.search.config import SearchConfig
 from gmeql.search.island import Island
 from gmeql.search.polish.scoring import refit
@@ -143,3 +144,15 @@ def test_the_end_refits_on_all_rows() -> None:
     assert [member.loss for member in after] != before
     for member in after:
         assert member.loss == pytest.approx(np.sqrt(np.mean((member.expression(X) - y) ** 2)), rel=1e-6)
+
+
+def test_a_constant_that_says_nothing_goes_even_without_time() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.uniform(1, 3, (80, 2))
+    y = 2.3 * X[:, 0] ** 2 / X[:, 1] + 1.1 * X[:, 0] + 0.1 * rng.standard_normal(80)
+    made = state(X, y)
+    long = parse_tree("2.3*x1**2/x2 + 1.1*x1 + 0.004", ("x1", "x2"))
+    made.offer(refit([long], made.rows.polished, keep_recognised=False))
+    before = made.leaderboard.best.complexity
+    finish(made, always)
+    assert made.leaderboard.best.complexity == before - 2

@@ -16,7 +16,8 @@ from gmeql.formula.nodes import Constant, Node, tree_complexity
 from gmeql.network.repository import size
 from gmeql.search.island import Island
 from gmeql.search.losses import find_loss
-from gmeql.search.polish.cutting import prune
+from gmeql.search.polish.config import POLISH
+from gmeql.search.polish.cutting import prune, reductions
 from gmeql.search.polish.polishing import polish
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
 from gmeql.search.rows import SearchRows
@@ -157,6 +158,8 @@ def finish(state: SearchState, out_of_time: OutOfTime) -> None:
                 if island.best < math.inf and not out_of_time():
                     offer_elites(state, island)
         polish_leading(state, config.polished_at_end, out_of_time)
+        if out_of_time():
+            shed_terms(state)
     if state.rows.is_sampled:
         judge_on_all_rows(state)
     for _ in range(config.reweighings_at_end):
@@ -171,6 +174,22 @@ def finish(state: SearchState, out_of_time: OutOfTime) -> None:
         state.leaderboard.look_out(state.rows)
     else:
         state.leaderboard.converge(state.rows)
+
+
+def shed_terms(state: SearchState) -> None:
+    """Offer what single cuts make of the best formula, again while that is shorter: the least that is done for it, which
+    takes no time to speak of, so that a slow machine does not end with a constant that says nothing."""
+    rows = state.rows.polished
+    for _ in range(POLISH.shed_rounds):
+        best = state.leaderboard.best
+        shorter = sorted(set(reductions(best.root)), key=lambda root: (root.size, repr(root)))
+        cuts = refit(shorter[: POLISH.shed_tried], rows, keep_recognised=False)
+        better = [cut for cut in cuts if cut.complexity < best.complexity]
+        if not better:
+            return
+        state.offer([min(better, key=lambda cut: cut.length)])
+        if state.leaderboard.best.root == best.root:
+            return
 
 
 def judge_on_all_rows(state: SearchState) -> None:

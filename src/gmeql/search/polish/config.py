@@ -76,6 +76,11 @@ class PolishConfig:
     """Formulas, the shortest and as many of the best fitting, from which a second cut or exchange is tried where no
     single one helps."""
 
+    shed_rounds: int = 3
+    """Terms that the best formula may lose at the end where no time is left to polish it, ..."""
+    shed_tried: int = 30
+    """... each the best of this many cuts."""
+
     # rounding
     max_rounded: int = 12
     """Rounds of rounding: one constant each, or all at once where the data are exact."""
