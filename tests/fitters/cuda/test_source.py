@@ -11,8 +11,8 @@ from gmeql.fitters.opcodes import MAX_CONSTANTS, MAX_NODES
 
 
 def test_a_program_takes_the_first_size_that_holds_it() -> None:
-    nodes, constants = np.array([1, 12, 13, 5, 96]), np.array([0, 4, 4, 9, 40])
-    assert size_of(nodes, constants).tolist() == [0, 0, 1, 2, 3]
+    nodes, constants = np.array([1, 24, 25, 5, 60, 96]), np.array([0, 7, 7, 8, 8, 40])
+    assert size_of(nodes, constants).tolist() == [0, 0, 1, 1, 2, 3]
     assert (SIZES[-1].nodes, SIZES[-1].constants) == (MAX_NODES, MAX_CONSTANTS)
 
 

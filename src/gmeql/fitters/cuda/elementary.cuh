@@ -87,3 +87,8 @@ DEVICE double whole_power(double x, int exponent) {
     }
     return exponent < 0 ? 1.0 / result : result;
 }
+
+// Rare and long: one copy each, out of the way of the others.
+CALLED double arcsine(double x) { return asin(x); }
+CALLED double arccosine(double x) { return acos(x); }
+CALLED double arctangent(double x) { return atan(x); }

@@ -12,10 +12,10 @@ struct Batch {
 };
 
 template <int T, int P, int R>
-DEVICE void fit_one(Work<T, P>& work, const Batch& batch, const Data* datasets, int b) {
+DEVICE void fit_one(Work<T, P, R>& work, const Batch& batch, const Data* datasets, int b) {
     const Data data = datasets[batch.dataset[b]];
     double* constants = batch.constants + (long long)b * batch.n_wide;
-    load<T, P>(work, batch.codes + (long long)b * 5 * batch.width, batch.lengths[b], batch.width, constants,
+    load<T, P, R>(work, batch.codes + (long long)b * 5 * batch.width, batch.lengths[b], batch.width, constants,
                batch.n_constants[b], batch.n_free[b], data.n_slots);
     const Fitted fitted = fit_candidate<T, P, R>(work, data, batch.limits, batch.hopeless[b]);
     LANES(l) {
@@ -34,7 +34,7 @@ DEVICE void fit_one(Work<T, P>& work, const Batch& batch, const Data* datasets, 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) fit(const Batch* batch, const Data* datasets, const int* chosen, const int* n_chosen,
                                                                       int* next) {
     extern __shared__ double shared[];
-    auto& work = reinterpret_cast<Work<NODES, CONSTANTS>*>(shared)[threadIdx.x / 32];
+    auto& work = reinterpret_cast<Work<NODES, CONSTANTS, ROWS_PER_LANE>*>(shared)[threadIdx.x / 32];
     while (true) {
         int c = 0;
         if ((threadIdx.x & 31) == 0) c = atomicAdd(next, 1);
@@ -44,10 +44,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) fit(const Batch* b
     }
 }
 #else
-extern "C" int bytes_per_warp() { return (int)sizeof(Work<NODES, CONSTANTS>); }
+extern "C" int bytes_per_warp() { return (int)sizeof(Work<NODES, CONSTANTS, ROWS_PER_LANE>); }
 
 extern "C" void fit(const Batch* batch, const Data* datasets, const int* chosen, const int* n_chosen) {
-    Work<NODES, CONSTANTS> work;
+    Work<NODES, CONSTANTS, ROWS_PER_LANE> work;
     for (int c = 0; c < *n_chosen; ++c) {
         fit_one<NODES, CONSTANTS, ROWS_PER_LANE>(work, *batch, datasets, chosen[c]);
     }

@@ -2,119 +2,74 @@
 
 // Weighted mean squared error at `trial` over the first n_rows rows; inf if it is not finite or not below `limit`.
 template <int T, int P, int R>
-DEVICE double loss_at_trial(Work<T, P>& work, const Data& data, int n_rows, double mass, double limit) {
+DEVICE double loss_at_trial(Work<T, P, R>& work, const Data& data, int n_rows, double mass, double limit) {
     MEET;  // lanes may still read the last total
     LANES(l) if (l == 0) work.total = 0.0;
     MEET;
     LANES(l) {
-        double total = 0.0, values[T][R], kept[T][R];
+        double total = 0.0;
         // every lane goes round as often: lanes that part here need not come together again before they read `work`
-        for (int tile = 0; tile < n_rows; tile += 32 * R) {
-            const int low = tile + l;
-            int row[R];
-            ROWS row[r] = low + 32 * r < n_rows ? low + 32 * r : n_rows - 1;
-            forward<T, P, R>(work, data, row, values, kept);
-            ROWS {
-                const double residual = data.roots[row[r]] * (values[work.length - 1][r] - data.target[row[r]]);
-                total += low + 32 * r < n_rows ? residual * residual : 0.0;
-            }
-        }
+        ROLLED
+        for (int tile = 0; tile < n_rows; tile += 32 * R)
+            total += pass_rows<T, P, R>(work, data, n_rows, tile + l, l, false);
         add_up(&work.total, total);
     }
     MEET;
     return work.total < limit * mass ? work.total / mass : infinity();
 }
 
-// Values and slopes of one lane's R rows from `low` on; rows beyond the last count nothing.
+// JᵀWJ and JᵀWr at `trial`, into `hessian[into]`, `gradient[into]`. Returns the loss; inf if anything is not finite.
+//
+// With the residual as one more column both are products of columns, taken eight by eight on the matrix units: lane l
+// holds row l / 4 and columns 2 (l % 4), 2 (l % 4) + 1 of each tile, so nothing is added up across lanes at the end.
 template <int T, int P, int R>
-DEVICE void slopes_of_rows(const Work<T, P>& work, const Data& data, int n_rows, int low, double (&jacobian)[P][R],
-                           double (&residual)[R]) {
-    double values[T][R], kept[T][R], adjoint[T][R], roots[R];
-    int row[R];
-    ROWS row[r] = low + 32 * r < n_rows ? low + 32 * r : n_rows - 1;
-    ROWS roots[r] = low + 32 * r < n_rows ? data.roots[row[r]] : 0.0;
-    forward<T, P, R>(work, data, row, values, kept);
-    ROWS residual[r] = roots[r] * (values[work.length - 1][r] - data.target[row[r]]);
-    backward<T, P, R>(work, data, row, roots, values, kept, adjoint, jacobian);
-}
-
-// Sums over rows of products of slopes, few constants: those of a lane's rows stay in its registers.
-template <int T, int P, int R>
-DEVICE void add_in_registers(Work<T, P>& work, const Data& data, int n_rows, int into) {
-    const int n = work.n_free;
+DEVICE double slopes_at_trial(Work<T, P, R>& work, const Data& data, int n_rows, double mass, int into) {
+    constexpr int TILES = columns_of(P) / 8;
+    const int n = work.n_free, n_tiles = columns_of(n) / 8;
+    PerLane sums[TILES * (TILES + 1) / 2][2], total;
+    MEET;
     LANES(l) {
-        double total = 0.0, jacobian[P][R], residual[R], products[P * (P + 1) / 2], with_residual[P];
-        for (int e = 0; e < P * (P + 1) / 2; ++e) products[e] = 0.0;
-        for (int p = 0; p < P; ++p) with_residual[p] = 0.0;
-        for (int p = 0; p < P; ++p) ROWS jacobian[p][r] = 0.0;
-        for (int tile = 0; tile < n_rows; tile += 32 * R) {
-            slopes_of_rows<T, P, R>(work, data, n_rows, tile + l, jacobian, residual);
-            ROWS total += residual[r] * residual[r];
+        for (int e = 0; e < TILES * (TILES + 1) / 2; ++e) sums[e][0].at(l) = sums[e][1].at(l) = 0.0;
+        total.at(l) = 0.0;
+        if (l == 0) work.total = 0.0;
+    }
+    ROLLED
+    for (int tile = 0; tile < n_rows; tile += 32 * R) {
+        LANES(l) total.at(l) += pass_rows<T, P, R>(work, data, n_rows, tile + l, l, true);
+        MEET;
+        for (int four = 0; four < 32 * R; four += 4) {
+            PerLane columns[TILES];
             UNROLLED
-            for (int p = 0; p < P; ++p) {
-                if (p < n) {
-                    ROWS with_residual[p] += jacobian[p][r] * residual[r];
-                    UNROLLED
-                    for (int q = 0; q <= p; ++q) ROWS products[at(p, q)] += jacobian[p][r] * jacobian[q][r];
+            for (int t = 0; t < TILES; ++t) {
+                if (t < n_tiles) LANES(l) columns[t].at(l) = work.slopes[8 * t + l / 4][four + l % 4];
+            }
+            UNROLLED
+            for (int t = 0; t < TILES; ++t) {
+                UNROLLED
+                for (int s = 0; s <= t; ++s) {
+                    if (t < n_tiles) multiply_tiles(sums[at(t, s)], columns[t], columns[s]);
                 }
             }
         }
-        add_up(&work.total, total);
+        MEET;
+    }
+    LANES(l) {
+        add_up(&work.total, total.at(l));
         UNROLLED
-        for (int p = 0; p < P; ++p) {
-            if (p < n) {
-                add_up(&work.gradient[into][p], with_residual[p]);
+        for (int t = 0; t < TILES; ++t) {
+            UNROLLED
+            for (int s = 0; s <= t; ++s) {
                 UNROLLED
-                for (int q = 0; q <= p; ++q) add_up(&work.hessian[into][at(p, q)], products[at(p, q)]);
+                for (int half = 0; half < 2; ++half) {
+                    const int p = 8 * t + l / 4, q = 8 * s + 2 * (l % 4) + half;
+                    const double sum = sums[at(t, s)][half].at(l);
+                    if (p < n && q <= p) work.hessian[into][at(p, q)] = sum;
+                    if (p == n && q < n) work.gradient[into][q] = sum;
+                }
             }
         }
     }
     MEET;
-}
-
-// The same for many constants: the slopes of 32 R rows lie in shared memory, and each lane takes some of the products.
-template <int T, int P, int R>
-DEVICE void add_in_tiles(Work<T, P>& work, const Data& data, int n_rows, int into) {
-    const int n = work.n_free, n_products = (n + 1) * (n + 2) / 2 - 1;  // the residual is column n, without its square
-    LANES(l) work.partial[l] = 0.0;
-    for (int tile = 0; tile < n_rows; tile += 32 * R) {
-        LANES(l) {
-            double jacobian[P][R], residual[R];
-            slopes_of_rows<T, P, R>(work, data, n_rows, tile + l, jacobian, residual);
-            for (int p = 0; p < n; ++p) ROWS work.slopes[p][32 * r + l] = jacobian[p][r];
-            ROWS work.slopes[n][32 * r + l] = residual[r];
-            ROWS work.partial[l] += residual[r] * residual[r];
-        }
-        MEET;
-        LANES(l) for (int e = l; e < n_products; e += 32) {
-            int p = (int)((sqrt(8.0f * e + 1.0f) - 1.0f) * 0.5f);
-            if (at(p + 1, 0) <= e) p += 1;  // rounding
-            if (at(p, 0) > e) p -= 1;
-            const int q = e - at(p, 0);
-            double sum = 0.0;
-            for (int i = 0; i < 32 * R; ++i) sum += work.slopes[p][i] * work.slopes[q][i];
-            if (p < n) work.hessian[into][e] += sum;
-            else work.gradient[into][q] += sum;
-        }
-        MEET;
-    }
-    LANES(l) add_up(&work.total, work.partial[l]);
-    MEET;
-}
-
-// JᵀWJ and JᵀWr at `trial`, into `hessian[into]`, `gradient[into]`. Returns the loss; inf if anything is not finite.
-template <int T, int P, int R>
-CALLED double slopes_at_trial(Work<T, P>& work, const Data& data, int n_rows, double mass, int into) {
-    const int n = work.n_free;
-    MEET;
-    LANES(l) {
-        for (int e = l; e < at(n, 0); e += 32) work.hessian[into][e] = 0.0;
-        for (int p = l; p < n; p += 32) work.gradient[into][p] = 0.0;
-        if (l == 0) work.total = 0.0;
-    }
-    MEET;
-    if constexpr (P <= IN_REGISTERS) add_in_registers<T, P, R>(work, data, n_rows, into);
-    else add_in_tiles<T, P, R>(work, data, n_rows, into);
     bool finite = work.total < infinity();
     for (int p = 0; p < n; ++p) {
         finite = finite && isfinite(work.gradient[into][p]) && isfinite(work.hessian[into][at(p, p)]);
@@ -123,8 +78,8 @@ CALLED double slopes_at_trial(Work<T, P>& work, const Data& data, int n_rows, do
 }
 
 // Cholesky solve of (H + damping diag(H)) step = gradient; false where H is not positive definite.
-template <int T, int P>
-DEVICE bool solve_damped(Work<T, P>& work, int which, double damping) {
+template <int T, int P, int R>
+DEVICE bool solve_damped(Work<T, P, R>& work, int which, double damping) {
     const int n = work.n_free;
     const double* hessian = work.hessian[which];
     double *factor = work.factor, *step = work.step;
@@ -138,7 +93,7 @@ DEVICE bool solve_damped(Work<T, P>& work, int which, double damping) {
         const double diagonal = hessian[at(q, q)];
         const double pivot = factor[at(q, q)] + damping * diagonal + TINY;
         if (!(pivot > PIVOT_SHARE * diagonal)) return false;
-        const double root = sqrt(pivot), inverse = 1.0 / root, solved = step[q] * inverse;
+        const double inverse = inverse_root(pivot), solved = step[q] * inverse;
         MEET;
         LANES(l) {
             for (int p = q + 1 + l; p < n; p += 32) factor[at(p, q)] *= inverse;
@@ -181,7 +136,7 @@ struct Fitted {
 
 // Fit on the first n_rows rows; `work.constants` is overwritten. What ends a fit and how stands in `fitters/method.py`.
 template <int T, int P, int R>
-DEVICE Fitted fit_rows(Work<T, P>& work, const Data& data, int n_rows, double mass, const Limits& limits,
+DEVICE Fitted fit_rows(Work<T, P, R>& work, const Data& data, int n_rows, double mass, const Limits& limits,
                        double hopeless) {
     const int n_free = work.n_free;
     const bool forced = limits.forced;
@@ -238,7 +193,7 @@ DEVICE Fitted fit_rows(Work<T, P>& work, const Data& data, int n_rows, double ma
         }
         if (taken > limits.max_steps) break;
         MEET;
-        solved = solve_damped<T, P>(work, which, damping);
+        solved = solve_damped<T, P, R>(work, which, damping);
         if (solved) {
             LANES(l) for (int p = l; p < n_free; p += 32) work.trial[p] = work.constants[p] - work.step[p];
         }
@@ -250,7 +205,7 @@ DEVICE Fitted fit_rows(Work<T, P>& work, const Data& data, int n_rows, double ma
 
 // With `screen_rows` < N, only what stays promising there sees all rows.
 template <int T, int P, int R>
-DEVICE Fitted fit_candidate(Work<T, P>& work, const Data& data, const Limits& limits, double hopeless) {
+DEVICE Fitted fit_candidate(Work<T, P, R>& work, const Data& data, const Limits& limits, double hopeless) {
     int n_rows = data.screen_rows;
     while (true) {
         const bool screens = n_rows < data.n_rows;

@@ -30,9 +30,9 @@ DEVICE void node_value(int op, const double (&u)[R], const double (&w)[R], int w
                 value[r] = u[r] >= 0.0 ? t : -t;
             }
             break;
-        case ASIN: ROWS value[r] = asin(u[r]); break;
-        case ACOS: ROWS value[r] = acos(u[r]); break;
-        case ATAN: ROWS value[r] = atan(u[r]); break;
+        case ASIN: ROWS value[r] = arcsine(u[r]); break;
+        case ACOS: ROWS value[r] = arccosine(u[r]); break;
+        case ATAN: ROWS value[r] = arctangent(u[r]); break;
         case ABS: ROWS value[r] = fabs(u[r]); break;
         case POW: ROWS { kept[r] = logarithm(u[r]); value[r] = exponential(w[r] * kept[r]); } break;
         case POWER_FITTED: ROWS { kept[r] = logarithm(u[r]); value[r] = exponential(power * kept[r]); } break;

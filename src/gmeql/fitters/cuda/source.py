@@ -39,10 +39,15 @@ class Size(NamedTuple):
 
 
 WARPS_PER_BLOCK = 4
-IN_REGISTERS = 8
-"""Constants up to which the products of their slopes stay in a lane's registers."""
-SIZES = (Size(12, 4, 2, 4), Size(24, 8, 2, 4), Size(48, 16, 1, 4), Size(opcodes.MAX_NODES, opcodes.MAX_CONSTANTS, 1, 1))
-"""From small to large; a program takes the first that holds it."""
+TILE = 8
+"""Columns of slopes that are multiplied together: those of the constants, and the residual."""
+SIZES = (
+    Size(24, 7, 2, 4),
+    Size(48, 15, 2, 3),
+    Size(72, 23, 1, 3),
+    Size(opcodes.MAX_NODES, opcodes.MAX_CONSTANTS, 1, 1),
+)
+"""From small to large; a program takes the first that holds it. Constants and residual fill whole tiles."""
 
 LIMITS = np.dtype([("max_steps", "i4"), ("forced", "i4"), ("tolerance", "f8")], align=True)
 BATCH = np.dtype(
@@ -75,11 +80,8 @@ def size_of(nodes: np.ndarray, constants: np.ndarray) -> np.ndarray:
 def work_bytes(size: Size) -> int:
     """Shared memory of one warp: `sizeof(Work)` of tape.cuh."""
     triangle = size.constants * (size.constants + 1) // 2
-    small = 2 * 5 * size.nodes + 2 * size.nodes
-    small += -small % 4 + 3 * 4
-    small += -small % 8
-    tile = (size.constants + 1) * (32 * size.rows_per_lane + 1) + 32 if size.constants > IN_REGISTERS else 2
-    return small + 8 * (5 * size.constants + 3 * triangle + 1 + tile)
+    tile = -(-(size.constants + 1) // TILE) * TILE * (32 * size.rows_per_lane + 4)
+    return 8 * (size.nodes + 1 + 5 * size.constants + 3 * triangle + 1 + tile)
 
 
 @lru_cache(maxsize=len(SIZES))
@@ -92,7 +94,6 @@ def source(size: Size) -> str:
     lines += [
         f"constexpr int NODES = {size.nodes}, CONSTANTS = {size.constants}, ROWS_PER_LANE = {size.rows_per_lane};"
     ]
-    lines += [f"constexpr int IN_REGISTERS = {IN_REGISTERS};"]
     lines += [f"constexpr int THREADS = {32 * WARPS_PER_BLOCK}, BLOCKS = {size.blocks};"]
     folder = files(__package__)
     return "\n".join(lines) + "\n\n" + "\n".join(folder.joinpath(name).read_text("utf-8") for name in FILES)

@@ -1,6 +1,6 @@
-// A whole program: loaded into the warp's shared memory, its values forward, its slopes in reverse (`kernel/tape.py`).
+// A whole program: packed into the warp's shared memory, its values forward, its slopes in reverse (`kernel/tape.py`).
 //
-// Each lane takes R rows at a time: its values and slopes stay with it, so nobody waits for anybody, and what is decoded
+// Each lane takes R rows at a time: its values and adjoints stay with it, so nobody waits for anybody, and what is decoded
 // of a node serves 32 R rows. Nothing is kept between two points of a fit; recomputing is cheaper than memory here.
 
 // What candidates are fitted to. Inputs [S][N], target, roots of the weights [N].
@@ -11,138 +11,168 @@ struct Data {
     double screen_ratio;  // variance of the target on those rows over that on all
 };
 
-// Shared memory of one warp. T nodes, P constants at most.
-template <int T, int P>
+// What is known of a node before any row is seen. NODE: the slot is another node, whose place stands there; FREE: its
+// constant is fitted; ON: slopes go on below it.
+constexpr int BINARY = 1, LEFT_NODE = 2, RIGHT_NODE = 4, LEFT_FREE = 8, RIGHT_FREE = 16, LEFT_ON = 32, RIGHT_ON = 64;
+constexpr int MOVES = LEFT_FREE | RIGHT_FREE | LEFT_ON | RIGHT_ON;
+
+// A node, and as one word of shared memory, so that one load brings all of it.
+struct Node {
+    int op, facts, left_constant, right_constant, left, right;
+};
+
+DEVICE unsigned long long packed(const Node& node) {
+    const unsigned low = (unsigned)(node.op | node.facts << 8 | (node.left_constant & 255) << 16) |
+                         (unsigned)(node.right_constant & 255) << 24;
+    return low | (unsigned long long)((unsigned)(node.left & 65535) | (unsigned)node.right << 16) << 32;
+}
+
+DEVICE Node unpacked(unsigned long long word) {
+    const int low = (int)(unsigned)word, high = (int)(word >> 32);
+    return {low & 255, low >> 8 & 255, (int)(signed char)(low >> 16), low >> 24, (int)(short)high, high >> 16};
+}
+
+// Columns of slopes, padded to tiles of eight; the residual is one more column.
+DEVICE constexpr int columns_of(int constants) { return (constants + 8) / 8 * 8; }
+
+// Shared memory of one warp. T nodes, P constants at most, R rows of a lane at a time.
+template <int T, int P, int R>
 struct Work {
-    short code[5][T];
-    unsigned char active[T], moves[T];
-    int n_active, length, n_free;
+    unsigned long long nodes[T];  // those that the output reads, in order
+    int n_nodes, n_free;
     double constants[P], trial[P];
     double hessian[2][P * (P + 1) / 2];  // rows of the lower triangle; taken and tried
     double gradient[2][P];
     double factor[P * (P + 1) / 2], step[P];
     double total;
-    // Slopes of a tile of rows; where the products stay in registers there is none. One more column is the residual,
-    // and an odd length keeps lanes that read different columns from waiting for each other.
-    double slopes[P <= IN_REGISTERS ? 1 : P + 1][P <= IN_REGISTERS ? 1 : 32 * ROWS_PER_LANE + 1];
-    double partial[P <= IN_REGISTERS ? 1 : 32];
+    // Slopes of a tile of rows. Four more than a multiple of sixteen: lanes that read four rows of four columns each then
+    // never wait for each other.
+    double slopes[columns_of(P)][32 * R + 4];
 };
 
 DEVICE int at(int p, int q) { return p * (p + 1) / 2 + q; }
 
-// Copy a program and its constants, and see which nodes matter and which of them free constants move.
-template <int T, int P>
-DEVICE void load(Work<T, P>& work, const short* code, int length, int width, const double* constants, int n_constants,
+// Copy a program and its constants: only nodes that matter, with what their slopes need.
+template <int T, int P, int R>
+DEVICE void load(Work<T, P, R>& work, const short* code, int length, int width, const double* constants, int n_constants,
                  int n_free, int n_slots) {
+    // the program as it comes, and what is found out of each node, until the slopes need the memory
+    short* raw = reinterpret_cast<short*>(work.slopes);
+    short *place = raw + 5 * T, *moves = place + T;
     LANES(l) {
-        for (int i = l; i < 5 * length; i += 32) work.code[i / length][i % length] = code[i / length * width + i % length];
+        for (int i = l; i < 5 * length; i += 32) raw[i / length * T + i % length] = code[i / length * width + i % length];
         for (int p = l; p < n_constants; p += 32) work.constants[p] = work.trial[p] = constants[p];
-        for (int k = l; k < length; k += 32) work.active[k] = 0;
+        for (int k = l; k < length; k += 32) place[k] = k == length - 1;
     }
     MEET;
     LANES(l) if (l == 0) {
-        work.length = length;
-        work.n_free = n_free;
-        // `active` counts as "is read" on the way down, then lists the nodes that are, in order
-        work.active[length - 1] = 1;
         for (int k = length - 1; k >= 0; --k) {
-            if (!work.active[k]) continue;
-            if (work.code[1][k] >= n_slots) work.active[work.code[1][k] - n_slots] = 1;
-            if (is_binary(work.code[0][k]) && work.code[2][k] >= n_slots) work.active[work.code[2][k] - n_slots] = 1;
+            if (!place[k]) continue;
+            if (raw[T + k] >= n_slots) place[raw[T + k] - n_slots] = 1;
+            if (is_binary(raw[k]) && raw[2 * T + k] >= n_slots) place[raw[2 * T + k] - n_slots] = 1;
         }
-        int n_active = 0;
+        int n = 0;
         for (int k = 0; k < length; ++k) {
-            const int op = work.code[0][k], left = work.code[1][k] - n_slots, right = work.code[2][k] - n_slots;
-            bool moves = (work.code[3][k] >= 0 && work.code[3][k] < n_free) || (left >= 0 && work.moves[left]);
-            if (is_binary(op) || op == POWER_FITTED) moves = moves || (work.code[4][k] >= 0 && work.code[4][k] < n_free);
-            if (is_binary(op)) moves = moves || (right >= 0 && work.moves[right]);
-            work.moves[k] = moves;
-            if (work.active[k]) work.active[n_active++] = (unsigned char)k;  // n_active <= k: written behind the reader
+            if (!place[k]) continue;
+            const int op = raw[k], left = raw[T + k] - n_slots, right = raw[2 * T + k] - n_slots;
+            const int left_constant = raw[3 * T + k];
+            const int right_constant = is_binary(op) || op == POWER_FITTED ? raw[4 * T + k] : -1;
+            int facts = is_binary(op) ? BINARY : 0;
+            if (left_constant >= 0 && left_constant < n_free) facts |= LEFT_FREE;
+            if (right_constant >= 0 && right_constant < n_free) facts |= RIGHT_FREE;
+            if (left >= 0) facts |= LEFT_NODE | (moves[left] ? LEFT_ON : 0);
+            if (is_binary(op) && right >= 0) facts |= RIGHT_NODE | (moves[right] ? RIGHT_ON : 0);
+            moves[k] = (facts & MOVES) != 0;
+            work.nodes[n] = packed({op, facts, left_constant, right_constant, left >= 0 ? place[left] : raw[T + k],
+                                    facts & RIGHT_NODE ? place[right] : raw[2 * T + k]});
+            place[k] = (short)n++;
         }
-        work.n_active = n_active;
+        work.n_nodes = n;
+        work.n_free = n_free;
     }
+    MEET;
+    // columns of constants that no node reads, and of none at all, stay 0
+    LANES(l) for (int c = 0; c < columns_of(P); ++c) for (int i = l; i < 32 * R + 4; i += 32) work.slopes[c][i] = 0.0;
     MEET;
 }
 
-// One node decoded, with what it reads for the R rows of a lane.
+// What a node reads for the R rows of a lane: slots x and y, times their constants f and g.
 template <int R>
-struct Decoded {
-    int op, left, right, left_constant, right_constant;
+struct Read {
     double f, g, power;
-    double x[R], y[R], u[R], w[R];  // slots, and times their constants
+    double x[R], y[R], u[R], w[R];
 };
 
 template <int T, int P, int R>
-DEVICE void decode(const Work<T, P>& work, int k, const Data& data, const int (&row)[R], const double (&values)[T][R],
-                   Decoded<R>& node) {
-    const int op = node.op = work.code[0][k];
-    node.left = work.code[1][k];
-    node.right = work.code[2][k];
-    node.left_constant = work.code[3][k];
-    node.right_constant = work.code[4][k];
-    node.f = node.left_constant >= 0 ? work.trial[node.left_constant] : 1.0;
-    node.g = 1.0;
-    node.power = 0.0;
-    const int below = node.left - data.n_slots;
-    if (below >= 0) ROWS node.x[r] = values[below][r];
-    else ROWS node.x[r] = data.inputs[node.left * data.n_rows + row[r]];
-    ROWS node.u[r] = node.f * node.x[r];
-    if (is_binary(op)) {
-        node.g = node.right_constant >= 0 ? work.trial[node.right_constant] : 1.0;
-        const int other = node.right - data.n_slots;
-        if (other >= 0) ROWS node.y[r] = values[other][r];
-        else ROWS node.y[r] = data.inputs[node.right * data.n_rows + row[r]];
-        ROWS node.w[r] = node.g * node.y[r];
+DEVICE void read(const Work<T, P, R>& work, const Node& node, const double* inputs, int n_rows, const int (&row)[R],
+                 const double (&values)[T][R], Read<R>& in) {
+    in.f = node.left_constant >= 0 ? work.trial[node.left_constant] : 1.0;
+    in.g = node.right_constant >= 0 ? work.trial[node.right_constant] : 1.0;
+    in.power = in.g;
+    if (node.facts & LEFT_NODE) ROWS in.x[r] = values[node.left][r];
+    else ROWS in.x[r] = constant_at(inputs + node.left * n_rows + row[r]);
+    ROWS in.u[r] = in.f * in.x[r];
+    if (node.facts & BINARY) {
+        if (node.facts & RIGHT_NODE) ROWS in.y[r] = values[node.right][r];
+        else ROWS in.y[r] = constant_at(inputs + node.right * n_rows + row[r]);
+        ROWS in.w[r] = in.g * in.y[r];
     } else {
-        if (op == POWER_FITTED) node.power = work.trial[node.right_constant];
-        ROWS node.w[r] = 0.0;
+        ROWS in.w[r] = 0.0;
     }
 }
 
+// Slopes of the output, times the roots of the weights, to every free constant, into the lane's rows of the tile.
 template <int T, int P, int R>
-CALLED void forward(const Work<T, P>& work, const Data& data, const int (&row)[R], double (&values)[T][R],
-                    double (&kept)[T][R]) {
-    for (int a = 0; a < work.n_active; ++a) {
-        const int k = work.active[a];
-        Decoded<R> node;
-        decode<T, P, R>(work, k, data, row, values, node);
-        node_value<R>(node.op, node.u, node.w, node.right, node.power, values[k], kept[k]);
-    }
-}
-
-// Slopes of the output, times the roots of the weights, to every free constant: jacobian [P][R].
-template <int T, int P, int R>
-CALLED void backward(const Work<T, P>& work, const Data& data, const int (&row)[R], const double (&roots)[R],
-                     const double (&values)[T][R], const double (&kept)[T][R], double (&adjoint)[T][R],
-                     double (&jacobian)[P][R]) {
-    for (int a = 0; a < work.n_active; ++a) ROWS adjoint[work.active[a]][r] = 0.0;
-    for (int p = 0; p < work.n_free; ++p) ROWS jacobian[p][r] = 0.0;
-    ROWS adjoint[work.length - 1][r] = roots[r];
-    for (int a = work.n_active - 1; a >= 0; --a) {
-        const int k = work.active[a];
-        if (!work.moves[k]) continue;
-        Decoded<R> node;
-        decode<T, P, R>(work, k, data, row, values, node);
+DEVICE void backward(Work<T, P, R>& work, const double* inputs, int n_rows, const int (&row)[R],
+                     const double (&roots)[R], int l, const double (&values)[T][R], const double (&kept)[T][R]) {
+    double adjoint[T][R];
+    for (int k = 0; k < work.n_nodes; ++k) ROWS adjoint[k][r] = 0.0;
+    ROWS adjoint[work.n_nodes - 1][r] = roots[r];
+    for (int k = work.n_nodes - 1; k >= 0; --k) {
+        const Node node = unpacked(work.nodes[k]);
+        if (!(node.facts & MOVES)) continue;
+        Read<R> in;
+        read<T, P, R>(work, node, inputs, n_rows, row, values, in);
         double slope[R];
-        const int n_free = work.n_free, left = node.left - data.n_slots, right = node.right - data.n_slots;
-        const bool left_free = node.left_constant >= 0 && node.left_constant < n_free;
-        const bool left_on = left >= 0 && work.moves[left];
-        if (left_free || left_on) {
-            left_slope<R>(node.op, node.u, node.w, node.right, node.power, values[k], kept[k], slope);
+        if (node.facts & (LEFT_FREE | LEFT_ON)) {
+            left_slope<R>(node.op, in.u, in.w, node.right, in.power, values[k], kept[k], slope);
             ROWS slope[r] *= adjoint[k][r];
-            if (left_free) ROWS jacobian[node.left_constant][r] = slope[r] * node.x[r];
-            if (left_on) ROWS adjoint[left][r] += slope[r] * node.f;
+            if (node.facts & LEFT_FREE) ROWS work.slopes[node.left_constant][32 * r + l] = slope[r] * in.x[r];
+            if (node.facts & LEFT_ON) ROWS adjoint[node.left][r] += slope[r] * in.f;
         }
-        const bool right_free = node.right_constant >= 0 && node.right_constant < n_free;
-        if (node.op == POWER_FITTED && right_free)
-            ROWS jacobian[node.right_constant][r] = adjoint[k][r] * values[k][r] * kept[k][r];
-        if (!is_binary(node.op)) continue;
-        const bool right_on = right >= 0 && work.moves[right];
-        if (right_free || right_on) {
-            right_slope<R>(node.op, node.u, values[k], kept[k], slope);
-            ROWS slope[r] *= adjoint[k][r];
-            if (right_free) ROWS jacobian[node.right_constant][r] = slope[r] * node.y[r];
-            if (right_on) ROWS adjoint[right][r] += slope[r] * node.g;
+        if (!(node.facts & (RIGHT_FREE | RIGHT_ON))) continue;
+        if (node.op == POWER_FITTED) {
+            ROWS work.slopes[node.right_constant][32 * r + l] = adjoint[k][r] * values[k][r] * kept[k][r];
+            continue;
         }
+        right_slope<R>(node.op, in.u, values[k], kept[k], slope);
+        ROWS slope[r] *= adjoint[k][r];
+        if (node.facts & RIGHT_FREE) ROWS work.slopes[node.right_constant][32 * r + l] = slope[r] * in.y[r];
+        if (node.facts & RIGHT_ON) ROWS adjoint[node.right][r] += slope[r] * in.g;
     }
+}
+
+// One lane's R rows from `low` on at `trial`: the sum of their squared residuals; with slopes, their rows of the tile.
+// Rows beyond the last count nothing.
+template <int T, int P, int R>
+CALLED double pass_rows(Work<T, P, R>& work, const Data& data, int n_rows, int low, int l, bool with_slopes) {
+    double values[T][R], kept[T][R], roots[R], total = 0.0;
+    int row[R];
+    ROWS row[r] = low + 32 * r < n_rows ? low + 32 * r : n_rows - 1;
+    ROWS roots[r] = low + 32 * r < n_rows ? constant_at(data.roots + row[r]) : 0.0;
+    const double* inputs = data.inputs;
+    const int last = work.n_nodes - 1, stride = data.n_rows;
+    for (int k = 0; k <= last; ++k) {
+        const Node node = unpacked(work.nodes[k]);
+        Read<R> in;
+        read<T, P, R>(work, node, inputs, stride, row, values, in);
+        node_value<R>(node.op, in.u, in.w, node.right, in.power, values[k], kept[k]);
+    }
+    ROWS {
+        const double residual = roots[r] * (values[last][r] - constant_at(data.target + row[r]));
+        total += low + 32 * r < n_rows ? residual * residual : 0.0;
+        if (with_slopes) work.slopes[work.n_free][32 * r + l] = residual;
+    }
+    if (with_slopes) backward<T, P, R>(work, inputs, stride, row, roots, l, values, kept);
+    return total;
 }
