@@ -43,6 +43,7 @@ def test_what_an_island_finds_is_a_formula_of_the_raw_columns(view: View) -> Non
     for reading, target in by_hand.items():
         formula = Expression(table.formula(root, columns, reading), ("a", "b", "c"))
         np.testing.assert_allclose(formula(X), target * view.factors(X), rtol=1e-10, err_msg=reading)
+        np.testing.assert_allclose(table.predicted(found, reading, X), formula(X), rtol=1e-10, err_msg=reading)
 
 
 @pytest.mark.parametrize("view", [View.raw(3), ratio_view()], ids=["raw", "ratio"])

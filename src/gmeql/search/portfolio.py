@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.fitters.programs import to_node
-from gmeql.formula.nodes import Node, row_values
+from gmeql.fitters.reference import evaluate
+from gmeql.formula.nodes import Node
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.network.families import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
 from gmeql.search.config import SearchConfig
@@ -219,12 +220,14 @@ class Portfolio:
         loss = self.loss(island)
         if island.reading == PLAIN or self.groups is not None or not math.isfinite(loss):
             return loss
-        root = self.formula(island, 0)
-        if root is None:
+        program, length, constants = island.program_of(0)
+        if not np.isfinite(constants).all():
             return math.inf
         X, y, weights = rows.fitted
         with np.errstate(all="ignore"):
-            squares = np.nan_to_num((row_values(root, rows.names, X) - y) ** 2, nan=np.inf)
+            output, _ = evaluate(program[:, :length], constants, 0, island.inputs)
+            predicted = self.tables[island.view].predicted(output, island.reading, X)
+            squares = np.nan_to_num((predicted - y) ** 2, nan=np.inf)
         spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
         capped = np.minimum(squares, self.config.largest_miss**2 * spread)
         return max(loss, float(np.average(capped, weights=weights)))

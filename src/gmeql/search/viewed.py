@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.fitters.programs import input_slots
-from gmeql.formula.nodes import Constant, Node, Variable, build, transform
+from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, transform
 from gmeql.search.readings import PLAIN, READINGS, read_target
 from gmeql.search.symmetries import View
 
@@ -80,6 +80,12 @@ class ViewedTable:
         if reading not in _UNSCALED:
             root = build("mul", Constant(self.scale), root)
         return self.view.restore(root)
+
+    def predicted(self, output: FloatArray, reading: str, X: FloatArray) -> FloatArray:
+        """The target that an island's output [N] stands for on the raw rows X [N, V]: `formula` in numbers, not in trees."""
+        inverse = READINGS[reading].invert(Variable(0), self.sign)
+        values = row_values(inverse, ("output",), output[:, None])
+        return np.asarray(self.view.factors(X) * values * (1.0 if reading in _UNSCALED else self.scale))
 
 
 def _far_sizes(table: FloatArray) -> FloatArray:
