@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from gmeql.search.accelerator import cards
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.execution import Executor
+from gmeql.search.groups.table import Grouping
 from gmeql.search.island import Island
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
@@ -83,6 +85,22 @@ def test_all_hear_of_what_was_tried() -> None:
 # --- accelerators -------------------------------------------------------------------------------------------------------
 
 
+class TaughtCard:
+    """Notes what it is told of structures tried elsewhere, and tells of one of its own."""
+
+    def __init__(self) -> None:
+        self.heard: list[int] = []
+
+    def learn(self, fingerprints: np.ndarray, counts: np.ndarray) -> None:
+        self.heard.append(len(fingerprints))
+
+    def known(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([7], np.uint64), np.array([2], np.uint8)
+
+
+TAUGHT = TaughtCard()
+
+
 class Cards:
     """Stand-ins: how many candidates a stage draws, or the failure that ends it."""
 
@@ -93,7 +111,7 @@ class Cards:
             enough(np.array([island.best for island in islands]), drawn)
             return drawn
 
-        monkeypatch.setattr(execution, "required_cards", lambda: ["card"])
+        monkeypatch.setattr(execution, "required_cards", lambda: [TAUGHT])
         monkeypatch.setattr(execution, "advance", advance)
 
 
@@ -102,15 +120,38 @@ def test_an_accelerator_takes_all_islands_at_once(monkeypatch: pytest.MonkeyPatc
     state, _ = opened()
     assert len(Executor(SearchConfig()).together(state.islands)) == 4
     executor = Executor(SearchConfig(device="gpu"))
-    assert executor.together(state.islands) == state.islands and executor.takes_stages(state.islands)
+    assert executor.together(state.islands) == state.islands and executor.takes_stages(state, state.islands)
     assert executor.advance(state, state.islands, lambda: False) == 100 and executor.on_cards
+
+
+def test_cards_hear_once_of_what_was_tried_and_tell_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cards(monkeypatch)
+    TAUGHT.heard.clear()
+    state, _ = opened()
+    state.tried.add(np.array([5, 5, 9], np.uint64))
+    executor = Executor(SearchConfig(device="gpu"))
+    for _ in range(2):
+        executor.advance(state, state.islands, lambda: False)
+    assert TAUGHT.heard == [2]
+    executor.collect_tried(state)
+    keys, counts = state.tried.known()
+    assert dict(zip(keys.tolist(), counts.tolist(), strict=True)) == {5: 2, 9: 1, 7: 2}
+
+
+def test_groups_with_constants_of_their_own_stay_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cards(monkeypatch)
+    state, _ = opened()
+    executor = Executor(SearchConfig(device="gpu"))
+    assert executor.takes_stages(state, state.islands)
+    state.rows = replace(state.rows, groups=Grouping.of(np.arange(len(state.rows.y)) % 2))
+    assert not executor.takes_stages(state, state.islands)
 
 
 def test_what_an_accelerator_cannot_hold_stays_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     Cards(monkeypatch)
     monkeypatch.setattr(execution, "can_hold", lambda island: False)
     state, _ = opened()
-    assert not Executor(SearchConfig(device="gpu")).takes_stages(state.islands)
+    assert not Executor(SearchConfig(device="gpu")).takes_stages(state, state.islands)
 
 
 def test_a_card_that_fails_is_given_up_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,14 +167,18 @@ def test_auto_takes_a_card_when_it_is_ready_and_keeps_it_only_while_it_is_faster
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Ready:
-        cards: ClassVar = ["card"]
+        cards: ClassVar = [TaughtCard()]
+        given_back = 0
 
         @staticmethod
         def is_thinkable() -> bool:
             return True
 
-        def ready(self) -> list[str]:
+        def ready(self) -> list[TaughtCard]:
             return self.cards
+
+        def give_back(self) -> None:
+            type(self).given_back += 1
 
     Cards(monkeypatch)
     monkeypatch.setattr(execution, "Preparation", Ready)
@@ -147,7 +192,7 @@ def test_auto_takes_a_card_when_it_is_ready_and_keeps_it_only_while_it_is_faster
     assert executor.on_cards and executor.processor_rate == pytest.approx(200_000, rel=0.1)
     executor.processor_rate = 1e12
     executor.advance(state, state.islands, lambda: False)
-    assert not executor.on_cards  # the processor is faster
+    assert not executor.on_cards and Ready.given_back == 1  # the processor is faster
     executor.look_for_accelerators(state, clock)
     assert not executor.on_cards
 

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from gmeql.fitters.cuda.driver import AcceleratorError
-from gmeql.search.accelerator.cards import Preparation, required_cards, say_fallback
-from gmeql.search.accelerator.stage import Card, advance, can_hold
+from gmeql.search.accelerator.advance import advance
+from gmeql.search.accelerator.cards import Claim, Preparation, required_cards, say_fallback
+from gmeql.search.accelerator.stage import Card, can_hold
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.island import Island
@@ -31,24 +32,29 @@ class Executor:
         self.config = config
         self.pool: WorkerPool | None = None
         self.cards: list[Card] = required_cards() if config.device == "gpu" else []
+        self.taught: list[Card] = []  # those that know what was tried elsewhere
         self.preparation: Preparation | None = None
         self.processor_rate = 0.0  # candidates a second, to be outdone by accelerators that nobody asked for
 
     @contextmanager
     def open(self, tried: TriedStructures) -> Iterator[None]:
-        """With workers, where a joblib backend has some; returns when the first is ready."""
+        """With workers, where a joblib backend has some; returns when the first is ready. Accelerators are let go."""
         most = self.config.islands_per_generation
         pool = None if self.cards else find_pool(self.config.n_jobs, tried, most)
-        if pool is None:
-            yield
-            return
+        claim = Claim(shared=True) if self.cards else None
         try:
-            pool.open()
-            self.pool = pool
+            if pool is not None:
+                pool.open()
+                self.pool = pool
             yield
         finally:
-            self.pool = None
-            pool.close()
+            if claim is not None:
+                claim.let_go()
+            if self.preparation is not None:
+                self.preparation.give_back()
+            if pool is not None:
+                self.pool = None
+                pool.close()
 
     def together(self, waiting: list[Island]) -> list[Island]:
         """The islands that take a step in this round: those furthest behind, on an accelerator all."""
@@ -68,6 +74,7 @@ class Executor:
         started = time.perf_counter()
         goal = self.config.stage_ages[state.stage]
         try:
+            self._teach(state)
             drawn = advance(self.cards, islands, tasks, goal_age=goal, enough=enough)
         except AcceleratorError as error:
             say_fallback(error)
@@ -75,7 +82,16 @@ class Executor:
             return 0
         if drawn < self.processor_rate * (time.perf_counter() - started):
             self.cards = []  # the processor is faster here
+            if self.preparation is not None:
+                self.preparation.give_back()
         return drawn
+
+    def _teach(self, state: SearchState) -> None:
+        """Tell accelerators that are new here what was tried before them."""
+        for card in self.cards:
+            if card not in self.taught:
+                card.learn(*state.tried.known())
+        self.taught = list(self.cards)
 
     def look_for_accelerators(self, state: SearchState, clock: Clock) -> None:
         """Between generations: take accelerators that are ready, or make them ready beside the search.
@@ -99,9 +115,14 @@ class Executor:
         """Whether islands that open now will step on accelerators."""
         return bool(self.cards)
 
-    def takes_stages(self, islands: Sequence[Island]) -> bool:
-        """Whether accelerators take the rest of the stage for these islands."""
-        return bool(self.cards) and all(can_hold(island) for island in islands)
+    def takes_stages(self, state: SearchState, islands: Sequence[Island]) -> bool:
+        """Whether accelerators take the rest of the stage for these islands: not where groups have own constants."""
+        return bool(self.cards) and state.rows.groups is None and all(can_hold(island) for island in islands)
+
+    def collect_tried(self, state: SearchState) -> None:
+        """Let the state know what was tried on accelerators."""
+        for card in self.cards:
+            state.tried.merge(*card.known())
 
     def draw_and_fit(
         self, state: SearchState, active: list[Island], waiting: list[Island], give_up: Callable[[], bool]

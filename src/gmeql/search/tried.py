@@ -30,6 +30,18 @@ class TriedStructures:
 
         count_tries(self.keys, self.counts, np.array(fingerprints, np.uint64))  # a copy: the given may be read-only
 
+    def known(self) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+        """All fingerprints and how often each was tried."""
+        used = np.flatnonzero(self.keys)
+        return self.keys[used], self.counts[used]
+
+    def merge(self, fingerprints: NDArray[np.uint64], counts: NDArray[np.uint8]) -> None:
+        """Let each of these have been tried as often as said, at least; those that find no room are forgotten."""
+        from gmeql.search.sampling.tried import raise_counts
+
+        room = len(self.keys) * (MAX_LOAD - 1) // MAX_LOAD - int(np.count_nonzero(self.keys))
+        raise_counts(self.keys, self.counts, fingerprints, counts, max(room, 0))
+
     def to_dict(self) -> dict[str, NDArray[Any]]:
         """The used slots: their places, keys and counts."""
         used = np.flatnonzero(self.keys)

@@ -52,6 +52,23 @@ def test_an_accelerator_that_fails_while_it_is_made_ready_is_left_alone(
     assert preparation.ready() == [] and said == ["no memory"]
 
 
+def test_searches_that_only_would_like_an_accelerator_come_after_each_other(
+    monkeypatch: pytest.MonkeyPatch, prepared: Prepared, tmp_path
+) -> None:
+    monkeypatch.setattr(cards.tempfile, "gettempdir", lambda: str(tmp_path))
+    first, second = cards.Preparation(), cards.Preparation()
+    for one in (first, second):
+        one.thread.join()
+    assert first.ready() and not second.ready()
+    first.give_back()
+    told = [cards.Claim(shared=True) for _ in range(2)]
+    third = cards.Claim(shared=False)
+    assert [claim.is_held for claim in told] == [True, True] and not third.is_held
+    for claim in told:
+        claim.let_go()
+    assert cards.Claim(shared=False).is_held
+
+
 def test_none_is_no_error_unless_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "why_not", lambda: "no CUDA device was found")
     preparation = cards.Preparation()

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from device_islands import advanced, opened
 from host_cuda import HostDriver, needs_compiler
 
 from gmeql.fitters.reference import evaluate
 from gmeql.network.architecture import Architecture
 from gmeql.network.repository import rank_probabilities, size
 from gmeql.search.accelerator.source import MOST_NODES, RECORD_BYTES
-from gmeql.search.accelerator.stage import Card, Stage, advance, can_hold
-from gmeql.search.config import IslandConfig, SearchConfig
+from gmeql.search.accelerator.advance import advance
+from gmeql.search.accelerator.stage import Card, Stage, can_hold
+from gmeql.search.config import IslandConfig
 from gmeql.search.island import Island
 from gmeql.search.sampling.moves import count_choices
-from gmeql.search.search import Search
-from gmeql.search.state import SearchState
-
-
-def opened(n: int = 3, candidates: int = 48, **island) -> tuple[SearchState, list[Island]]:
-    """A search over three columns and some islands of it."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(1.0, 3.0, (70, 3))
-    y = 1.3 * X[:, 0] ** 2 * np.cos(1.2 * X[:, 1]) + X[:, 2] / X[:, 0]
-    config = SearchConfig(island=IslandConfig(candidates_per_step=candidates, capacity=60, **island), n_jobs=1)
-    state = Search(X, y, config=config, seed=1)._state
-    return state, [state.portfolio.open_island(state.rng) for _ in range(n)]
-
-
-def advanced(islands: list[Island], state: SearchState, goal_age: int, n_cards: int = 1) -> int:
-    cards = [Card(HostDriver(), bits=14) for _ in range(n_cards)]
-    tasks = [state.portfolio.task(island) for island in islands]
-    return advance(cards, islands, tasks, goal_age=goal_age, enough=lambda best, drawn: False)
 
 
 @needs_compiler
@@ -92,19 +78,28 @@ def test_same_seed_same_islands_and_no_structure_is_tried_without_end() -> None:
 
 
 @needs_compiler
-def test_cards_share_islands() -> None:
-    state, islands = opened(3)
-    advanced(islands, state, 2, n_cards=2)
-    assert all(island.age == 2 and int(size(island.repository)) for island in islands)
+def test_islands_with_other_data_are_sent_again() -> None:
+    state, islands = opened(1)
+    task = state.portfolio.task(islands[0])
+    card = Card(HostDriver(), bits=14)
+    advance([card], islands, [task], goal_age=1, enough=lambda best, drawn: False)
+    assert card.stage is not None and card.stage.holds(islands[0], task)
+    assert not card.stage.holds(islands[0], replace(task, target=task.target.copy()))
+    islands[0].age += 1
+    assert not card.stage.holds(islands[0], task)
 
 
 @needs_compiler
-def test_a_stage_ends_early_when_enough_is_found() -> None:
-    state, islands = opened(2)
-    seen: list[int] = []
-    cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
-    advance(cards, islands, tasks, goal_age=30, enough=lambda best, drawn: bool(seen.append(drawn) or len(seen) == 2))
-    assert [island.age for island in islands] == [3, 3] and seen[0] < seen[1]
+def test_a_card_remembers_what_was_tried_elsewhere() -> None:
+    state, islands = opened(1)
+    task = state.portfolio.task(islands[0])
+    first, second = Card(HostDriver(), bits=14), Card(HostDriver(), bits=14)
+    stage = Stage(first, islands, [task])
+    stage.take_step()
+    keys, counts = first.known()
+    assert len(keys) > 10 and int(counts.sum()) == int(stage.look()["n_drawn_in_all"].sum())
+    second.learn(keys, counts)
+    assert dict(zip(*map(list, second.known()), strict=True)) == dict(zip(keys, counts, strict=True))
 
 
 def test_more_candidates_of_smaller_networks_still_need_more_room() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
-
-QUEUES = 8
+QUEUES = 9
 """Kernels that may run side by side."""
+QUICK = "// compiled quickly"
+"""First line of sources with little arithmetic, of which the compiler shall not make the most."""
+QUICK_OPTION, QUICK_SINCE = "--Ofast-compile=min", (12, 9)
+"""What tells it so, and the first version that is known to listen: half the time, for code that starts every search."""
 
 
 class AcceleratorError(RuntimeError):
@@ -58,6 +61,9 @@ class Driver(Protocol):
 
     def order(self, later: int, earlier: int) -> None:
         """What is launched on queue `later` from now on waits for all that was launched on queue `earlier`."""
+
+    def record(self, launches: Callable[[], None]) -> Callable[[], None]:
+        """What `launches` launches, as one launch that can be repeated; every queue it uses ends in queue 0."""
 
     def get(self, there: Any) -> np.ndarray:
         """Wait, and a copy of an array here."""
@@ -152,6 +158,21 @@ class CudaDriver:
         with self.device:
             self.queues[later].wait_event(self.queues[earlier].record())
 
+    def record(self, launches: Callable[[], None]) -> Callable[[], None]:
+        queue = self.queues[0]
+        with self._here():
+            queue.begin_capture()
+            try:
+                launches()
+            finally:
+                graph = queue.end_capture()
+
+        def replay() -> None:
+            with self._here():
+                graph.launch(queue)
+
+        return replay
+
     def get(self, there: Any) -> np.ndarray:
         with self._here():
             array: np.ndarray = self.cupy.asnumpy(there)
@@ -161,7 +182,9 @@ class CudaDriver:
         with self._here():
             if (source, name) not in self.kernels:
                 if source not in self.modules:
-                    self.modules[source] = self.cupy.RawModule(code=source, options=("--std=c++17",))
+                    is_quick = source.startswith(QUICK) and self.cupy.cuda.nvrtc.getVersion() >= QUICK_SINCE
+                    options = ("--std=c++17", *((QUICK_OPTION,) if is_quick else ()))
+                    self.modules[source] = self.cupy.RawModule(code=source, options=options)
                 self.kernels[source, name] = self.modules[source].get_function(name)
             return self.kernels[source, name]
 

@@ -121,6 +121,7 @@ DEVICE int power_of_two(int n) {
 
 // Count equal structures of one step as tries behind each other, in the order of the candidates; drop what is too many.
 DEVICE void claim_island(const Step& step, int i, Record* records) {
+    if (step.islands[i].is_finished) return;
     const Candidates& all = step.candidates;
     const int first = i * step.n_candidates, n = power_of_two(step.n_candidates);
     LANES(l) for (int j = l; j < n; j += 32) {

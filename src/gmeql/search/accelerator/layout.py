@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,11 @@ class Arena:
         self.n_bytes += -(-self.arrays[-1].nbytes // self.ALIGNMENT) * self.ALIGNMENT
         return self.offsets[-1]
 
+    def reserve(self, n_bytes: int) -> int:
+        """Where so many bytes will stand that are neither sent nor fetched."""
+        offset, self.n_bytes = self.n_bytes, self.n_bytes - (-n_bytes // self.ALIGNMENT) * self.ALIGNMENT
+        return offset
+
     def place(self, driver: Driver) -> None:
         """Take the memory there; `base` is its address."""
         self.there = driver.zeros(max(self.n_bytes, self.ALIGNMENT))
@@ -90,8 +96,9 @@ class Arena:
             buffer[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
         driver.fill(self.there, buffer)
 
-    def fetch(self, driver: Driver) -> None:
-        """Copy all arrays back, in place."""
+    def fetch(self, driver: Driver, wanted: Iterable[int] | None = None) -> None:
+        """Copy arrays back, in place: all, or those of the wanted numbers, in the order in which they were added."""
         buffer = driver.get(self.there)
-        for array, offset in zip(self.arrays, self.offsets, strict=True):
+        for number in range(len(self.arrays)) if wanted is None else wanted:
+            array, offset = self.arrays[number], self.offsets[number]
             array.reshape(-1).view(np.uint8)[:] = buffer[offset : offset + array.nbytes]

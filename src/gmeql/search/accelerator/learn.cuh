@@ -142,6 +142,26 @@ DEVICE void absorb_island(const Step& step, int i, Record* records, bool with_st
     MEET;
 }
 
+// Let the elites stand where the host fetches them.
+DEVICE void present_elites(const Step& step, int i) {
+    Island& island = step.islands[i];
+    if (island.which == 0) return;
+    const Elites &from = island.elites[1], &to = island.elites[0];
+    const int n_choices = step.capacity * island.wiring.n_connections;
+    const int n_constants = step.capacity * (island.wiring.n_weights + 2);
+    LANES(l) {
+        for (int e = l; e < n_choices; e += 32) to.choices[e] = from.choices[e];
+        for (int e = l; e < n_constants; e += 32) to.constants[e] = from.constants[e];
+        for (int e = l; e < step.capacity; e += 32) {
+            to.losses[e] = from.losses[e];
+            to.marks[e] = from.marks[e];
+            to.complexities[e] = from.complexities[e];
+        }
+    }
+    MEET;
+    LANES(l) if (l == 0) island.which = 0;
+}
+
 // The nodes that an elite's output depends on, as bits.
 struct Active {
     u64 bits[2];
@@ -161,6 +181,31 @@ DEVICE Active active_nodes(const Wiring& wiring, const short* choices) {
         }
     }
     return active;
+}
+
+// By what weights elites are drawn next: ranks within classes of complexity keep short formulas in play.
+DEVICE void weigh_elites(const Step& step, int i, Active* active) {
+    const Island& island = step.islands[i];
+    const Elites& elites = island.elites[island.which];
+    const int n = island.n_elites;
+    LANES(l) for (int e = l; e < n; e += 32) {
+        int rank = 0;
+        for (int other = 0; other < e; ++other)
+            rank += elites.complexities[other] / step.class_width == elites.complexities[e] / step.class_width;
+        active[e].bits[0] = (u64)rank;
+    }
+    MEET;
+    LANES(l) if (l == 0) {
+        int n_classes = 0;
+        for (int e = 0; e < n; ++e) n_classes += active[e].bits[0] == 0;
+        double total = 0.0;
+        for (int e = 0; e < n; ++e) {
+            total += step.complexity_classes * step.rank_weights[(int)active[e].bits[0]] / n_classes +
+                     (1 - step.complexity_classes) * step.rank_weights[e] / log(n + 2.0);
+            island.draw_weights[e] = total;
+        }
+    }
+    MEET;
 }
 
 // Offline training of the structure parameters from the elites (Section 4.3), and by what weights elites are drawn next.
@@ -194,23 +239,6 @@ DEVICE void learn_island(const Step& step, int i, Active* active) {
             }
         }
     }
-    // ranks within classes of complexity keep short formulas in play
-    LANES(l) for (int e = l; e < n; e += 32) {
-        int rank = 0;
-        for (int other = 0; other < e; ++other)
-            rank += elites.complexities[other] / step.class_width == elites.complexities[e] / step.class_width;
-        active[e].bits[0] = (u64)rank;
-    }
     MEET;
-    LANES(l) if (l == 0) {
-        int n_classes = 0;
-        for (int e = 0; e < n; ++e) n_classes += active[e].bits[0] == 0;
-        double total = 0.0;
-        for (int e = 0; e < n; ++e) {
-            total += step.complexity_classes * step.rank_weights[(int)active[e].bits[0]] / n_classes +
-                     (1 - step.complexity_classes) * step.rank_weights[e] / log(n + 2.0);
-            island.draw_weights[e] = total;
-        }
-    }
-    MEET;
+    weigh_elites(step, i, active);
 }

@@ -6,6 +6,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from gmeql.fitters import opcodes
+from gmeql.fitters.cuda.driver import QUICK
 from gmeql.fitters.cuda.source import LANES_FILE, SIZES
 from gmeql.search.sampling import arrays, draw, moves, nodes, tried
 
@@ -44,7 +45,11 @@ def step_source() -> str:
     lines += [f"constexpr double {name} = {float(value)!r};" for name, value in shares.items()]
     folder = files(__package__)
     texts = [LANES_FILE.read_text("utf-8"), _sizes()]
-    return "\n".join(lines + texts) + "\n" + "\n".join(folder.joinpath(name).read_text("utf-8") for name in FILES)
+    return (
+        "\n".join([QUICK, *lines, *texts])
+        + "\n"
+        + "\n".join(folder.joinpath(name).read_text("utf-8") for name in FILES)
+    )
 
 
 def _sizes() -> str:

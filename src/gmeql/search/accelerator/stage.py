@@ -19,15 +19,15 @@ from gmeql.search.accelerator.source import MOST_NODES, MOST_RECORDS, RECORD_BYT
 from gmeql.search.config import IslandConfig
 from gmeql.search.island import CLASS_WIDTH, UNSEEN_WEIGHT, Island
 from gmeql.search.sampling.arrays import DrawNumbers
+from gmeql.search.sampling.tried import MOST
 from gmeql.search.steps import EXHAUSTED_SHARE, FINISH_TOLERANCE, FINISHED_PER_STEP, StepTask
 
 TRIED_BITS = 24
 """Structures that are remembered there, as a power of two: 200 MB."""
 DRAW_THREADS = 64
-FIT_QUEUES, FINISH_QUEUES = (0, 1, 2, 3), (4, 5, 6, 7)
+FIT_QUEUES = tuple(range(1, 1 + len(SIZES)))
+FINISH_QUEUES = tuple(range(1 + len(SIZES), 1 + 2 * len(SIZES)))
 """Where fits of each size run: long ones end late, and others need not wait for them."""
-LOOK_STEPS = 2
-"""Steps between two looks at the islands' best losses."""
 _PER_CANDIDATE = {
     "programs": 5 * MAX_NODES * 2, "weight_ids": MAX_CONSTANTS * 2, "lengths": 4, "n_constants": 4, "complexities": 4,
     "parents": 4, "most_tries": 4, "tries": 4, "constants": MAX_CONSTANTS * 8, "losses": 8, "hopeless": 8, "keys": 8,
@@ -52,11 +52,36 @@ class Card:
         self.tried = {"keys": driver.zeros(8 << bits), "counts": driver.zeros(4 << bits)}
         self.candidates: dict[str, Any] = {}
         self.room = (0, 0)  # candidates, bytes of the choices of each
+        self.stage: Stage | None = None
+        """The islands that are there, for as long as some of them go on."""
 
     def preparations(self) -> list[Callable[[], None]]:
         """What there is to compile, which can be done side by side."""
         sources = [(step_source(), "draw"), *((source(one), "fit") for one in SIZES)]
         return [partial(self.driver.prepare, *each) for each in sources]
+
+    def known(self) -> tuple[np.ndarray, np.ndarray]:
+        """Fingerprints of all that was tried here, and how often each was."""
+        keys = self.driver.get(self.tried["keys"]).view(np.uint64)
+        used = np.flatnonzero(keys)
+        return keys[used], np.minimum(self.driver.get(self.tried["counts"]).view(np.int32)[used], MOST).astype(np.uint8)
+
+    def learn(self, fingerprints: np.ndarray, counts: np.ndarray) -> None:
+        """Count tries that were made elsewhere."""
+        if not len(fingerprints):
+            return
+        arrays = (fingerprints.astype(np.uint64), counts.astype(np.int32), np.array([len(counts)], np.int32))
+        there = [self.driver.put(array) for array in (self.tried_record(), *arrays)]
+        blocks = -(-len(counts) // DRAW_THREADS)
+        self.driver.launch(
+            step_source(), "recall", blocks=blocks, threads=DRAW_THREADS, shared=0, arguments=tuple(there)
+        )
+        self.driver.get(there[0])  # what was sent may go once it has been read
+
+    def tried_record(self) -> np.ndarray:
+        """`Tried` of step.cuh."""
+        pointers = [self.driver.pointer(self.tried[name]) for name in ("keys", "counts")]
+        return np.array([(*pointers, (1 << self.bits) - 1)], TRIED)
 
     def make_room(self, n: int, choice_bytes: int) -> None:
         """Arrays there for n candidates with choices of so many bytes each."""
@@ -69,37 +94,57 @@ class Card:
 
 
 class Stage:
-    """Steps of some islands on one card; the islands change when `fetch` is called."""
+    """Steps of some islands on one card; the islands change when `fetch` is called.
+
+    From stage to stage they stay there: `keep` closes those that do not go on.
+    """
 
     def __init__(self, card: Card, islands: Sequence[Island], tasks: Sequence[StepTask]) -> None:
         self.card, self.driver = card, card.driver
-        self.islands = list(islands)
+        self.islands, self.tasks = list(islands), list(tasks)
+        self.row = {id(island): i for i, island in enumerate(islands)}
         self.config: IslandConfig = islands[0].config
         self.n = len(islands) * self.config.candidates_per_step
         self.n_finishing = len(islands) * FINISHED_PER_STEP
         stride = max(island.architecture.n_connections for island in islands)
         card.make_room(self.n + self.n_finishing, 2 * stride)
-        self.arena = Arena()
+        self.candidates = card.candidates  # they live as long as what points to them
+        self.driver.fill(self.candidates["lengths"], None)  # nothing of other islands is being taken to convergence
+        self.recorded: Callable[[], None] | None = None
+        self.has_stepped = False
+        self.arena, self.elites, self.spare = Arena(), Arena(), Arena()
         self._lay_out(tasks[0].max_complexity, stride)
         self._send_batches(tasks)
 
     # --- sending -----------------------------------------------------------------------------------------------------
 
     def _lay_out(self, max_complexity: int, stride: int) -> None:
-        """All that belongs to the islands, in one arena."""
-        arena, config = self.arena, self.config
+        """All that belongs to the islands, in three arenas: what is sent, the elites, and what only the card knows."""
+        arena, elites, config = self.arena, self.elites, self.config
         self.records = np.zeros(len(self.islands), ISLAND)
         # `add` keeps contiguous arrays as they are, so what is fetched later stands in these very arrays
         self.fields = [self._island_arrays(island) for island in self.islands]
-        offsets = [{name: arena.add(array) for name, array in fields.items()} for fields in self.fields]
+        self.structures = [self._structure_arrays(island) for island in self.islands]
+        sent = [{name: arena.add(array) for name, array in fields.items()} for fields in self.fields]
+        fetched = [{name: elites.add(array) for name, array in arrays.items()} for arrays in self.structures]
+        own = [
+            {"counts": self.spare.reserve(fields["probabilities"].nbytes)}
+            | {f"{name}1": self.spare.reserve((fields | arrays)[f"{name}0"].nbytes) for name in ELITES.names or ()}
+            for fields, arrays in zip(self.fields, self.structures, strict=True)
+        ]
         ranks = np.arange(1, config.capacity + 1, dtype=float) ** -config.power_law_exponent
         places = {
             "islands": arena.add(self.records), "rank_weights": arena.add(ranks), "rank_sums": arena.add(np.cumsum(ranks)),
         }  # fmt: skip
-        arena.place(self.driver)
-        for record, island, own in zip(self.records, self.islands, offsets, strict=True):
-            self._fill_island(record, island, {name: arena.base + offset for name, offset in own.items()})
+        parts = ((arena, sent), (elites, fetched), (self.spare, own))
+        for each, _ in parts:
+            each.place(self.driver)
+        for i, (record, island) in enumerate(zip(self.records, self.islands, strict=True)):
+            pointers = {name: each.base + offset for each, offsets in parts for name, offset in offsets[i].items()}
+            self._fill_island(record, island, pointers)
         arena.send(self.driver)
+        if self.records["n_elites"].any():
+            elites.send(self.driver)
         self.lists = {
             "chosen": self.driver.zeros(4 * len(SIZES) * self.n),
             "finishing": self.driver.zeros(4 * len(SIZES) * self.n_finishing),
@@ -109,24 +154,26 @@ class Stage:
         self.islands_at = places["islands"]
 
     def _island_arrays(self, island: Island) -> dict[str, np.ndarray]:
-        """An island's arrays as the device reads them; those of the elites twice."""
+        """An island's arrays as the device reads them; of the elites all but their structures."""
         nodes, connections = flat_wiring(island.wiring)
-        n = int(size(island.repository))
-        items, marks = island.repository.items, island.repository.fingerprints
-        elites = {
-            "choices": items["choices"].astype(np.int16),
-            "constants": items["constants"].astype(float),
-            "losses": island.repository.losses.astype(float),
-            "marks": np.ascontiguousarray(marks).view(np.uint64)[:, 0].copy(),
-            "complexities": items["complexity"].astype(np.int32),
-        }
+        n, repository = int(size(island.repository)), island.repository
         weights = np.zeros(self.config.capacity)
         weights[:n] = island.draw_weights()[:n]
         return {
             "nodes": nodes, "connections": connections, "positive": island.rules.positive.astype(np.int32),
             "probabilities": island.probabilities.copy(), "cumulative": np.cumsum(island.probabilities, axis=1),
-            "counts": np.zeros_like(island.probabilities), "draw_weights": weights,
-        } | {f"{name}{which}": array.copy() for which in (0, 1) for name, array in elites.items()}  # fmt: skip
+            "draw_weights": weights, "losses0": repository.losses.astype(float),
+            "marks0": np.ascontiguousarray(repository.fingerprints).view(np.uint64)[:, 0].copy(),
+            "complexities0": repository.items["complexity"].astype(np.int32),
+        }  # fmt: skip
+
+    @staticmethod
+    def _structure_arrays(island: Island) -> dict[str, np.ndarray]:
+        """Choices and constants of the elites."""
+        items, kinds = island.repository.items, {"choices": np.int16, "constants": np.float64}
+        if not int(size(island.repository)):
+            return {f"{name}0": np.zeros(items[name].shape, kind) for name, kind in kinds.items()}
+        return {f"{name}0": items[name].astype(kind) for name, kind in kinds.items()}
 
     def _fill_island(self, record: Any, island: Island, pointers: dict[str, int]) -> None:
         """One `Island` of step.cuh."""
@@ -158,14 +205,7 @@ class Stage:
             record[name] = base + places[name]
         for name in CANDIDATES.names or ():
             record["candidates"][name] = driver.pointer(self.card.candidates[name])
-        record["tried"] = np.array(
-            (
-                driver.pointer(self.card.tried["keys"]),
-                driver.pointer(self.card.tried["counts"]),
-                (1 << self.card.bits) - 1,
-            ),
-            TRIED,
-        )
+        record["tried"] = self.card.tried_record()
         for name in DrawNumbers._fields:
             record["numbers"][name] = max_complexity if name == "max_complexity" else getattr(config, name)
         for name in ("chosen", "finishing"):
@@ -211,7 +251,19 @@ class Stage:
     # --- stepping ----------------------------------------------------------------------------------------------------
 
     def take_step(self) -> None:
-        """Start one step of all islands; nobody waits. The best of a step are taken to convergence beside the next."""
+        """Start one step of all islands; nobody waits. From the second on, all its launches are one."""
+        if self.recorded is not None:
+            self.recorded()
+        elif self.has_stepped:
+            self.recorded = self.driver.record(self._launch_step)
+            self.recorded()
+        else:
+            self._launch_step()
+            self.has_stepped = True
+
+    def _launch_step(self) -> None:
+        """The launches of one step. The best of the step before are taken to convergence beside it."""
+        self._start_fits("finishing", 1, self.n_finishing, FINISH_QUEUES)
         self.driver.fill(self.counters["chosen"], None)
         self._launch("draw", per_candidate=True)
         self._launch("claim")
@@ -223,12 +275,13 @@ class Stage:
         self._launch("learn")
         self.driver.fill(self.counters["finishing"], None)
         self._launch("choose")
-        self._start_fits("finishing", 1, self.n_finishing, FINISH_QUEUES)
 
     def settle(self) -> None:
-        """Take in what is still being taken to convergence."""
+        """Take in what has still to be taken to convergence."""
+        self._start_fits("finishing", 1, self.n_finishing, FINISH_QUEUES)
         self._await(FINISH_QUEUES)
         self._launch("settle")
+        self.driver.fill(self.counters["finishing"], None)
 
     def _await(self, queues: Sequence[int]) -> None:
         for queue in queues:
@@ -245,9 +298,9 @@ class Stage:
         return 1 << max(n - 1, 31).bit_length()
 
     def _start_fits(self, name: str, which: int, most: int, queues: Sequence[int]) -> None:
-        """Fit the listed candidates, all sizes side by side."""
+        """Fit the listed candidates, all sizes side by side, the large ones first: they take longest."""
         counters, listed = self.counters[name], self.lists[name]
-        for number, (one, queue) in enumerate(zip(SIZES, queues, strict=True)):
+        for number, (one, queue) in reversed(list(enumerate(zip(SIZES, queues, strict=True)))):
             self.driver.order(queue, 0)
             launch_fit(
                 self.driver, one, self.batches[which], self.data[which][0],
@@ -262,59 +315,44 @@ class Stage:
 
     # --- fetching ----------------------------------------------------------------------------------------------------
 
-    def fetch(self) -> None:
-        """The islands as they are now."""
-        self.arena.fetch(self.driver)
-        for island, record, own in zip(self.islands, self.records, self.fields, strict=True):
-            which = int(record["which"])
-            elites = {name: own[f"{name}{which}"] for name in ELITES.names or ()}
-            losses = elites["losses"].copy()
+    def fetch(self, rows: Sequence[int] | None = None) -> None:
+        """The islands as they are now: all, or those of the given rows."""
+        self._launch("present")
+        rows = range(len(self.islands)) if rows is None else rows
+        n_fields, n_structures = len(self.fields[0]), len(self.structures[0])
+        wanted = [n_fields * i + k for i in rows for k in range(n_fields)]
+        self.arena.fetch(self.driver, [*wanted, n_fields * len(self.fields)])  # behind the fields stand the records
+        self.elites.fetch(self.driver, [n_structures * i + k for i in rows for k in range(n_structures)])
+        for i in rows:
+            island, record, own = self.islands[i], self.records[i], self.fields[i] | self.structures[i]
             island.repository = Repository(
-                losses,
-                np.ascontiguousarray(elites["marks"]).view(np.uint32).reshape(-1, 2).copy(),
+                own["losses0"].copy(),
+                own["marks0"].view(np.uint32).reshape(-1, 2).copy(),
                 {
-                    "choices": elites["choices"].astype(np.int64),
-                    "constants": elites["constants"].copy(),
-                    "complexity": elites["complexities"].astype(np.int64),
+                    "choices": own["choices0"].astype(np.int64),
+                    "constants": own["constants0"].copy(),
+                    "complexity": own["complexities0"].astype(np.int64),
                 },
             )
             island.probabilities = own["probabilities"].copy()
             island.age, island.last_gain = int(record["age"]), int(record["last_gain"])
             island.best, island.exhausted = float(record["best"]), bool(record["is_exhausted"])
 
+    # --- from stage to stage -----------------------------------------------------------------------------------------
 
-def advance(
-    cards: Sequence[Card],
-    islands: Sequence[Island],
-    tasks: Sequence[StepTask],
-    *,
-    goal_age: int,
-    enough: Callable[[np.ndarray, int], bool],
-) -> int:
-    """Steps of all islands until they reach an age, are finished, or `enough` says so; returns candidates drawn.
+    def holds(self, island: Island, task: StepTask) -> bool:
+        """Whether an island is here, as it was fetched last, and with this very data."""
+        i = self.row.get(id(island))
+        if i is None:
+            return False
+        before = self.tasks[i]
+        same = before.inputs is task.inputs and before.target is task.target and before.weights is task.weights
+        return same and int(self.records["age"][i]) == island.age
 
-    `enough` is asked after each step with the islands' best losses and the candidates drawn so far. Islands are shared
-    out to the cards.
-    """
-    shares = [slice(start, None, len(cards)) for start in range(min(len(cards), len(islands)))]
-    stages = [Stage(card, islands[share], tasks[share]) for card, share in zip(cards, shares, strict=False)]
-    best = np.array([island.best for island in islands])
-    steps = 1  # something to show soon
-    while True:
-        for _ in range(steps):
-            for stage in stages:
-                stage.take_step()
-        steps, active, drawn = LOOK_STEPS, False, 0
-        for stage, share in zip(stages, shares, strict=True):
-            records = stage.look()
-            best[share] = records["best"]
-            drawn += int(records["n_drawn_in_all"].sum())
-            young = records["age"][(records["age"] < goal_age) & (records["is_finished"] == 0)]
-            active = active or len(young) > 0
-            steps = min(steps, goal_age - int(young.max(initial=0))) if len(young) else steps
-        if not active or enough(best, drawn):
-            break
-    for stage in stages:
-        stage.settle()
-        stage.fetch()
-    return drawn
+    def keep(self, rows: Sequence[int]) -> None:
+        """Close all but the islands of these rows, and count what is drawn from now on."""
+        closed = np.ones(len(self.islands), bool)
+        closed[rows] = False
+        self.records["is_finished"][closed] = 1
+        self.records["n_drawn_in_all"] = 0
+        self._send_records()

@@ -1,5 +1,5 @@
 // The kernels of a step, in their order: draw, claim, start, (fit), absorb, learn, choose, (fit to the end, beside the
-// next step); settle ends a stage.
+// next step); settle ends a stage, present lets the host fetch it.
 
 #ifdef __CUDACC__
 #define THREAD_KERNEL(name, call)                                             \
@@ -30,13 +30,31 @@ DEVICE void draw_one(const Step& step, int b) {
     draw_candidate(step, b, draft);
 }
 
+DEVICE void settle_island(const Step& step, int i, Record* records) {
+    absorb_island(step, i, records, false);
+    weigh_elites(step, i, reinterpret_cast<Active*>(records));
+}
+
 THREAD_KERNEL(draw, draw_one(*step, b))
 WARP_KERNEL(claim, claim_island(*step, i, records))
 THREAD_KERNEL(start, start_candidate(*step, b))
 WARP_KERNEL(choose, choose_best(*step, i, records))
 WARP_KERNEL(absorb, absorb_island(*step, i, records, true))
-WARP_KERNEL(settle, absorb_island(*step, i, records, false))
+WARP_KERNEL(settle, settle_island(*step, i, records))
+WARP_KERNEL(present, present_elites(*step, i))
 WARP_KERNEL(learn, learn_island(*step, i, reinterpret_cast<Active*>(records)))
+
+// Tries that were made elsewhere.
+#ifdef __CUDACC__
+extern "C" __global__ void recall(const Tried* tried, const u64* keys, const int* counts, const int* n) {
+    const int k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k < *n) count_try(*tried, keys[k], counts[k]);
+}
+#else
+extern "C" void recall(const Tried* tried, const u64* keys, const int* counts, const int* n) {
+    for (int k = 0; k < *n; ++k) count_try(*tried, keys[k], counts[k]);
+}
+#endif
 
 #ifndef __CUDACC__
 // Tests compare this with the compiled sampler.

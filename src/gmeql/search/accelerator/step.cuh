@@ -50,10 +50,14 @@ struct Step {
 };
 
 #ifdef __CUDACC__
-DEVICE int count_up(int* counter) { return atomicAdd(counter, 1); }
+DEVICE int count_up(int* counter, int by = 1) { return atomicAdd(counter, by); }
 DEVICE u64 put_if_zero(u64* place, u64 key) { return atomicCAS(place, 0ULL, key); }
 #else
-DEVICE int count_up(int* counter) { return (*counter)++; }
+DEVICE int count_up(int* counter, int by = 1) {
+    const int before = *counter;
+    *counter += by;
+    return before;
+}
 DEVICE u64 put_if_zero(u64* place, u64 key) {
     const u64 before = *place;
     if (before == 0) *place = key;
@@ -71,13 +75,13 @@ DEVICE int tries_of(const Tried& tried, u64 key) {
     return 0;
 }
 
-DEVICE void count_try(const Tried& tried, u64 key) {
+DEVICE void count_try(const Tried& tried, u64 key, int times = 1) {
     key |= 1;
     u64 place = scramble(key) & tried.mask;
     for (int probe = 0; probe < PROBES; ++probe, place = (place + 1) & tried.mask) {
         const u64 before = put_if_zero(&tried.keys[place], key);
         if (before == 0 || before == key) {
-            count_up(&tried.counts[place]);
+            count_up(&tried.counts[place], times);
             return;
         }
     }

@@ -39,3 +39,16 @@ def count_tries(keys, counts, hashes):
     """Add one try for each of `hashes`, in their order."""
     for k in range(len(hashes)):
         count_one(keys, counts, hashes[k], 1)
+
+
+@compiled("void(u8[::1], u1[::1], u8[::1], u1[::1], i8)")
+def raise_counts(keys, counts, hashes, least, room):
+    """Let each of `hashes` have been tried as often as `least` says, at least; `room` of them may be new."""
+    for k in range(len(hashes)):
+        before = count_one(keys, counts, hashes[k], 0)
+        if before == 0:
+            if room == 0:
+                continue
+            room -= 1
+        if before < least[k]:
+            count_one(keys, counts, hashes[k], least[k] - before)

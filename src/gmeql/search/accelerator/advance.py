@@ -1,0 +1,82 @@
+"""Stages of islands shared out to accelerators: where each steps, when the host looks, when it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gmeql.search.accelerator.stage import Card, Stage
+from gmeql.search.island import Island
+from gmeql.search.steps import StepTask
+
+LOOK_STEPS = 4
+"""Steps between two looks at the islands' best losses, at most; the first look comes after one, the next after two."""
+
+
+def _settled_on(
+    cards: Sequence[Card], islands: Sequence[Island], tasks: Sequence[StepTask]
+) -> list[tuple[Stage, list[int], list[int]]]:
+    """Stages that hold the islands; of each the islands' rows there, and their places among the given ones.
+
+    Islands that are on cards stay there; else all are shared out anew.
+    """
+    held = [card.stage for card in cards if card.stage is not None]
+    home = [
+        next((stage for stage in held if stage.holds(island, task)), None)
+        for island, task in zip(islands, tasks, strict=True)
+    ]
+    if all(stage is not None for stage in home):
+        settled = []
+        for stage in held:
+            places = [place for place, its in enumerate(home) if its is stage]
+            if places:
+                rows = [stage.row[id(islands[place])] for place in places]
+                stage.keep(rows)
+                settled.append((stage, rows, places))
+        return settled
+    settled = []
+    for start, card in enumerate(cards):
+        card.stage = None  # its memory first
+        places = list(range(start, len(islands), len(cards)))
+        if places:
+            card.stage = Stage(card, [islands[place] for place in places], [tasks[place] for place in places])
+            settled.append((card.stage, list(range(len(places))), places))
+    return settled
+
+
+def advance(
+    cards: Sequence[Card],
+    islands: Sequence[Island],
+    tasks: Sequence[StepTask],
+    *,
+    goal_age: int,
+    enough: Callable[[np.ndarray, int], bool],
+) -> int:
+    """Steps of all islands until they reach an age, are finished, or `enough` says so; returns candidates drawn.
+
+    `enough` is asked after each step with the islands' best losses and the candidates drawn so far. Islands are shared
+    out to the cards.
+    """
+    settled = _settled_on(cards, islands, tasks)
+    best = np.array([island.best for island in islands])
+    steps = next_steps = 1  # something to show soon
+    while True:
+        for _ in range(steps):
+            for stage, _, _ in settled:
+                stage.take_step()
+        next_steps = min(2 * next_steps, LOOK_STEPS)
+        steps, active, drawn = next_steps, False, 0
+        for stage, rows, places in settled:
+            records = stage.look()[rows]
+            best[places] = records["best"]
+            drawn += int(records["n_drawn_in_all"].sum())
+            young = records["age"][(records["age"] < goal_age) & (records["is_finished"] == 0)]
+            active = active or len(young) > 0
+            steps = min(steps, goal_age - int(young.max(initial=0))) if len(young) else steps
+        if not active or enough(best, drawn):
+            break
+    for stage, rows, _ in settled:
+        stage.settle()
+        stage.fetch(rows)
+    return drawn

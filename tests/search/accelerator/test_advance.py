@@ -1,0 +1,53 @@
+"""Islands shared out to accelerators: they stay where they are, and a stage ends when enough is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from device_islands import advanced, opened
+from host_cuda import HostDriver, needs_compiler
+
+from gmeql.network.repository import size
+from gmeql.search.accelerator.advance import advance
+from gmeql.search.accelerator.stage import Card
+
+
+@needs_compiler
+@pytest.mark.parametrize("n_cards", [1, 2])
+def test_islands_that_stay_on_their_card_step_as_if_they_were_sent_again(n_cards: int) -> None:
+    found = []
+    for stays in (True, False):
+        state, islands = opened(4)
+        tasks = [state.portfolio.task(island) for island in islands]
+        cards = [Card(HostDriver(), bits=14) for _ in range(n_cards)]
+        options = dict(enough=lambda best, drawn: False)
+        advance(cards, islands, tasks, goal_age=2, **options)
+        homes = [card.stage for card in cards]
+        assert all(homes)
+        if not stays:
+            for card in cards:
+                card.stage = None
+        drawn = advance(cards, [islands[1], islands[2]], tasks[1:3], goal_age=4, **options)
+        assert [card.stage is home for card, home in zip(cards, homes, strict=True)] == [stays] * n_cards
+        assert [island.age for island in islands] == [2, 4, 4, 2]
+        found.append((drawn, [island.repository.losses for island in islands]))
+    if n_cards > 1:
+        return  # sent again they may come to another card, where other structures were tried
+    assert found[0][0] == found[1][0]
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9)
+
+
+@needs_compiler
+def test_cards_share_islands() -> None:
+    state, islands = opened(3)
+    advanced(islands, state, 2, n_cards=2)
+    assert all(island.age == 2 and int(size(island.repository)) for island in islands)
+
+
+@needs_compiler
+def test_a_stage_ends_early_when_enough_is_found() -> None:
+    state, islands = opened(2)
+    seen: list[int] = []
+    cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
+    advance(cards, islands, tasks, goal_age=30, enough=lambda best, drawn: bool(seen.append(drawn) or len(seen) == 2))
+    assert [island.age for island in islands] == [3, 3] and seen[0] < seen[1]
