@@ -49,6 +49,10 @@ class Leaderboard:
         """With the mean alone, so that there is an answer from the start; what the user knows may rule it out later."""
         return cls(config, {1: _mean(rows)})
 
+    def copy(self) -> Leaderboard:
+        """The same front, which changes by itself from now on."""
+        return Leaderboard(self.config, dict(self.members))
+
     @property
     def best(self) -> Scored:
         """The member of least description length."""

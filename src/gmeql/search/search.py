@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from gmeql.formula.nodes import Constant
@@ -34,6 +35,8 @@ from gmeql.search.execution import Executor
 from gmeql.search.groups.table import Grouping, OwnConstants
 from gmeql.search.guesses import try_guesses
 from gmeql.search.island import Island
+from gmeql.search.losses import is_reweighed
+from gmeql.search.offering import Offering
 from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
 from gmeql.search.readings import PLAIN
 from gmeql.search.rows import FloatArray, SearchRows
@@ -97,6 +100,7 @@ class Search:
         """Stand where `state` says. Time is not limited before `run` starts the clock."""
         self._state = state
         self._executor = Executor(state.config)
+        self._offering = Offering()
         self._clock = Clock.unlimited()
 
     # --- the algorithm -----------------------------------------------------------------------------------------------
@@ -108,7 +112,7 @@ class Search:
         the first of them is ready.
         """
         state = self._state
-        with self._executor.open(state.tried):
+        with self._executor.open(state.tried), self._offering.open(state):
             refitted_rows = len(state.rows.y) if state.rows.is_sampled else 0
             clock = self._clock = Clock.start(state.config, elapsed=state.elapsed, refitted_rows=refitted_rows)
             idle_rounds = 0
@@ -119,6 +123,7 @@ class Search:
                 state.elapsed = clock.elapsed()
                 state.reason = why_stop(state, clock, idle_rounds)
                 if state.reason:
+                    self._offering.settle(state)
                     finish(state, clock.is_late)
                     state.elapsed = clock.elapsed()
                 yield self.progress()
@@ -132,7 +137,7 @@ class Search:
             state.islands = [*guessed, *state.islands]
         waiting = state.behind()
         active = self._executor.together(waiting)
-        if self._executor.takes_stages(active):
+        if self._executor.takes_stages(state, active):
             self._advance(active)
         else:
             steps = self._executor.draw_and_fit(state, active, waiting, clock.is_closing)
@@ -185,9 +190,25 @@ class Search:
     def _advance(self, islands: list[Island]) -> None:
         """Let an accelerator take the rest of the stage: draw, fit, learn. It stops early where a formula looks exact."""
         before = [(island.best, island.age == 0) for island in islands]
-        self._state.candidates += self._executor.advance(self._state, islands, self._clock.is_closing)
+        drawn = self._executor.advance(self._state, islands, self._is_enough)
+        self._receive()
+        self._state.candidates += drawn
         for island, (best, is_first) in zip(islands, before, strict=True):
             self._show(island, best, is_first=is_first)
+
+    def _receive(self) -> None:
+        """Take over what was offered beside the steps: all of it where the result must not depend on who was faster."""
+        if self._state.config.max_candidates is None:
+            self._offering.take(self._state)
+        else:
+            self._offering.settle(self._state)
+
+    def _is_enough(self) -> bool:
+        """Whether an accelerator need not go on: time is over, or what was offered meanwhile is exact."""
+        state = self._state
+        if state.config.max_candidates is None and self._offering.take(state) and has_exact_formula(state):
+            return True
+        return self._clock.is_closing()
 
     def _show(self, island: Island, before: float, *, is_first: bool) -> None:
         """What is exact, and the very first formulas, need not wait for the stage; `before` was the island's best loss."""
@@ -195,6 +216,7 @@ class Search:
         if is_first and island is state.islands[0] and state.lowest == math.inf and not closing():
             offer_elites(state, island)  # something to show within the first moments
         if island.best < state.config.large_fall * before and is_exact(state, island) and not closing():
+            self._offering.settle(state)
             polish_island(state, island, self._clock.is_late)
 
     def _compete(self) -> list[Island]:
@@ -215,15 +237,29 @@ class Search:
         lowest = state.portfolio.loss(ranked[0])
         settled = lowest > config.large_fall * state.lowest
         state.lowest = lowest
-        offered = config.device_offered if self._executor.on_cards else len(ranked)
-        for rank, island in enumerate(ranked[:offered]):
-            if settled and rank < config.polished_per_stage:
+        if self._executor.on_cards:
+            is_last = not state.islands  # survivors are offered again, later
+            limited = config.max_candidates is not None
+            best = ranked[: config.device_offered]
+            self._offering.begin(partial(self._offer, settled), state, best, may_skip=not is_last and not limited)
+        else:
+            self._offering.settle(state)
+            self._offer(settled, state, ranked)
+
+    def _offer(self, settled: bool, state: SearchState, ranked: Sequence[Island]) -> None:
+        """Cut the best formula to shape, once the loss has settled, and offer the best of each complexity."""
+        for rank, island in enumerate(ranked):
+            if rank and self._clock.is_late():
+                break
+            if settled and rank < state.config.polished_per_stage:
                 polish_island(state, island, self._clock.is_late)
             offer_elites(state, island)
 
     def _prepare_next_stage(self) -> None:
         """Nothing exact so far: weigh outliers anew, look for smaller tables and directly once, then see more rows."""
         state = self._state
+        if is_reweighed(state.config.loss):
+            self._offering.settle(state)
         before = state.rows
         closest = state.leaderboard.closest
         reweighted = before.reweighted(closest.root, closest.own)
@@ -236,9 +272,12 @@ class Search:
             state.rows = state.rows.grown()
         if state.rows is not before:
             state.portfolio.attach_rows(state.rows)
-        if not state.direct_done and not has_exact_formula(state):
+        looks, looks_again = not state.direct_done, is_time_to_look_again(state)
+        if looks or looks_again:
+            self._offering.settle(state)
+        if looks and not has_exact_formula(state):
             look_directly(state, self._clock)
-        elif is_time_to_look_again(state):
+        elif looks_again:
             self._take_views(views_of_leading(state))
             look_again(state, self._clock)
 
@@ -254,6 +293,7 @@ class Search:
         """Begin anew with smaller tables, of those views that are allowed."""
         state = self._state
         tables = []
+        self._offering.settle(state)
         for view in views:
             if not state.portfolio.functions.allows(view.operators()) or not state.keeps_units(view):
                 continue
@@ -305,11 +345,14 @@ class Search:
     def finish(self, reason: str) -> Progress:
         """End the search between two rounds for a reason of the caller's, with the polishing a budget's end gets."""
         self._state.reason = reason
+        self._offering.settle(self._state)
         finish(self._state, self._clock.is_late)
         return self.progress()
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on exactly here: plain scalars, lists and arrays."""
+        self._offering.settle(self._state)
+        self._executor.collect_tried(self._state)
         return self._state.to_dict()
 
     def draw_once(self) -> None:
