@@ -1,18 +1,19 @@
 """What an accelerator is worth: whole searches on it, beside one core and all cores of the same machine.
 
     PYTHONPATH=src python benchmarks/accelerator.py rate                 candidates a second, 300 to 1,000,000 rows
-    PYTHONPATH=src python benchmarks/accelerator.py solve CASES.json     seconds to an exact formula, one after the other
+    PYTHONPATH=src python benchmarks/accelerator.py solve CASES.json ... seconds to an exact formula, one after the other
     PYTHONPATH=src python benchmarks/accelerator.py paper --seeds 20     b1-b8, all seeds at once
 
 `rate` searches noisy tables, on which nothing ends early; `solve` takes the given problems (`--problems`) with each of
-`--devices`; `paper` shares the card among `--workers` processes. Every search has a warm process: compiled kernels are
-loaded before its clock starts.
+`--devices` (gpu; auto, with one core beside it; cpu, that is one core; cores, that is all); `paper` shares the card among
+`--workers` processes. Every search has a warm process: compiled kernels are loaded before its clock starts.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -67,13 +68,19 @@ def solve(arguments: argparse.Namespace) -> None:
     for device in arguments.devices:
         name, n_jobs = place(device)
         warm_up(name)
-        for problem in load_suite(arguments.cases, wanted):
+        problems = [problem for cases in arguments.cases for problem in load_suite(cases)]
+        for problem in problems:
+            if wanted is not None and problem.name not in wanted:
+                continue
             X, y = table(problem, 0)
             found = searched(X, y, SearchConfig(max_time=arguments.max_time, device=name, n_jobs=n_jobs))
-            times[device].append(found["seconds"])
+            times[device].append(found["seconds"] if found["reason"] == "exact" else math.inf)
             show({"problem": problem.name, "device": device} | found)
     for device, seconds in times.items():
-        show({"device": device, "median_seconds": statistics.median(seconds)})
+        solved = sum(math.isfinite(one) for one in seconds)
+        show(
+            {"device": device, "problems": len(seconds), "solved": solved, "median_seconds": statistics.median(seconds)}
+        )
 
 
 def paper(arguments: argparse.Namespace) -> None:
@@ -106,8 +113,8 @@ def table(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def place(device: str) -> tuple[str, int | None]:
-    """A device and its threads: gpu, cpu (one core), cores (all of them)."""
-    return ("gpu", 1) if device == "gpu" else ("cpu", 1 if device == "cpu" else None)
+    """A device and its threads: gpu, auto, cpu (one core), cores (all of them)."""
+    return (device, 1) if device in ("gpu", "auto", "cpu") else ("cpu", None)
 
 
 def show(entry: dict) -> None:
@@ -121,7 +128,7 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     commands.add_parser("rate").set_defaults(run=rate)
     of_cases = commands.add_parser("solve")
-    of_cases.add_argument("cases")
+    of_cases.add_argument("cases", nargs="+")
     of_cases.add_argument("--problems", help="names, separated by commas; all unless given")
     of_cases.add_argument("--max-time", type=float, default=30)
     of_cases.set_defaults(run=solve)

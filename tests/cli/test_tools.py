@@ -18,7 +18,7 @@ def test_doctor(capsys):
 def test_the_doctor_says_the_same_to_people(capsys):
     run_gmeql("doctor")
     out = capsys.readouterr().out
-    for name in ("gmeql", "numpy", "cores", "devices", "kernels", *tools.OPTIONAL_PACKAGES):
+    for name in ("gmeql", "numpy", "cores", "devices", "accelerator", "kernels", *tools.OPTIONAL_PACKAGES):
         assert name in out
 
 

@@ -42,3 +42,18 @@ def test_an_islands_table_grows_and_keeps_its_order() -> None:
         np.testing.assert_array_equal(table.counts, grown.counts)
     assert grown.counts.max() == 2 and (grown.counts == 2).sum() >= 690
     np.testing.assert_array_equal(grown.fingerprints, drawn)
+
+
+def test_tries_made_elsewhere_raise_the_counts_and_never_lower_them() -> None:
+    table = TriedStructures(4)
+    table.add(np.array([3, 3, 5], np.uint64))
+    table.merge(np.array([3, 5, 7], np.uint64), np.array([1, 4, 2], np.uint8))
+    assert dict(zip(*(array.tolist() for array in table.known()), strict=True)) == {3: 2, 5: 4, 7: 2}
+
+
+def test_a_table_that_is_nearly_full_takes_no_more_from_elsewhere() -> None:
+    table = TriedStructures(4)
+    table.merge(np.arange(1, 61, 2, dtype=np.uint64), np.ones(30, np.uint8))
+    assert len(table.known()[0]) == 12
+    table.merge(np.array([1, 101], np.uint64), np.array([9, 9], np.uint8))
+    assert dict(zip(*(array.tolist() for array in table.known()), strict=True))[1] == 9 and len(table.known()[0]) == 12

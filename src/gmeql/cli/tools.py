@@ -46,6 +46,7 @@ def ui(
 def doctor_record() -> dict[str, Any]:
     """Versions, cores, devices and caches."""
     from gmeql._version import versions
+    from gmeql.fitters.cuda.driver import why_not
     from gmeql.fitters.threads import available_cores
 
     found = versions(*OPTIONAL_PACKAGES)
@@ -56,6 +57,7 @@ def doctor_record() -> dict[str, Any]:
         "machine": platform.machine(),
         "memory_gib": _memory_gib(),
         "devices": _devices(),
+        "accelerator": why_not() or "ready",
         "kernel_cache": _kernel_cache(),
         "optional": {name: found.get(name) for name in OPTIONAL_PACKAGES},
     }
@@ -106,6 +108,7 @@ def print_doctor(record: dict[str, Any]) -> None:
         "interpreter": record["python"],
         "cores": f"{record['cores']} ({record['machine']}), {record['memory_gib']} GiB memory",
         "devices": ", ".join(record["devices"]),
+        "accelerator": record["accelerator"],
         "kernels": cached,
         **{name: found or "not installed" for name, found in record["optional"].items()},
     }
