@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.model.evidence import Calibration, Rival, alternative_weights, rivals
 from gmeql.model.front import Front, FrontMember
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct import linear
+from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.outlook import outlooks
 from gmeql.search.outlook import paired_z
 
@@ -102,3 +106,24 @@ def test_weights_are_normalised_odds_without_the_hopeless(line: tuple) -> None:
     found = (Rival(0, 0.0, False, 0.5), Rival(7, 5.0, True, 0.99))
     assert alternative_weights(front, found) == {1: 0.5, 0: 0.5}
     assert alternative_weights(front, ()) == {1: 1.0}
+
+
+def test_many_columns_chosen_from_more_are_no_rival_of_the_one_that_counts() -> None:
+    """Thirty rows of forty-five columns, of which one says something: eleven more err less with rows left out, by luck."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 45))
+    y = 2 * X[:, 3] + rng.standard_normal(30)
+    names = tuple(f"g{k}" for k in range(45))
+    sums = linear.propose(
+        DirectTable(X, y, np.ones(30)), functions=FunctionSet(), effort=Effort(1.0), rng=np.random.default_rng(0)
+    )
+    roots = [Constant(float(y.mean())), *list(sums)[:12:11]]
+    members = [
+        FrontMember(Expression(root, names), 0.0, 0, 0.0, 0, outlook)
+        for root, outlook in zip(roots, outlooks(roots, X, y), strict=True)
+    ]
+    members = [replace(m, loss=float(np.sqrt(np.mean((m.expression(X) - y) ** 2)))) for m in members]
+    front = Front.from_members(members, rows=30, target_spread=y.std(), target_largest=abs(y).max())
+    assert front.select("best").expression.variables == (3,) and len(front) == 3
+    (rival,) = rivals(front, X, y, among=(2,))
+    assert members[2].outlook.left_out < 0.8 * members[1].outlook.left_out and rival.chance > 0.75

@@ -2,8 +2,9 @@
 
 Two formulas are compared row by row: `z` is the mean difference of their squared errors with each row left out
 (`search/soundness.py`) over its standard error. Were the two chosen beforehand, the better one would be better on unseen
-rows with probability Φ(z). They were not: the search kept the luckiest of thousands, so that Φ(z) claims too much. What
-z is worth was therefore measured (`Calibration`) and checked on simulated tables, whose laws are known (docs/trust.md).
+rows with probability Φ(z). They were not: the search kept the luckiest of thousands. So the errors of each count as much
+more as is to be expected of such a one (`search.outlook.luck_factor`), and what z is then worth was measured
+(`Calibration`) and checked on simulated tables, whose laws are known (docs/trust.md).
 
 Legend: `N` rows.
 """
@@ -16,11 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.model.front import Front
+from gmeql.model.front import Front, FrontMember
 from gmeql.search.losses import Loss
 from gmeql.search.outlook import left_out_costs, paired_z
 from gmeql.search.robust import scale_of
 from gmeql.search.soundness import SQUARED
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def rivals(
         return ()
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     with np.errstate(all="ignore"):
-        values, squares = best.expression(X), left_out_costs(best.expression.root, X, y, weights, loss)
+        values, squares = best.expression(X), _costs(best, X, y, weights, loss)
         if not np.isfinite(squares).all():
             return ()
         found = []
@@ -108,10 +111,17 @@ def rivals(
             both = bool(member.expression.variables) == bool(best.expression.variables)
             if both and says_the_same(member.expression(X), values, typical):
                 continue
-            z = paired_z(left_out_costs(member.expression.root, X, y, weights, loss), squares, weights)
+            z = paired_z(_costs(member, X, y, weights, loss), squares, weights)
             longer = member.complexity > best.complexity
             found.append(Rival(member.index, z, longer, calibration.chance(z, longer=longer)))
     return tuple(sorted(found, key=lambda rival: (rival.chance, front[rival.index].outlook.error)))  # type: ignore[union-attr]
+
+
+def _costs(member: FrontMember, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss) -> FloatArray:
+    """What each row [N] costs a formula that is the luckiest of many, with that row left out (`luck_factor`)."""
+    luck = 1.0 if member.outlook is None else member.outlook.luck
+    costs = left_out_costs(member.expression.root, X, y, weights, loss)
+    return np.asarray(costs * (luck**2 if loss.value is None else luck))
 
 
 def says_the_same(one: NDArray[np.float64], other: NDArray[np.float64], loss: float) -> bool:
