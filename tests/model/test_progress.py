@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import types
 
@@ -16,8 +17,8 @@ from gmeql.search.events import Member, Progress
 NAME = "<script>alert(1)</script>[bold]x[/]"
 
 
-def event(loss: float = 0.5, done: bool = False, candidates: int = 1000) -> Progress:
-    names = (NAME,)
+def event(loss: float = 0.5, done: bool = False, candidates: int = 1000, name: str = NAME) -> Progress:
+    names = (name,)
     members = (
         Member(Expression(Constant(1.5), names), 1.0, 1),
         Member(Expression(Call("mul", (Constant(2.0), Variable(0))), names), loss, 3),
@@ -48,6 +49,16 @@ def test_lines_are_plain_and_few() -> None:
     assert lines[0].startswith("target 1 of 2: 2.5 s of 30 s, 1,000 candidates (400/s), loss 0.5")
     assert lines[-1].endswith("[max_time]")
     assert "\x1b" not in stream.getvalue()
+
+
+def test_the_live_table_leaves_room_for_the_echo_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that writes ^C behind a full line goes to the next one, and the table could not be taken away whole."""
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    with ProgressDisplay("live", stream=stream) as display:
+        display.update(event(name="x" * 90))
+    lines = re.split("[\r\n]", re.sub("\x1b\\[[0-9;?]*[a-zA-Z]", "", stream.getvalue()))
+    assert 70 < max(map(len, lines)) <= 77
 
 
 def test_the_live_table_shows_names_as_text() -> None:

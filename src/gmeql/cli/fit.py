@@ -170,9 +170,12 @@ def _say_notes(training: Training, quiet: bool) -> None:
         f" and {len(training.names) - 8} more" if len(training.names) > 8 else ""
     )
     rows = f"{len(training.y):,} rows"
-    console.print(f"{training.source}: {rows}, explaining {training.target} by {columns}", markup=False, soft_wrap=True)
+    whole = not console.is_terminal  # in a terminal lines end between words
+    console.print(
+        f"{training.source}: {rows}, explaining {training.target} by {columns}", markup=False, soft_wrap=whole
+    )
     for note in training.notes:
-        console.print(f"  {note}", markup=False, style="dim", soft_wrap=True)
+        console.print(f"  {note}", markup=False, style="dim", soft_wrap=whole)
 
 
 def _run(run: Run, training: Training, settings: FitSettings, *, as_json: bool, quiet: bool) -> None:

@@ -23,6 +23,8 @@ LINE_SECONDS = 5.0
 """Plain lines: one when the best formula changes, and one at least this often."""
 SHOWN_MEMBERS = 12
 SHOWN_WIDTH = 200
+KEY_WIDTH = 3
+"""Left free at the end of a live line: a terminal writes ^C there, which would else begin another line."""
 
 
 def in_notebook() -> bool:
@@ -161,7 +163,10 @@ class ProgressDisplay:
         if self.mode == "notebook":
             self._show_in_notebook(front_html(progress, self.title))
         elif self._live is not None:
-            self._live.update(front_table(progress, self.title, self.seconds), refresh=True)
+            from rich.constrain import Constrain
+
+            table = front_table(progress, self.title, self.seconds)
+            self._live.update(Constrain(table, self._live.console.width - KEY_WIDTH), refresh=True)
 
     def _show_in_notebook(self, html: str) -> None:
         from IPython.display import HTML, display  # only reached inside a notebook, which brings IPython
