@@ -343,6 +343,23 @@ def test_hostile_names_do_nothing_in_the_report(page, tmp_path):
     assert HOSTILE in page.locator("h1").inner_text()
 
 
+def test_the_page_about_the_paper_fits_a_phone(chromium, tmp_path):
+    pytest.importorskip("matplotlib")
+    from fake_records import SMOKE, all_cells, fake_record
+
+    from gmeql.evaluation.paper import figures, records, report
+
+    some = figures.chosen(["table1", "fig2a", "success", "offline"])
+    records.append(tmp_path, [fake_record(cell) for cell in all_cells()])
+    report.write(tmp_path, SMOKE, some, records.load(tmp_path))
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto((tmp_path / "index.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    summary = page.locator(".hero .scroll").first
+    assert summary.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+    page.close()
+
+
 # ------------------------------------------------------------------------------------------------- the live page
 
 
