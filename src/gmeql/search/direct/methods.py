@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from gmeql.search.direct import damped, derivatives, forms, linear, rational, sections, terms, waves
+from gmeql.search.direct import damped, derivatives, forms, linear, peeled, rational, roots, sections, terms, waves
 from gmeql.search.direct.middle import meeting, pairs
 from gmeql.search.direct.table import DirectMethod
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
     "rational": rational.propose,
+    "roots": roots.propose,
     "waves": waves.propose,
     "damped": damped.propose,
+    "peeled": peeled.propose,
     "sections": sections.propose,
-    "terms": terms.propose,
     "forms": forms.propose,
     "meeting": meeting.propose,
+    "terms": terms.propose,
     "pairs": pairs.propose,
     "derivatives": derivatives.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
-    "linear": 0.1,
-    "rational": 0.5,
-    "waves": 0.5,
-    "damped": 0.2,
-    "sections": 1.5,
-    "meeting": 2.0,
-    "terms": 3.0,
-}
+    "linear": 0.1, "rational": 0.5, "roots": 0.2, "waves": 0.5, "damped": 0.2, "peeled": 0.3, "meeting": 3.0, "terms": 2.0,
+}  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""

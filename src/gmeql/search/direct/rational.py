@@ -34,10 +34,12 @@ class RationalConfig:
     """... of a single column."""
     max_box_degree: tuple[int, ...] = (0, 4, 3)
     """Highest degree of each column by itself, for tables of one, two and three columns."""
+    many_columns: int = 3
+    """Columns from which a lower degree below the line is tried too."""
     rows_per_unknown: float = 2.5
     spare_rows: int = 40
     """Rows beyond those that decide the vector: with `rows_per_unknown` these many are used."""
-    seconds_per_cube: float = 2e-8
+    seconds_per_cube: float = 5e-9
     """What a decomposition takes for each cubed unknown on one core, with some to spare (measured)."""
     null: float = 1e-14
     """Singular values below this share of the largest are rounding (tried: below 1e-15 where there is a null space)."""
@@ -96,15 +98,15 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     readings = {n: target for n, target in direct_readings(table.y, functions).items() if n not in _FRACTIONS_TOO}
     for name, target in readings.items():
         effort_left = replace(effort, seconds=effort.seconds / (2 if name == PLAIN else 2 * len(readings)))
-        ratio = _exact_ratio(X, target, has_fractions, effort_left)
+        ratio = exact_ratio(X, target, has_fractions, effort_left)
         if ratio is not None:
-            yield DIRECT_READINGS[name].invert(_written_ratio(*ratio, sizes, written), sign)
+            yield DIRECT_READINGS[name].invert(written_ratio(*ratio, sizes, written), sign)
             return
         if effort.out_of_time():
             return
     if has_fractions:
         for ratio in _fitting_ratios(replace(table, X=X)):
-            yield _written_ratio(*ratio, sizes, term_by_term)
+            yield written_ratio(*ratio, sizes, term_by_term)
 
 
 _FRACTIONS_TOO = ("inv", "inv_square")
@@ -114,36 +116,43 @@ _FRACTIONS_TOO = ("inv", "inv_square")
 # --- exact fractions --------------------------------------------------------------------------------------------------
 
 
-def _exact_ratio(X: FloatArray, target: FloatArray, has_fractions: bool, effort: Effort) -> Ratio | None:
+def exact_ratio(X: FloatArray, target: FloatArray, has_fractions: bool, effort: Effort) -> Ratio | None:
     """The fraction of least degree that is the target on all rows, if there is one."""
     n_rows, n_columns = X.shape
     most = min(
         (effort.seconds / RATIONAL.seconds_per_cube) ** (1 / 3),
         (n_rows - RATIONAL.spare_rows) / RATIONAL.rows_per_unknown,
     )
-    for box, degree in _degrees(n_columns):
-        whole = _shape(n_columns, degree, degree if has_fractions else 0, box)
+    for box, degree, below in _degrees(n_columns):
+        whole = _shape(n_columns, degree, below if has_fractions else 0, box)
         if whole.n_unknowns > most:
             continue
         if effort.out_of_time():
             break
         if not _has_null_space(whole, X, target):
             continue
-        shape = next(s for s in _smaller(n_columns, degree, box, has_fractions) if _has_null_space(s, X, target))
-        ratio = _sparse(shape, X, target)
+        shapes = _smaller(n_columns, degree, box, has_fractions, below)
+        ratio = _sparse(next(s for s in shapes if _has_null_space(s, X, target)), X, target)
         if ratio is not None:
             return ratio
     return None
 
 
-def _degrees(n_columns: int) -> list[tuple[bool, int]]:
-    """Degrees to try, of all columns together or (True) of each, by how many unknowns they make."""
+def _degrees(n_columns: int) -> list[tuple[bool, int, int]]:
+    """Degrees above and below the line to try, of all columns together or (True) of each, by how many unknowns they make.
+
+    Of many columns a fraction that has less below than above has far fewer unknowns.
+    """
     limits = RATIONAL.max_box_degree
     highest = limits[n_columns - 1] if n_columns <= len(limits) else 0
     most = RATIONAL.max_degree_alone if n_columns == 1 else RATIONAL.max_degree
-    together = [(False, degree) for degree in range(1, most + 1)]
-    each = [(True, degree) for degree in range(1, highest + 1)]
-    return sorted(together + each, key=lambda one: _n_monomials(n_columns, one[1], one[0]))
+    together = [(False, degree, degree) for degree in range(1, most + 1)]
+    each = [(True, degree, degree) for degree in range(1, highest + 1)]
+    if n_columns >= RATIONAL.many_columns:
+        together += [(False, degree, degree - 2) for degree in range(3, most + 1)]
+    return sorted(
+        together + each, key=lambda d: _n_monomials(n_columns, d[1], d[0]) + _n_monomials(n_columns, d[2], d[0])
+    )
 
 
 def _n_monomials(n_columns: int, degree: int, box: bool) -> int:
@@ -154,9 +163,9 @@ def _shape(n_columns: int, above: int, below: int, box: bool) -> _Shape:
     return _Shape(tuple(monomials(n_columns, above, box=box)), tuple(monomials(n_columns, below, box=box)))
 
 
-def _smaller(n_columns: int, degree: int, box: bool, has_fractions: bool) -> list[_Shape]:
+def _smaller(n_columns: int, degree: int, box: bool, has_fractions: bool, most_below: int) -> list[_Shape]:
     """All shapes up to a degree, by how many unknowns they have: the first that holds has one null vector."""
-    below = range(degree + 1) if has_fractions else (0,)
+    below = range(most_below + 1) if has_fractions else (0,)
     shapes = [_shape(n_columns, p, q, box) for p in range(degree + 1) for q in below if p + q > 0]
     return sorted(shapes, key=lambda shape: shape.n_unknowns)
 
@@ -250,7 +259,7 @@ def _fitting_ratios(table: DirectTable) -> list[Ratio]:
     """Fractions of few unknowns that fit better than anything so far, the most economical first."""
     found: list[tuple[float, int, Ratio]] = []
     n_rows = len(table.y)
-    for shape in _smaller(table.n_columns, RATIONAL.noisy_degree, False, True):
+    for shape in _smaller(table.n_columns, RATIONAL.noisy_degree, False, True, RATIONAL.noisy_degree):
         if shape.n_unknowns > min(RATIONAL.noisy_unknowns, n_rows // 4) or len(shape.below) < 2:
             continue
         ratio = _reweighted(shape, table)
@@ -282,7 +291,7 @@ def _reweighted(shape: _Shape, table: DirectTable) -> Ratio | None:
 # --- written ----------------------------------------------------------------------------------------------------------
 
 
-def _written_ratio(above: Polynomial, below: Polynomial, sizes: FloatArray, form: Callable[[Polynomial], Node]) -> Node:
+def written_ratio(above: Polynomial, below: Polynomial, sizes: FloatArray, form: Callable[[Polynomial], Node]) -> Node:
     """The fraction over the columns in their own sizes, as one or with what is whole before it, whichever is shorter.
 
     It is divided through so that a coefficient below the line is 1. The last digits are rounding: what is left is a start
