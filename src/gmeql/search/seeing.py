@@ -158,8 +158,11 @@ def _proposals(state: SearchState, names: list[str], share: float) -> Iterator[t
     tables = [(view, table) for view in _views(state) if (table := _table(view, state)) is not None]
     looks = [(view, table, name) for view, table in tables for name in names]
     first = not state.direct_done
-    # what formulas suggest that were found until now is worth more than what the data did
-    sizes = [1.0 if not state.later_looks else 1.0 / (1 + place) for place in range(len(tables))]
+    # what formulas suggest that were found until now is worth more than what the data did; of that, the columns as they
+    # are get half, since a symmetry may be an illusion
+    smaller = max(len(tables) - 1, 1)
+    at_first = [1.0 / smaller] * (len(tables) - 1) + [1.0]
+    sizes = at_first if not state.later_looks else [1.0 / (1 + place) for place in range(len(tables))]
     shares = np.array([size * SHARES.get(name, 1.0) for size in sizes for name in names])
     seconds, began = share * config.direct_seconds * shares / shares.sum(), time.perf_counter()
     kept = _Kept(state, config.trail_seconds)
@@ -175,23 +178,26 @@ def _proposals(state: SearchState, names: list[str], share: float) -> Iterator[t
 
 
 class _Kept:
-    """Work kept for the first method that has seen part of a formula."""
+    """Work kept for methods that have seen part of a formula: what the first leaves over is the next one's."""
 
     def __init__(self, state: SearchState, seconds: float) -> None:
-        self._state, self._seconds, self._taken = state, seconds, False
+        self._state, self._seconds = state, seconds
+        self._until: float | None = None
 
     def take(self) -> Effort | None:
-        """All of it; None where it is taken."""
-        seconds, self._seconds = self._seconds, 0.0
-        if not seconds:
+        """All that is left; None where nothing is."""
+        if not self._seconds > 0:
             return None
-        self._taken = True
-        return _effort(self._state, seconds, time.perf_counter() + seconds)
+        seconds, self._seconds = self._seconds, 0.0
+        self._until = time.perf_counter() + seconds
+        return _effort(self._state, seconds, self._until)
 
     def is_taken_by_last(self) -> bool:
-        """Whether it was taken since this was asked last."""
-        taken, self._taken = self._taken, False
-        return taken
+        """Whether some was taken since this was asked last; what is over by the clock is kept again."""
+        until, self._until = self._until, None
+        if until is not None and self._state.config.max_time is not None:
+            self._seconds = max(until - time.perf_counter(), 0.0)
+        return until is not None
 
 
 def _views(state: SearchState) -> list[View]:

@@ -47,7 +47,7 @@ def test_the_strongest_sum_is_the_angle(factors: dict[str, float], tolerance: fl
     named = {"x0": x0, "x1": x1, "x2": x2, "x1**2": x1**2, "x2**2": x2**2, "x0*x1": x0 * x1, "x0*x1*x2": x0 * x1 * x2}
     angle = sum(factor * named[name] for name, factor in factors.items())
     products = values_of(products_of(3), X)
-    found, tried = strongest_sum(products, np.sin(angle + 0.7), np.ones(ROWS), 5.0, lambda: False)
+    found, tried, _ = strongest_sum(products, np.sin(angle + 0.7), np.ones(ROWS), 5.0, lambda: False)
     assert found is not None and found.share > 0.7 and tried > 1e5
     seen = np.array(found.factors) @ products[list(found.products)]
     assert min(np.abs(seen - angle).max(), np.abs(seen + angle).max()) <= tolerance
@@ -56,5 +56,5 @@ def test_the_strongest_sum_is_the_angle(factors: dict[str, float], tolerance: fl
 def test_noise_has_no_strong_sum() -> None:
     X = columns(3)
     noise = np.random.default_rng(5).normal(size=ROWS)
-    found, _ = strongest_sum(values_of(products_of(3), X), noise, np.ones(ROWS), 5.0, lambda: False)
+    found, _, _ = strongest_sum(values_of(products_of(3), X), noise, np.ones(ROWS), 5.0, lambda: False)
     assert found is not None and found.share < 0.3

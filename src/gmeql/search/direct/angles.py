@@ -27,7 +27,7 @@ ComplexArray = NDArray[np.complex64]
 class AnglesConfig:
     """Numbers of the scan."""
 
-    rows: int = 128  # that sums are looked for on: noise has 1/6 of the power at the best of 1e9 sums
+    rows: int = 96  # that sums are looked for on: noise has 1/6 of the power at the best of 1e9 sums
     factors: tuple[int, ...] = (1, 2, 3, 4)  # whole factors of one product of a sum; the others have 1
     most_products: int = 80
     amplitudes: int = 2  # likely factors of the wave that are tried
@@ -82,23 +82,26 @@ def likely_amplitudes(residual: FloatArray, amplitudes: FloatArray) -> list[int]
 
 def strongest_sum(
     products: FloatArray, residual: FloatArray, amplitude: FloatArray, seconds: float, out_of_time: Callable[[], bool]
-) -> tuple[Sum | None, float]:
-    """The sum of products [M, N] whose wave times B [N] has most of the residual's squares [N], and how many were tried."""
+) -> tuple[Sum | None, float, float]:
+    """The sum of products [M, N] whose wave times B [N] has most of the residual's squares [N].
+
+    With it go how many sums were tried, and how much of the seconds that took by count.
+    """
     n = min(len(residual), ANGLES.rows)
     products, residual, amplitude = products[:, :n], residual[:n], amplitude[:n]
     weighted = (residual * amplitude).astype(np.complex64)
     whole = float(residual @ residual) * float(amplitude @ amplitude) / 2
-    best, tried = None, 0.0
+    best, tried, used = None, 0.0, 0.0
     for seconds_needed, n_tried, found in _looks(products, weighted):
-        if seconds_needed > seconds or out_of_time() or not whole > 0:
+        if used + seconds_needed > seconds or out_of_time() or not whole > 0:
             continue
-        seconds -= seconds_needed
+        used += seconds_needed
         tried += n_tried
         for power, numbers, factors in found:
             share = power / whole
             if best is None or share > best.share:
                 best = Sum(numbers, factors, share)
-    return best, tried
+    return best, tried, used
 
 
 _Found = Iterator[tuple[float, tuple[int, ...], tuple[float, ...]]]

@@ -40,7 +40,8 @@ class TermsConfig:
     per_kind: int = 2  # of which so many may differ in inner constants only
     leading: int = 3  # sums of a length that are extended by pairs where no term is tuned; else one of each kind
     pairs: int = 60  # pairs of terms looked at that extend a sum together
-    paired: int = 1500  # tuned terms that may be one of a pair, those that gain most alone
+    partners: int = 400  # terms that may be one of a pair, those that gain most alone,
+    paired: int = 600  # and tuned ones that may be the other
     fits: int = 4  # tuned sums that are fitted for each that goes on
     steps: int = 8  # of such a fit
     final_steps: int = 40  # of the fit of those that go on
@@ -184,18 +185,15 @@ class TermChoice:
     def _pairs(self, sums: Sequence[TermSum]) -> list[list[TermSum]]:
         """Sums with two terms more: of two that are much alike neither gains much alone. One of them is not tuned."""
         found: list[_Ranked] = [{} for _ in self.beams]
-        plain = np.flatnonzero(~self.tuned)
-        if not len(plain):
+        if self.tuned.all():
             return [[] for _ in self.beams]
         for each in sums:
             basis, residual = self._beside(each)
             gain = self._gains([basis], [residual])[0]
+            plain = _largest(gain, ~self.tuned, self.numbers.partners)
             any_term = plain
-            if each.n_tuned + 1 < len(self.beams) and self.tuned.any():
-                tuned = np.flatnonzero(self.tuned)
-                any_term = np.concatenate(
-                    [plain, tuned[np.argsort(-gain[tuned], kind="stable")[: self.numbers.paired]]]
-                )
+            if each.n_tuned + 1 < len(self.beams):
+                any_term = np.concatenate([plain, _largest(gain, self.tuned, self.numbers.paired)])
             gains = self._pair_gains(any_term, len(plain), basis, residual)
             whole = float(residual @ residual)
             n = min(self.numbers.pairs, gains.size)
@@ -414,3 +412,9 @@ def _left(columns: FloatArray, basis: FloatArray, least: float) -> FloatArray:
     squares = np.einsum("mn,mn->m", columns, columns)
     usable = squares > least
     return np.asarray(columns * np.where(usable, 1 / np.sqrt(np.where(usable, squares, 1.0)), 0.0)[:, None])
+
+
+def _largest(gain: FloatArray, among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
+    """Numbers of the terms of largest gain [M] among some."""
+    numbers = np.flatnonzero(among)
+    return np.asarray(numbers[np.argsort(-gain[numbers], kind="stable")[:n]])

@@ -12,18 +12,16 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "roots": roots.propose,
     "waves": waves.propose,
     "damped": damped.propose,
+    "derivatives": derivatives.propose,
     "peeled": peeled.propose,
     "sections": sections.propose,
     "forms": forms.propose,
     "meeting": meeting.propose,
     "terms": terms.propose,
     "pairs": pairs.propose,
-    "derivatives": derivatives.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
-SHARES: dict[str, float] = {
-    "linear": 0.1, "rational": 0.5, "roots": 0.2, "waves": 0.5, "damped": 0.2, "peeled": 0.3, "meeting": 3.0, "terms": 2.0,
-}  # fmt: skip
+SHARES: dict[str, float] = {"linear": 0.1, "waves": 2.0, "damped": 0.2, "meeting": 3.0, "terms": 2.0}
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""

@@ -26,7 +26,7 @@ class RootsConfig:
     degrees: tuple[int, ...] = (1, 2, 3)  # of L; Q has up to twice as much
     rows_per_unknown: float = 1.2
     spare_rows: int = 20
-    seconds_per_cube: float = 5e-9  # of one core (measured)
+    seconds_per_product: float = 1e-9  # of a row with two unknowns, on one core (measured)
     exact: float = 1e-9  # error relative to the target's spread that is taken for exact before constants are refitted
     dropped: float = 1e-7  # share of the largest term below which a coefficient is rounding
 
@@ -48,7 +48,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         before = monomials(table.n_columns, degree)
         under = monomials(table.n_columns, 2 * degree)
         unknowns = len(before) + len(under)
-        left -= ROOTS.seconds_per_cube * unknowns**3
+        left -= ROOTS.seconds_per_product * len(y) * unknowns**2
         if left < 0 or len(y) < ROOTS.rows_per_unknown * unknowns + ROOTS.spare_rows or effort.out_of_time():
             return
         found = _solved(before, under, X, y)

@@ -45,6 +45,8 @@ class SumsConfig:
 
 
 SUMS = SumsConfig()
+PAIRING = 100
+"""Multiplications that a pair of terms takes besides those of its rows."""
 
 _INVERTED_BY: dict[str, set[str]] = {
     PLAIN: set(), "square": {"sqrt"}, "inv": {"div"}, "log": {"exp"}, "inv_square": {"div", "sqrt"},
@@ -131,4 +133,7 @@ def _cost(n_terms: int, n_rows: int, beams: tuple[int, ...]) -> float:
     sums = sum(beams) + TERMS.exchanged * len(beams) * TERMS.max_terms
     products = sum(2.0 * sums * (length + 1) * n_rows * n_terms for length in lengths)
     fits = 2 * TERMS.max_terms * sum(beams[1:]) * TERMS.fits
-    return products / SUMS.flops + fits * SUMS.seconds_per_fit
+    bases = TERMS.max_terms * (len(beams) if len(beams) > 1 else TERMS.leading)
+    partners = min(n_terms, TERMS.partners)
+    pairs = 4.0 * bases * partners * min(n_terms, partners + TERMS.paired * (len(beams) > 1)) * (n_rows + PAIRING)
+    return (products + pairs) / SUMS.flops + fits * SUMS.seconds_per_fit

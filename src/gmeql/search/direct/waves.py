@@ -57,7 +57,7 @@ class WavesConfig:
     readings: tuple[str, ...] = (PLAIN, "square")  # of the target: a wave may stand under a root
     rounding: float = 1e-16  # share of the variance in which no wave is looked for
     waves: int = 2  # looked for one after the other
-    worth: float = 0.3  # share of the variance from which waves are worth the choice of what stands beside them
+    worth: float = 0.5  # share of the variance from which waves are worth the choice of what stands beside them
     beams: tuple[int, ...] = (12, 12, 8)  # sums of each length with none, one and two waves
 
 
@@ -106,30 +106,32 @@ def _of_reading(table: DirectTable, functions: FunctionSet, effort: Effort) -> I
     residual = _without_trend(table)
     n = min(len(residual), WAVES.rows)
     X = table.X[:n]
-    found: list[Wave] = []
-    unexplained, left = 1.0, effort.seconds
     angles = _angles(X, functions)
-    for grid in WAVES.grids:
-        looks = _looks(angles)
+    found: list[Wave] = []
+    left = effort.seconds
+    singles: list[tuple[Node, ...]] = [(angle,) for angle in angles]
+    for grid, looks in ((WAVES.grids[0], singles), (0, []), *((grid, _looks(angles)) for grid in WAVES.grids)):
         cost = WAVES.seconds_per_point * sum(grid if len(look) == 1 else WAVES.square**2 for look in looks)
-        if cost > left or effort.out_of_time() or unexplained < WAVES.rounding:
+        rest = _unexplained(found)
+        if cost > left or effort.out_of_time() or rest < WAVES.rounding:
             break
-        left -= cost
-        seen = _found(X, residual[:n], looks, grid)
-        rest = math.prod(1.0 - wave.share for wave in seen)
-        if rest < unexplained:
-            found, unexplained = seen, rest
-        if grid == WAVES.grids[0] and not found:
-            began = time.process_time()
-            found = _of_sums(table, residual, functions, replace(effort, seconds=left))
-            if found:
-                break
-            left -= time.process_time() - began
+        began = time.process_time()
+        if looks:
+            seen = _found(X, residual[:n], looks, grid)
+        else:  # between the first scan and those that take longer
+            seen = [] if found else _of_sums(table, residual, functions, replace(effort, seconds=left))
+        left -= max(cost, time.process_time() - began) if looks else time.process_time() - began
+        found = seen if _unexplained(seen) < rest else found
     for one in found[:1]:
         yield build("mul", Constant(math.sqrt(2 * one.share) * float(np.std(residual))), one.node())
     yield from _products(found, float(np.std(residual)))
-    if 1.0 - math.prod(1.0 - wave.share for wave in found) > WAVES.worth:
-        yield from _with_powers(found, table, n, functions, effort)
+    if 1.0 - _unexplained(found) > WAVES.worth:
+        yield from _with_powers(found, table, n, functions, effort.on_trail())
+
+
+def _unexplained(found: list[Wave]) -> float:
+    """Share of the variance that waves, each found in what the one before left, leave."""
+    return math.prod(1.0 - wave.share for wave in found)
 
 
 def _without_trend(table: DirectTable) -> FloatArray:
@@ -153,10 +155,10 @@ def _of_sums(table: DirectTable, residual: FloatArray, functions: FunctionSet, e
     products, amplitudes = (np.stack([_values(node, X) for node in nodes]) for nodes in (angles, before))
     tried, best, amplitude = 0.0, None, amplitudes[0]
     likely = likely_amplitudes(residual, amplitudes)
+    left = effort.seconds
     for number in likely:
-        seconds = effort.seconds / len(likely)
-        found, n_tried = strongest_sum(products, residual, amplitudes[number], seconds, effort.out_of_time)
-        tried += n_tried
+        found, n_tried, used = strongest_sum(products, residual, amplitudes[number], left, effort.out_of_time)
+        tried, left = tried + n_tried, left - used
         if found is not None and (best is None or found.share > best.share):
             best, amplitude = found, amplitudes[number]
     if best is None:
