@@ -26,7 +26,6 @@ from gmeql.evaluation.problems.suites import load_suite
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 
-RATE_SECONDS = 10
 TABLES = ((300, 5), (100_000, 10), (1_000_000, 10))
 
 
@@ -58,7 +57,7 @@ def rate(arguments: argparse.Namespace) -> None:
             X = rng.uniform(1.0, 3.0, (rows, columns))
             y = np.sqrt(X[:, 0] ** 2 + (X[:, 1] * np.cos(X[:, 2])) ** 2 + X[:, 3]) / X[:, 4]
             y += 0.05 * rng.standard_normal(rows)
-            config = SearchConfig(max_time=RATE_SECONDS, device=name, n_jobs=n_jobs)
+            config = SearchConfig(max_time=arguments.seconds, device=name, n_jobs=n_jobs)
             show({"rows": rows, "columns": columns, "device": device} | searched(X, y, config))
 
 
@@ -126,7 +125,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--devices", type=lambda text: text.split(","), default=["gpu", "cpu", "cores"])
     commands = parser.add_subparsers(required=True)
-    commands.add_parser("rate").set_defaults(run=rate)
+    of_tables = commands.add_parser("rate")
+    of_tables.add_argument("--seconds", type=float, default=20, help="of each search, its end included")
+    of_tables.set_defaults(run=rate)
     of_cases = commands.add_parser("solve")
     of_cases.add_argument("cases", nargs="+")
     of_cases.add_argument("--problems", help="names, separated by commas; all unless given")

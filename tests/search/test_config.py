@@ -56,8 +56,9 @@ def test_threads(n_jobs: int | None, threads: int) -> None:
 
 
 def test_an_accelerator_gets_more_candidates_at_a_time() -> None:
-    config = SearchConfig(device_candidates=999, island=IslandConfig(life=7))
-    assert config.device_island == replace(config.island, candidates_per_step=999)
+    config = SearchConfig(device_candidates=999, later_device_candidates=1111, island=IslandConfig(life=7))
+    assert config.device_island(later=False) == replace(config.island, candidates_per_step=999)
+    assert config.device_island(later=True) == replace(config.island, candidates_per_step=1111)
 
 
 @pytest.mark.parametrize(

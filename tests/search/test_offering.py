@@ -87,7 +87,13 @@ def test_a_search_on_an_accelerator_depends_on_the_seed_alone(monkeypatch: pytes
     fronts = []
     for _ in range(2):
         config = SearchConfig(
-            device="gpu", max_candidates=1500, n_jobs=1, device_candidates=24, device_islands=1, later_device_islands=6
+            device="gpu",
+            max_candidates=1500,
+            n_jobs=1,
+            device_candidates=24,
+            later_device_candidates=24,
+            device_islands=1,
+            later_device_islands=6,
         )
         search = Search(*waves(), config=config, seed=3)
         for _ in search.run():

@@ -120,7 +120,8 @@ class SearchConfig:
     n_jobs: int | None = None
     device: str = "auto"
     islands: int = 4  # in flight together; on an accelerator all are
-    device_candidates: int = 1024  # candidates of an island's step on an accelerator
+    device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generation
+    later_device_candidates: int = 2048  # and in later ones: the host is asked less often
     device_islands: int = 4  # times as many islands in the first generation there,
     later_device_islands: int = 224  # and this many in later ones: they fill the card, and there is time
     device_offered: int = (
@@ -185,10 +186,10 @@ class SearchConfig:
             return replace(self.island, with_offset=False)
         return self.island
 
-    @property
-    def device_island(self) -> IslandConfig:
-        """What islands on an accelerator go by."""
-        return replace(self.island_in_use, candidates_per_step=self.device_candidates)
+    def device_island(self, *, later: bool) -> IslandConfig:
+        """What islands on an accelerator go by, in the first generation or a later one."""
+        per_step = self.later_device_candidates if later else self.device_candidates
+        return replace(self.island_in_use, candidates_per_step=per_step)
 
     @property
     def direct_seconds(self) -> float:

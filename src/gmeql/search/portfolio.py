@@ -112,10 +112,11 @@ class Portfolio:
 
     # --- opening islands ---------------------------------------------------------------------------------------------
 
-    def open_island(self, rng: np.random.Generator, *, on_device: bool = False) -> Island:
+    def open_island(self, rng: np.random.Generator, *, on_device: bool = False, later: bool = False) -> Island:
         """A new island: the first ones go through the families in order, later ones are drawn by what paid.
 
-        `on_device` says that it will step on an accelerator, which wants many candidates at a time.
+        `on_device` says that it will step on an accelerator, which wants many candidates at a time; `later`, that the
+        first generation is over.
         """
         self.opened += 1
         for _ in range(MAX_ATTEMPTS):
@@ -136,7 +137,7 @@ class Portfolio:
         island = Island(
             architecture=architecture,
             reading=strategy.reading,
-            config=self.config.device_island if on_device else self.config.island_in_use,
+            config=self.config.device_island(later=later) if on_device else self.config.island_in_use,
             number=self.opened,
             random_state=np.array([rng.integers(1, 2**63, dtype=np.int64)], np.uint64),
             strategy=index,

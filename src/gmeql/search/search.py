@@ -176,9 +176,12 @@ class Search:
         n_islands = config.islands_per_generation if many else config.few_islands
         self._executor.look_for_accelerators(state, self._clock)
         on_device = self._executor.on_cards
+        later = state.candidates > 0
         if on_device:
-            n_islands = config.later_device_islands if state.candidates else n_islands * config.device_islands
-        state.islands = [state.portfolio.open_island(state.rng, on_device=on_device) for _ in range(n_islands)]
+            n_islands = config.later_device_islands if later else n_islands * config.device_islands
+        state.islands = [
+            state.portfolio.open_island(state.rng, on_device=on_device, later=later) for _ in range(n_islands)
+        ]
 
     def _learn(self, island: Island, step: Step) -> None:
         """Let an island learn from its step."""

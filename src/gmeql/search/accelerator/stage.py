@@ -103,7 +103,7 @@ class Stage:
         self.card, self.driver = card, card.driver
         self.islands, self.tasks = list(islands), list(tasks)
         self.row = {id(island): i for i, island in enumerate(islands)}
-        self.config: IslandConfig = islands[0].config
+        self.config: IslandConfig = max((island.config for island in islands), key=lambda c: c.candidates_per_step)
         self.n = len(islands) * self.config.candidates_per_step
         self.n_finishing = len(islands) * FINISHED_PER_STEP
         stride = max(island.architecture.n_connections for island in islands)
