@@ -41,7 +41,7 @@ class Options(HTMLParser):
 def test_the_page_offers_every_loss_and_rule(client):
     options = Options()
     options.feed(client.get("/", headers=HEADERS).text)
-    none = {"groups": [""], "weights": [""]}  # filled with the columns of a table
+    none = {"groups": [""], "weights": [""], "order": ["1", "2"]}  # filled with columns; of a time series
     assert options.found == {"loss": list(LOSSES), "selection": list(RULES), "unit_check": list(UNIT_CHECKS)} | none
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,6 @@ from gmeql.cli.options import DataArgument, JsonOption, QuietOption
 
 if TYPE_CHECKING:
     from gmeql.differential.motion.dynamics import GMEQLDynamics
-    from gmeql.tables.table import Table
 
 
 def dynamics(
@@ -46,13 +44,14 @@ def dynamics(
     from gmeql.cli.present import print_json
     from gmeql.model.fitting import InterruptedWarning
     from gmeql.runs.folder import default_folder
+    from gmeql.runs.motion import trajectories, write_motion
     from gmeql.tables.read import read
 
     names, given = _listed(states), _listed(inputs)
     if not names:
         raise Exit(USAGE, "gmeql: --states is empty; name the columns whose motion is to be explained, as in x,v")
     table = read(data)
-    X, t, u = _trajectories(table, time, names, given, runs)
+    X, t, u = trajectories(table, time, names, given, runs)
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLDynamics(
@@ -68,7 +67,8 @@ def dynamics(
         except ArithmeticError as error:
             raise Exit(NO_MODEL, f"gmeql: {error}") from None
     folder = Path(out) if out else default_folder("" if data == "-" else data)
-    _write(model, folder, table.source, time)
+    command = shlex.join(["gmeql", *sys.argv[1:]])
+    write_motion(model, folder, source=table.source, time=time, command=command)
     if as_json:
         print_json(_record(model, folder))
     else:
@@ -81,43 +81,6 @@ def dynamics(
 
 def _listed(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _trajectories(table: Table, time: str, states: list[str], inputs: list[str], runs: str) -> tuple[Any, Any, Any]:
-    """States, times and inputs of every run, of a single one without a list; rows with a missing cell are left out."""
-    import numpy as np
-
-    for name, option in ((time, "--time"), *((s, "--states") for s in states), *((i, "--inputs") for i in inputs)):
-        table.column(name, option)
-    wanted = [time, *states, *inputs]
-    numbers = table.matrix(wanted)
-    label = table.column(runs, "--runs").values if runs else np.zeros(len(numbers))
-    whole = np.isfinite(numbers).all(axis=1)
-    X, t, u = [], [], []
-    for value in dict.fromkeys(label[whole].tolist()):
-        rows = numbers[whole & (label == value)]
-        t.append(rows[:, 0])
-        X.append(rows[:, 1 : 1 + len(states)])
-        u.append(rows[:, 1 + len(states) :])
-    if not X:
-        raise Exit(
-            USAGE, f"gmeql: {table.source}: no row has a time and every state; fill the gaps or name other columns"
-        )
-    if len(X) == 1:
-        return X[0], t[0], u[0] if inputs else None
-    return X, t, u if inputs else None
-
-
-def _write(model: GMEQLDynamics, folder: Path, source: str, time: str) -> None:
-    from gmeql.model.storage import write_atomic
-    from gmeql.report.motion import build
-
-    folder.mkdir(parents=True, exist_ok=True)
-    model.save(folder / "model.json")
-    created = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    command = shlex.join(["gmeql", *sys.argv[1:]])
-    page = build(model, source=source, created=created, command=command, time=time)
-    write_atomic(folder / "report.html", page.encode())
 
 
 def _record(model: GMEQLDynamics, folder: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from gmeql.model.storage import StorageError
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.cells import TableError
-from gmeql.web import pages, runs
+from gmeql.web import motions, pages, runs
 from gmeql.web.answers import refuse, refuse_plainly
 from gmeql.web.guard import Guard
 from gmeql.web.jobs import Jobs, Uploads
@@ -54,6 +54,9 @@ def create_app(folder: str | Path, token: str) -> Starlette:
             Route("/runs/{name}/steer", runs.steer_run, methods=["POST"]),
             Route("/runs/{name}/report", runs.run_report),
             Route("/runs/{name}/files/{file}", runs.run_file),
+            Route("/motions", motions.add_motion, methods=["POST"]),
+            Route("/motions/{name}", motions.show_motion),
+            Route("/motions/{name}/report", motions.motion_report),
         ],
         middleware=[Middleware(Guard, token=token)],
         exception_handlers={
@@ -65,4 +68,5 @@ def create_app(folder: str | Path, token: str) -> Starlette:
         lifespan=lifespan,
     )
     app.state.jobs, app.state.uploads, app.state.templates = jobs, uploads, templates
+    app.state.motions = motions.Motions(Path(folder))
     return app

@@ -18,6 +18,7 @@ from gmeql.runs.folder import Run
 from gmeql.runs.knowing import training_of
 from gmeql.runs.settings import ConfigError, resolve
 from gmeql.tables.read import TableError, read
+from gmeql.web.motions import motions_of
 from gmeql.web.answers import body_of, find_run, find_upload, function_choices, jobs_of, render, snapshot
 
 POLL_SECONDS = 0.15
@@ -68,7 +69,8 @@ async def list_runs(request: Request) -> Response:
             best = state["chosen"] or (state["progress"] or {}).get("best") or {}
             keys = ("name", "state", "reason", "position", "target", "source", "created")
             found.append({key: state[key] for key in keys} | {"formula": best.get("formula"), "loss": best.get("loss")})
-        return found
+        found += motions_of(request).listed()
+        return sorted(found, key=lambda item: str(item["created"]), reverse=True)
 
     return JSONResponse(await asyncio.to_thread(collect))
 

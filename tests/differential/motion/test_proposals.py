@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from motions import hunters_motion, tree
 
-from gmeql.differential.motion.proposals import proposed, shortlist, state_front, sums
+from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
 from gmeql.differential.motion.terms import split_terms
 
 
@@ -31,3 +31,10 @@ def test_the_front_of_a_state_is_in_units_of_its_slope():
     losses = [member.loss for member in front]
     assert losses == sorted(losses, reverse=True)
     assert losses[0] < 2.0 * front.target_largest and losses[-1] < 1e-3
+
+
+def test_terms_with_fitted_constants_enter_sums_as_they_are():
+    motion = hunters_motion()
+    fitted = Proposal(tree("2*x/(0.37 + x) + y"), 1.0, 1.0)
+    terms = {term for root in sums_of_fitted(motion, 0, [fitted]) for _, term in split_terms(root)}
+    assert tree("x/(0.37 + x)") in terms and tree("x*y") in terms

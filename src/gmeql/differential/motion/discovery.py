@@ -20,7 +20,7 @@ from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.moves import cut_systems, longer_systems, merged, shorter_systems
 from gmeql.differential.motion.outlook import share_running_away
-from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums
+from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
 from gmeql.differential.motion.systems import System, SystemFront, fit_system, outlines
 from gmeql.differential.motion.terms import split_terms
 from gmeql.formula.nodes import Node
@@ -177,7 +177,8 @@ def discover(
     try:
         for j in range(E):
             until = begin + (j + 1) / E * MOTION.system.proposal_share * max_time
-            proposals.append(proposed(motion, j, sums(motion, j), until=until))
+            first = proposed(motion, j, sums(motion, j), until=until)
+            proposals.append(proposed(motion, j, sums_of_fitted(motion, j, first), known=first, until=until))
         compare(comparison, [shortlist(p) for p in proposals], searched)
         if not comparison.is_exact:
             for j in range(E):

@@ -75,6 +75,12 @@ def sums(motion: Motion, j: int, searched: Sequence[Node] = ()) -> list[Node]:
     return [root for terms in tiers for root in best_sums(motion.rows, j, terms)]
 
 
+def sums_of_fitted(motion: Motion, j: int, proposals: Sequence[Proposal]) -> list[Node]:
+    """The best sums of products and simple functions with terms whose constants the best of `proposals` have fitted."""
+    roots = [proposal.root for proposal in proposals[: MOTION.system.shortlist]]
+    return best_sums(motion.rows, j, [*motion.library, *found_terms(roots, motion.library)])
+
+
 def _divides(term: Node) -> bool:
     return any(call.operator in ("div", "inv") for call in calls(term))
 

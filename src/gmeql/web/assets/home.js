@@ -31,6 +31,10 @@
     const usual = usable.find((column) => /^(y|target|output)$/i.test(column.name)) || usable[usable.length - 1];
     if (usual) at("target").value = usual.name;
     for (const [id, some] of [["groups", content.columns], ["weights", usable]]) at(id).replaceChildren(at(id).firstElementChild, ...some.map((column) => cell("option", column.name)));
+    at("time").replaceChildren(...usable.map((column) => { const option = cell("option", column.name); option.value = column.name; return option; }));
+    const clock = usable.find((column) => /^(t|time|year|date|day|hour|minute|second)s?$/i.test(column.name)) || usable[0];
+    if (clock) at("time").value = clock.name;
+    series();
     columns();
   }
   function columns() {
@@ -40,6 +44,17 @@
       label.append(box, document.createTextNode(column.name)); label.title = column.summary; return label;
     }));
   }
+  /* A time series: columns move by differential equations instead of one being explained by the others. */
+  function series() {
+    const on = at("series").checked, time = at("time").value;
+    for (const node of document.querySelectorAll("[data-table]")) node.hidden = on;
+    for (const node of document.querySelectorAll("[data-series]")) node.hidden = !on;
+    at("states").replaceChildren(...(table ? table.columns : []).filter((column) => column.kind === "number" && column.name !== time).map((column) => {
+      const label = document.createElement("label"), box = document.createElement("input"); box.type = "checkbox"; box.value = column.name; box.checked = !column.summary.startsWith("constant");
+      label.append(box, document.createTextNode(column.name)); label.title = column.summary; return label;
+    }));
+  }
+  at("series").addEventListener("change", series); at("time").addEventListener("change", series);
   const checked = (id) => [...at(id).querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value);
   at("target").addEventListener("change", columns);
   at("file").addEventListener("change", () => { if (at("file").files[0]) upload(at("file").files[0]); });
@@ -49,6 +64,14 @@
   });
   at("form").addEventListener("submit", async (event) => {
     event.preventDefault(); fail(""); at("start").disabled = true;
+    if (at("series").checked) {
+      const body = { table: table.table, time: at("time").value, states: checked("states"), order: Number(at("order").value), max_time: Number(at("seconds").value), seed: Number(at("seed").value) };
+      try {
+        const content = await answer(await fetch("/motions", { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }));
+        location.href = "/motions/" + encodeURIComponent(content.motion);
+      } catch (error) { fail(error.message); at("start").disabled = false; }
+      return;
+    }
     const all = at("functions").querySelectorAll("input").length, functions = checked("functions"), apart = [at("groups").value, at("weights").value], chosen = checked("columns").filter((name) => !apart.includes(name)), offered = at("columns").querySelectorAll("input").length;
     const body = { table: table.table, target: at("target").value, max_time: Number(at("seconds").value), seed: Number(at("seed").value), loss: at("loss").value, selection: at("selection").value };
     if (functions.length < all) body.functions = functions;
@@ -70,7 +93,7 @@
       at("none").hidden = list.length > 0;
       at("runs").replaceChildren(...list.map((run) => {
         const row = document.createElement("tr"), state = cell("span", run.position > 0 ? `waiting, no. ${run.position}` : run.state, "state " + run.state), link = cell("a", `${run.target} in ${run.source}`);
-        link.href = "/runs/" + encodeURIComponent(run.name);
+        link.href = run.link || "/runs/" + encodeURIComponent(run.name);
         const first = document.createElement("td"), second = document.createElement("td"); first.append(state); second.append(link);
         row.append(first, second, cell("td", run.state === "failed" ? run.reason : run.formula || "", "code"), cell("td", Charts.show(run.loss), "number"), cell("td", run.created.replace("T", " ").slice(0, 16)));
         return row;
