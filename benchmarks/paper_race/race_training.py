@@ -126,9 +126,14 @@ def run_all(
     def one(job: tuple[Group, list[tuple[Setting, str, int]]]) -> None:
         group, runs = job
         runs = records.missing(runs, budget)
-        for begin in range(0, len(runs), options.batch):
+        starts = range(0, len(runs), options.batch)
+        for number, begin in enumerate(starts):
+            now = time.perf_counter()
+            ends = now + (deadline - now) / (
+                len(starts) - number
+            )  # every batch has the same time: none is judged by less
             try:
-                lines = train(group, runs[begin : begin + options.batch], schedule, options, deadline, budget)
+                lines = train(group, runs[begin : begin + options.batch], schedule, options, ends, budget)
             except Exception as error:  # noqa: BLE001  # one batch must not end the others
                 log(f"{budget} {group.name}: {type(error).__name__}: {str(error)[:300]}")
                 return
