@@ -114,3 +114,10 @@ def test_rounding_of_terms_that_cancel_is_no_error() -> None:
     assert holds_on_every_row(Scored(root, 0.0, 0.0), made.rows.polished, made.config.front)
     off = Call("add", (Variable(0), Constant(1e-9)))
     assert not holds_on_every_row(Scored(off, 0.0, 0.0), made.rows.polished, made.config.front)
+
+
+def test_huge_terms_that_cancel_everywhere_excuse_nothing() -> None:
+    x = np.linspace(1.0, 2.0, 51)[:, None]
+    root = Call("sub", (Call("add", (Variable(0), Constant(1e20))), Constant(1e20)))  # 0 everywhere
+    made = Search(x, x[:, 0], config=SearchConfig(**SMALL))._state
+    assert not holds_on_every_row(Scored(root, 0.0, 0.0), made.rows.polished, made.config.front)

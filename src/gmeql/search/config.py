@@ -67,6 +67,7 @@ class FrontConfig:
     short: int = 20  # complexity up to which an exact formula ends the search whatever its constants
     own_size: float = 1e-7  # error of every single row, relative to its own target, up to which a formula is exact
     cancelled: float = 1e-14  # ... or relative to the terms that cancel there
+    least_own: float = 0.5  # share of the rows that must agree in their own size
     short_loose: int = 1  # constants nobody would write down that a short exact formula may have; with more of them it
     look_on_briefly: int = 5_000  # may have a shorter twin, and the search looks on for this many candidates
     look_on: float = 2.0  # a longer one may have a shorter twin: look on until the candidates have grown by this factor

@@ -15,6 +15,9 @@ MANY = 1e6
 """Ratio of the 95 % to the 5 % quantile of the target's size from which its relative error counts. Additive noise, even of
 a thousandth of the target's size, keeps small rows away from zero and the ratio far below."""
 QUANTILES = (0.05, 0.95)
+UNSEEN = 1e-8
+"""Size of the median row, relative to the largest, from which it counts too: below, the squares of half of the rows are
+rounding beside that of the largest."""
 WIDEST = 1e100
 """Sizes further below the largest than this count as this: their weights would not be finite."""
 
@@ -26,9 +29,12 @@ def magnitudes(y: FloatArray) -> FloatArray | None:
     True
     >>> magnitudes(np.logspace(-9, 0, 4)).round(12).tolist()
     [1e-09, 1e-06, 0.001, 1.0]
+    >>> magnitudes(np.array([1.0, 2.0, 3.0, 1e140])).round(12).tolist()
+    [0.0, 0.0, 0.0, 1.0]
     """
     size = np.abs(y)
     low, high = np.quantile(size, QUANTILES)
-    if not (low > 0 and high / low > MANY):
+    is_wide = low > 0 and high / low > MANY
+    if not is_wide and not 0 < np.median(size) < UNSEEN * size.max():
         return None
     return np.asarray(np.maximum(size / size.max(), 1 / WIDEST))

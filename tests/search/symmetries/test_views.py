@@ -167,3 +167,12 @@ def test_awkward_tables_warn_of_nothing(name, target):
     with np.errstate(all="ignore"):
         y = target(X)
     assert all(np.isfinite(view.table(X)).all() for view in find_views(X, y))
+
+
+def test_what_is_nearly_a_product_of_powers_keeps_a_column_too():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 5, (400, 3))
+    y = X[:, 0] * np.tanh(0.002 * X[:, 1] * X[:, 2])  # tanh(u) is u to five digits
+    views = find_views(X, y)
+    assert any(view.is_spent for view in views)
+    assert any(len(view.columns) == 1 and not view.is_spent for view in views)
