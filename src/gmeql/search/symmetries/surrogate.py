@@ -21,10 +21,14 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Surrogate:
-    """What a surrogate says of a target: its error on left-out rows in units of the spread, its slopes [N, V]."""
+    """What a surrogate says of a target: its error on left-out rows in units of the spread, its slopes [N, V].
+
+    `heights` is the function of the target that it was fitted to, by its place.
+    """
 
     error: float
     slopes: np.ndarray
+    heights: int = 0
 
 
 def fit_surrogate(
@@ -34,25 +38,28 @@ def fit_surrogate(
     units: np.ndarray,
     spread: float,
     out_of_time: Callable[[], bool] = lambda: False,
+    heights: int | None = None,
 ) -> Surrogate | None:
     """The best surrogate of the target [N] over the table [N, V], or None where no error is finite.
 
-    `units` [N] turn a difference of the target into one of the raw target, whose standard deviation is `spread`.
+    `units` [N] turn a difference of the target into one of the raw target, whose standard deviation is `spread`. `heights`
+    is the function of the target to fit alone, where that applies: what served one table best serves a smaller one.
     """
     best = Surrogate(math.inf, np.empty(0))
     with np.errstate(all="ignore"):  # what is not finite has an error that is not finite either
         coordinates, inner = _coordinates(table)
-        for heights in _HEIGHTS:
-            if best.error < SYMMETRIES.good or not heights.applies(target):
+        alone = heights is not None and _HEIGHTS[heights].applies(target)
+        for place, kind in enumerate(_HEIGHTS):
+            if best.error < SYMMETRIES.good or not kind.applies(target) or (alone and place != heights):
                 continue
-            values = heights.values(target)
+            values = kind.values(target)
             if not np.isfinite(values).all():  # squares of a large target
                 continue
             residuals, rise = _gaussian_process(coordinates, values, out_of_time)
-            inverse = 1 / heights.slope(target)
+            inverse = 1 / kind.slope(target)
             error = typical(residuals * inverse * units) / spread
             if error < best.error:
-                best = Surrogate(error, rise * inverse[:, None] * inner)
+                best = Surrogate(error, rise * inverse[:, None] * inner, place)
     return best if math.isfinite(best.error) else None
 
 

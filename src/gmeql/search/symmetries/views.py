@@ -139,7 +139,13 @@ def find_views(
     # the matrices are small, and one thread always rounds alike; proposals that are not finite are not believed
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         try:
-            for views in smaller_views(start, lambda view: FittedView.of(view, X, y, out_of_time)):
+            first = FittedView.of(start, X, y, out_of_time)
+
+            def fit(view: View) -> FittedView | None:
+                heights = None if first is None else first.heights
+                return first if view is start else FittedView.of(view, X, y, out_of_time, heights)
+
+            for views in smaller_views(start, fit):
                 found = views + found
         except OutOfTime:
             pass
@@ -155,9 +161,13 @@ class FittedView:
     target: np.ndarray
     error: float
     slopes: np.ndarray
+    heights: int = 0
+    """The function of the target that the surrogate was fitted to."""
 
     @classmethod
-    def of(cls, view: View, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool]) -> FittedView | None:
+    def of(
+        cls, view: View, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool], heights: int | None = None
+    ) -> FittedView | None:
         """None where the view or the target's quotient is not finite on every row, or nothing can be fitted."""
         table, factors = view.table(X), view.factors(X)
         target, spread = y / factors, float(np.std(y))
@@ -165,8 +175,8 @@ class FittedView:
             return None
         if not (np.ptp(y) > 0 and spread > 0):  # the deviation of a constant may be above 0, that of tiny values 0
             return None
-        found = fit_surrogate(table, target, units=factors, spread=spread, out_of_time=out_of_time)
-        return None if found is None else cls(view, table, target, found.error, found.slopes)
+        found = fit_surrogate(table, target, units=factors, spread=spread, out_of_time=out_of_time, heights=heights)
+        return None if found is None else cls(view, table, target, found.error, found.slopes, found.heights)
 
 
 def smaller_views(
