@@ -42,9 +42,11 @@ def test_the_end_belongs_to_polishing(hands: Hands) -> None:
     [(10.0, 0, 2.0), (100.0, 0, 3.0), (100.0, 1_000_000, 13.0), (10.0, 10_000_000, 2.0 + 5.0)],
 )
 def test_time_kept_for_the_end(max_time: float, rows: int, kept: float, hands: Hands) -> None:
-    """A fifth, at most 3 s, and for a large table 3 µs a row, at most 30 %."""
+    """A fifth, at most 3 s, and for a large table 10 µs a row, at most half; polishing ends before that begins."""
     clock = Clock.start(SearchConfig(max_time=max_time), refitted_rows=rows)
     assert clock.deadline - clock.closing == pytest.approx(kept)
+    hands.now = clock.judging
+    assert clock.is_time_to_judge() and clock.judging - clock.closing == pytest.approx(min(0.2 * max_time, 3.0))
 
 
 def test_time_spent_earlier_counts(hands: Hands) -> None:

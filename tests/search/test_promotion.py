@@ -10,6 +10,7 @@ from searches import SMALL, parabola, waves
 
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
+from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.island import Island
 from gmeql.search.polish.scoring import refit
@@ -25,6 +26,10 @@ from gmeql.search.promotion import (
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 from gmeql.search.steps import take_steps
+
+
+LATE = Clock(0.0, closing=0.0, judging=0.0, deadline=0.0)
+"""A clock whose time is over."""
 
 
 def never() -> bool:
@@ -139,7 +144,7 @@ def test_the_end_refits_on_all_rows() -> None:
     offer_elites(made, searched_island(made))
     before = [member.loss for member in made.progress().front]
     made.reason = "max_candidates"
-    finish(made, always)
+    finish(made, Clock.unlimited())
     after = made.progress().front
     assert [member.loss for member in after] != before
     for member in after:
@@ -154,5 +159,22 @@ def test_a_constant_that_says_nothing_goes_even_without_time() -> None:
     long = parse_tree("2.3*x1**2/x2 + 1.1*x1 + 0.004", ("x1", "x2"))
     made.offer(refit([long], made.rows.polished, keep_recognised=False))
     before = made.leaderboard.best.complexity
-    finish(made, always)
+    finish(made, LATE)
     assert made.leaderboard.best.complexity == before - 2
+
+
+def test_members_that_no_time_is_left_for_leave_the_front() -> None:
+    """Losses on all rows and on a sample do not compare; the briefest formulas are judged whatever the time."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 2, (3000, 2))
+    y = 2 * X[:, 0] + np.sin(X[:, 1]) + 0.1 * rng.standard_normal(3000)
+    made = state(X, y, search_rows=64, polish_rows=200)
+    offer_elites(made, searched_island(made))
+    briefest = made.leaderboard.best.complexity
+    assert len(made.leaderboard.members) > 3
+    made.reason = "max_time"
+    finish(made, LATE)
+    front = made.progress().front
+    assert briefest in {member.complexity for member in front} and len(front) <= 3  # and the mean
+    for member in front:
+        assert member.loss == pytest.approx(np.sqrt(np.mean((member.expression(X) - y) ** 2)), rel=1e-6)

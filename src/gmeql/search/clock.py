@@ -12,10 +12,14 @@ from gmeql.search.config import SearchConfig
 
 @dataclass(frozen=True)
 class Clock:
-    """Moments of `time.perf_counter` in one run; the time between `closing` and `deadline` belongs to polishing."""
+    """Moments of `time.perf_counter` in one run.
+
+    From `closing` on the front is polished, from `judging` to `deadline` it is refitted and judged on all rows.
+    """
 
     started: float
     closing: float = math.inf
+    judging: float = math.inf
     deadline: float = math.inf
     symmetry_seconds: float = math.inf
 
@@ -29,9 +33,10 @@ class Clock:
         if config.max_time is None:
             return cls(started)
         budget, shares = config.max_time, config.clock
-        kept = min(shares.polish_share * budget, shares.polish_seconds)
-        kept += min(shares.refit_share * budget, shares.seconds_per_row * refitted_rows)
-        return cls(started, started + budget - kept, started + budget, shares.symmetry_share * budget)
+        polish = min(shares.polish_share * budget, shares.polish_seconds)
+        deadline = started + budget
+        judging = deadline - min(shares.refit_share * budget, shares.seconds_per_row * refitted_rows)
+        return cls(started, judging - polish, judging, deadline, shares.symmetry_share * budget)
 
     @classmethod
     def unlimited(cls) -> Clock:
@@ -45,6 +50,10 @@ class Clock:
     def is_closing(self) -> bool:
         """Whether the search must stop drawing, so that time is left for polishing the front."""
         return time.perf_counter() >= self.closing
+
+    def is_time_to_judge(self) -> bool:
+        """Whether polishing must stop, so that time is left for judging the front on all rows."""
+        return time.perf_counter() >= self.judging
 
     def is_late(self) -> bool:
         """Whether all time is spent."""

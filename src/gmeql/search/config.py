@@ -87,6 +87,7 @@ class FrontConfig:
     light_cuts_kept: int = 4  # formulas refitted of those that a few cuts made
     islands_at_end: int = 2  # islands whose best formula is polished when the search ends
     final_steps: int = 3  # steps by which the front is refitted on all rows
+    judged_at_least: int = 2  # members of which that is done whatever the time
 
 
 @dataclass(frozen=True)

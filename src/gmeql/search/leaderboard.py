@@ -158,10 +158,18 @@ class Leaderboard:
             )
         self._front = tuple(shown)
 
-    def offer(self, found: Sequence[Scored], rows: SearchRows, out_of_time: Callable[[], bool] = lambda: False) -> bool:
+    def offer(
+        self,
+        found: Sequence[Scored],
+        rows: SearchRows,
+        out_of_time: Callable[[], bool] = lambda: False,
+        *,
+        settled: bool = False,
+    ) -> bool:
         """Take in what no simpler member matches; whether the best description length fell by enough to count.
 
-        The first is always looked at; the others while there is time, since each is put in order and judged.
+        The first is always looked at; the others while there is time, since each is put in order and judged. Where they
+        are `settled`, they stood on the front before: their form stays, and that the rows can know it is not asked again.
         """
         before = self.best.length
         table = rows
@@ -174,17 +182,17 @@ class Leaderboard:
                 continue
             if self._is_dominated(scored, rows):
                 continue
-            if not self._keeps_form:
+            if not self._keeps_form and not settled:
                 scored = written(self._tidied(scored, rows), rows.polished)
             if self._is_dominated(scored, rows):
                 continue
             n_rows = max(len(rows.y), self.config.front.min_wave_rows)
-            if not are_waves_known(scored.root, scored.loss, rows.polished, n_rows=n_rows):
+            if not settled and not are_waves_known(scored.root, scored.loss, rows.polished, n_rows=n_rows):
                 continue
             judged = self._judged(scored, rows)
             if not math.isfinite(judged.unseen) or self._is_dominated(judged, rows):
                 continue
-            known = self._knowable(judged, rows)
+            known = judged if settled else self._knowable(judged, rows)
             if known is None or (known is not judged and self._is_dominated(known, rows)):
                 continue
             if not _is_kept(known.root, rows.knowledge):
@@ -211,11 +219,11 @@ class Leaderboard:
         """Whether formulas stay as they are written: the outer form is the user's."""
         return self.config.knowledge is not None and self.config.knowledge.template is not None
 
-    def rank_anew(self, found: Sequence[Scored], rows: SearchRows) -> bool:
+    def rank_anew(self, found: Sequence[Scored], rows: SearchRows, *, settled: bool = False) -> bool:
         """A front of these formulas alone, whose losses were taken on other rows or with other weights."""
         self.members = {1: _mean(rows)}
         self._front = None
-        return self.offer(sorted(found, key=lambda scored: scored.complexity), rows)
+        return self.offer(sorted(found, key=lambda scored: scored.complexity), rows, settled=settled)
 
     def is_promising(self, loss: float, complexity: int) -> bool:
         """Whether a raw elite could reach the front: cutting may halve its complexity, not its loss."""

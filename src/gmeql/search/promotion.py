@@ -14,6 +14,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, tree_complexity
 from gmeql.network.repository import size
+from gmeql.search.clock import Clock
 from gmeql.search.island import Island
 from gmeql.search.losses import find_loss
 from gmeql.search.polish.config import POLISH
@@ -144,28 +145,28 @@ def reweigh(state: SearchState, rows: SearchRows) -> None:
     state.rank_anew(refit(roots, rows.polished))
 
 
-def finish(state: SearchState, out_of_time: OutOfTime) -> None:
+def finish(state: SearchState, clock: Clock) -> None:
     """Polish the most promising members all the way; refit and rank on all rows where the search saw a sample."""
-    config = state.config
+    config, stop = state.config, clock.is_time_to_judge
     if state.reason != "exact":
-        polish_leading(state, 1, out_of_time)
+        polish_leading(state, 1, stop)
         seen = {island.number: state.portfolio.seen_loss(island, state.rows) for island in state.islands}
         for island in sorted(state.islands, key=lambda each: seen[each.number])[: config.front.islands_at_end]:
-            if island.best < math.inf and not out_of_time():
-                polish_island(state, island, out_of_time)
+            if island.best < math.inf and not stop():
+                polish_island(state, island, stop)
         if state.rows.groups is not None:  # a fit to every group takes long: a stage may never have ended
             for island in sorted(state.islands, key=state.portfolio.loss):
-                if island.best < math.inf and not out_of_time():
+                if island.best < math.inf and not stop():
                     offer_elites(state, island)
-        polish_leading(state, config.polished_at_end, out_of_time)
-        if out_of_time():
+        polish_leading(state, config.polished_at_end, stop)
+        if stop():
             shed_terms(state)
     if state.rows.is_sampled:
-        judge_on_all_rows(state)
+        judge_on_all_rows(state, clock.is_late)
     for _ in range(config.reweighings_at_end):
         closest = state.leaderboard.closest
         rows = state.rows.reweighted(closest.root, closest.own, least=config.least_reweighing_at_end)
-        if rows is state.rows or out_of_time():
+        if rows is state.rows or clock.is_late():
             break
         reweigh(state, rows)
     if state.rows.errors is not None:
@@ -192,13 +193,19 @@ def shed_terms(state: SearchState) -> None:
             return
 
 
-def judge_on_all_rows(state: SearchState) -> None:
+def judge_on_all_rows(state: SearchState, out_of_time: OutOfTime) -> None:
     """Let constants, losses and ranks of the front be those of every row, not of the sample the search saw.
 
-    A constant that the sample could not tell from a short number stays rounded only where all rows cannot either.
+    A constant that the sample could not tell from a short number stays rounded only where all rows cannot either. The
+    briefest members come first; those that no time is left for leave the front, since losses on other rows do not compare.
     """
+    members = sorted(state.leaderboard.members.values(), key=lambda member: member.length)
     state.rows = state.rows.whole()
-    roots = [m.root for m in state.leaderboard.members.values() if m.complexity > 1]
     rows, steps = state.rows.polished, state.config.front.final_steps
-    found = [refit(roots, rows, keep_recognised=keep, max_steps=steps) for keep in (True, False)]
-    state.rank_anew([scored for each in found for scored in each])
+    found: list[Scored] = []
+    for place, member in enumerate(member for member in members if member.complexity > 1):
+        if place >= state.config.front.judged_at_least and out_of_time():
+            break
+        fits = [refit([member.root], rows, keep_recognised=keep, max_steps=steps) for keep in (True, False)]
+        found += sorted((scored for fit in fits for scored in fit), key=lambda scored: scored.length)[:1]
+    state.rank_anew(found, settled=True)

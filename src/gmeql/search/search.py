@@ -124,7 +124,7 @@ class Search:
                 state.reason = why_stop(state, clock, idle_rounds)
                 if state.reason:
                     self._offering.settle(state)
-                    finish(state, clock.is_late)
+                    finish(state, clock)
                     state.elapsed = clock.elapsed()
                 yield self.progress()
 
@@ -349,7 +349,7 @@ class Search:
         """End the search between two rounds for a reason of the caller's, with the polishing a budget's end gets."""
         self._state.reason = reason
         self._offering.settle(self._state)
-        finish(self._state, self._clock.is_late)
+        finish(self._state, self._clock)
         return self.progress()
 
     def state(self) -> dict[str, Any]:

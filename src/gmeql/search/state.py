@@ -92,11 +92,11 @@ class SearchState:
         if formula is not None and self.leaderboard.offer([formula], self.rows):
             self.last_gain = self.candidates
 
-    def rank_anew(self, found: Sequence[Scored]) -> None:
+    def rank_anew(self, found: Sequence[Scored], *, settled: bool = False) -> None:
         """Let these formulas be the front, whose losses were taken on other rows or with other weights."""
         self.shared_losses.clear()
         self.leaderboard.members = {}
-        if self.leaderboard.rank_anew(self._shared(found), self.rows):
+        if self.leaderboard.rank_anew(self._shared(found), self.rows, settled=settled):
             self.last_gain = self.candidates
 
     def keeps_units(self, view: View) -> bool:
