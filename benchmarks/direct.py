@@ -2,10 +2,14 @@
 
     python benchmarks/direct.py CASES.json --candidates 100000 [--methods rational,meeting]
     python benchmarks/direct.py --cost 1000x6,100000x10 --max-time 30
+    python benchmarks/direct.py --lost 1000x6,100000x10 --max-time 30 --repeats 3
 
 The first asks them about every case of a file, on its columns and on the smaller tables that its symmetries give, with
 the work that a search of so many candidates would grant them. A case is seen where a formula is exact on the training
-rows; whether it is the truth is for `gmeql bench` to judge. The second times every method on tables of noise.
+rows; whether it is the truth is for `gmeql bench` to judge. The second times every method, and the look for symmetries, on
+tables that hold nothing to see, each in a process of its own, with the memory that it took. The third counts the candidates
+that whole searches draw on such tables with and without direct methods, and looks whether they end in time; it wants an
+idle machine.
 """
 
 from __future__ import annotations
@@ -14,19 +18,23 @@ import argparse
 import resource
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 
 from gmeql.evaluation.problems.cases import read_cases
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
-from gmeql.search.direct.methods import DIRECT_METHODS
+from gmeql.search.direct.methods import DIRECT_METHODS, LATER
 from gmeql.search.direct.middle.meeting import compile_look_up
 from gmeql.search.search import Search
-from gmeql.search.seeing import look_directly
+from gmeql.search.seeing import look_again, look_directly
 from gmeql.search.stopping import has_exact_formula
 
 ROWS = 1000
+VIEWS = "symmetries"
+"""Stands for the look for symmetries among the methods."""
 
 
 def seen(X: np.ndarray, y: np.ndarray, names: tuple[str, ...], config: SearchConfig) -> tuple[bool, str, float]:
@@ -47,17 +55,58 @@ def cases(path: str, config: SearchConfig) -> Iterator[tuple[str, bool, str, flo
         yield problem.name, *seen(X, y, problem.names, config)
 
 
-def costs(n_rows: int, n_columns: int, max_time: float) -> Iterator[tuple[str, float, float, float]]:
-    """Share in seconds, seconds of processor and MB of memory of each method on a table that holds nothing to see."""
+def nothing_to_see(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """A smooth law of all columns that no method has a form for, and noise."""
     rng = np.random.default_rng(0)
-    X, y = rng.uniform(0.5, 3.0, (n_rows, n_columns)), rng.normal(size=n_rows)
+    X = rng.uniform(0.5, 3.0, (n_rows, n_columns))
+    centres = rng.uniform(0.5, 3.0, (30, n_columns))
+    y = sum(
+        sign * np.exp(-0.3 * ((X - centre) ** 2).sum(axis=1))
+        for sign, centre in zip([1, -1] * 15, centres, strict=True)
+    )
+    return X, y + 0.05 * np.std(y) * rng.standard_normal(n_rows)
+
+
+def cost(name: str, n_rows: int, n_columns: int, max_time: float) -> tuple[float, float, float]:
+    """Share in seconds, seconds of processor and MB of memory of one method on a table that holds nothing to see."""
+    X, y = nothing_to_see(n_rows, n_columns)
     compile_look_up()
-    for method in DIRECT_METHODS:
-        config = SearchConfig(max_time=max_time, direct=(method,), n_jobs=1)
-        state = Search(X, y, config=config)._state
-        before, start = _megabytes(), time.process_time()
-        look_directly(state, Clock.start(config))
-        yield method, config.direct_seconds, time.process_time() - start, _megabytes() - before
+    look = {VIEWS: lambda search: search._look_for_symmetries()}.get(name, lambda search: _looked(search, name))
+    look(_search(*nothing_to_see(300, n_columns), name, max_time))  # what is compiled and imported is no part of it
+    search = _search(X, y, name, max_time)
+    search._state.rows.polished  # the rows that all methods look at  # noqa: B018
+    before, start = _megabytes(), time.process_time()
+    look(search)
+    clock = search.config.clock
+    share = clock.symmetry_share * max_time if name == VIEWS else search.config.direct_seconds
+    if name != VIEWS:
+        share *= clock.later_share if name in LATER else 1 - clock.later_share
+    return share, time.process_time() - start, _megabytes() - before
+
+
+def _search(X: np.ndarray, y: np.ndarray, name: str, max_time: float) -> Search:
+    asked = () if name == VIEWS else (name,)
+    search = Search(X, y, config=SearchConfig(max_time=max_time, direct=asked, n_jobs=1, device="cpu"))
+    search._clock = Clock.start(search.config)
+    return search
+
+
+def _looked(search: Search, name: str) -> None:
+    """Let one method look as often as it is asked in a search."""
+    for _ in range(len(search.config.clock.later_from) if name in LATER else 1):
+        (look_again if name in LATER else look_directly)(search._state, search._clock)
+
+
+def drawn(size: str, max_time: float, seed: int, asked: bool) -> tuple[int, float]:
+    """Candidates of a whole search with direct methods and symmetries or without, and its seconds."""
+    X, y = nothing_to_see(*map(int, size.split("x")))
+    direct = None if asked else ()
+    config = SearchConfig(max_time=max_time, direct=direct, symmetries=asked, n_jobs=1, device="cpu")
+    search = Search(X, y, config=config, seed=seed)
+    start = time.perf_counter()
+    for _ in search.run():
+        pass
+    return search.candidates, time.perf_counter() - start
 
 
 def _megabytes() -> float:
@@ -69,7 +118,9 @@ def main() -> None:
     parser.add_argument("cases", nargs="?")
     parser.add_argument("--candidates", type=int, default=100_000)
     parser.add_argument("--methods")
-    parser.add_argument("--cost")
+    parser.add_argument("--cost", default="")
+    parser.add_argument("--lost", default="")
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--max-time", type=float, default=30.0)
     given = parser.parse_args()
     if given.cases:
@@ -81,11 +132,29 @@ def main() -> None:
             outcomes.append(is_seen)
             print("seen" if is_seen else "  --", f"{seconds:5.2f} s", name, formula[:100], flush=True)
         print(f"{sum(outcomes)} of {len(outcomes)} seen")
-    for size in given.cost.split(",") if given.cost else ():
-        n_rows, n_columns = map(int, size.split("x"))
-        for method, share, seconds, memory in costs(n_rows, n_columns, given.max_time):
+    alone = ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1)
+    with alone:
+        for size in filter(None, given.cost.split(",")):
+            for name in (VIEWS, *DIRECT_METHODS):
+                n_rows, n_columns = map(int, size.split("x"))
+                share, seconds, memory = alone.submit(cost, name, n_rows, n_columns, given.max_time).result()
+                print(
+                    f"{size:>10} {name:>10} {seconds:6.2f} s of {share:.2f} s if asked alone, {memory:5.0f} MB",
+                    flush=True,
+                )
+        for size in filter(None, given.lost.split(",")):
+            runs = {
+                asked: [
+                    alone.submit(drawn, size, given.max_time, seed, asked).result() for seed in range(given.repeats)
+                ]
+                for asked in (False, True)
+            }
+            without, with_all = (float(np.median([run[0] for run in runs[asked]])) for asked in (False, True))
+            latest = max(seconds for found in runs.values() for _, seconds in found)
             print(
-                f"{size:>10} {method:>10} {seconds:6.2f} s of {share:.2f} s allowed if asked alone, {memory:5.0f} MB more"
+                f"{size:>10} candidates without {without:.0f}, with {with_all:.0f}: {1 - with_all / without:.1%} lost; "
+                f"longest search {latest:.1f} s of {given.max_time:g} s",
+                flush=True,
             )
 
 

@@ -159,6 +159,25 @@ def test_another_look_is_taken_when_its_time_has_come() -> None:
         assert SearchState.from_dict(seen.to_dict(), X, y).later_looks == looks
     seen.direct_done, seen.later_looks = False, 0
     assert not is_time_to_look_again(seen)
+
+
+def test_another_look_is_at_tables_that_were_not_looked_at() -> None:
+    X, y = noisy()
+    seen = state(X, y, direct=())
+    views = [View((Variable(i),), Variable(3)) for i in range(3)]
+    seen.portfolio.add_tables([seen.portfolio.table(view, seen.rows) for view in views])
+    look_again(seen, Clock.unlimited())
+    assert seen.looked_again == [3, 2]  # the smallest, of these the newest
+    again = SearchState.from_dict(seen.to_dict(), X, y)
+    assert again.looked_again == [3, 2] and again.direct_spent == pytest.approx(seen.direct_spent)
+    look_again(again, Clock.unlimited())
+    assert again.looked_again == [3, 2, 1, 0]
+    assert again.direct_spent == pytest.approx(again.config.direct_seconds)  # nothing was spent before
+
+
+def test_a_method_that_was_left_out_is_not_asked_again() -> None:
+    X, y = noisy()
+    seen = state(X, y)
     alone = state(X, y, direct=("rational",))
     alone.direct_done = True
     look_again(alone, Clock.unlimited())

@@ -100,7 +100,7 @@ class ClockConfig:
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
     direct_share: float = 0.1  # given to direct methods: a table on which they see nothing loses no more
-    later_share: float = 0.3  # ... of which so much is for those that are asked again when
+    later_share: float = 0.4  # ... of which so much is for those that are asked again when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     later_candidates: int = 100_000  # or of so many candidates where there is none
     trail_share: float = 0.2  # kept for the first of them that has seen part of a formula
@@ -160,6 +160,7 @@ class SearchConfig:
     symmetries: bool = True  # look for smaller tables once the first stage found nothing exact
     direct: tuple[str, ...] | None = None  # methods of `direct/` to ask then; None: all
     formulas_viewed: int = 3  # leading formulas whose own symmetries are asked for tables, later on
+    tables_looked_at_again: int = 2  # each time, by methods for noisy targets
     raw_share: float = 0.4  # islands that read the columns as they are, where smaller tables were found
     island: IslandConfig = field(default_factory=IslandConfig)
     front: FrontConfig = field(default_factory=FrontConfig)

@@ -39,13 +39,14 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
         state.direct_done = True
         _look_at_groups(state, clock, _asked(state, AT_FIRST))
     elif not state.direct_done:
-        _look(state, clock, _asked(state, AT_ONCE), 1.0, cut=False)
+        _look(state, clock, _asked(state, AT_ONCE), state.config.direct_seconds, cut=False)
 
 
 def look_directly(state: SearchState, clock: Clock) -> None:
     """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
     state.direct_done = True
-    _look(state, clock, _asked(state, AT_FIRST), 1.0 - state.config.clock.later_share, cut=True)
+    seconds = (1.0 - state.config.clock.later_share) * state.config.direct_seconds
+    _look(state, clock, _asked(state, AT_FIRST), seconds, cut=True)
 
 
 def is_time_to_look_again(state: SearchState) -> bool:
@@ -71,10 +72,13 @@ def views_of_leading(state: SearchState) -> list[View]:
 
 
 def look_again(state: SearchState, clock: Clock) -> None:
-    """Let the methods for noisy targets see every table, the newest first, within what is left of the share."""
+    """Let the methods for noisy targets see the smallest tables, the newest first, with what is left of the share."""
+    numbers, seconds = state.config.clock, state.config.direct_seconds
+    # their own share in any case: a method that had seen part of a formula may have taken more than its own
+    left = max((seconds - state.direct_spent) / (len(numbers.later_from) - state.later_looks),
+               numbers.later_share * seconds / len(numbers.later_from))  # fmt: skip
     state.later_looks += 1
-    numbers = state.config.clock
-    _look(state, clock, _asked(state, LATER), numbers.later_share / len(numbers.later_from), cut=True)
+    _look(state, clock, _asked(state, LATER), left, cut=True)
 
 
 def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
@@ -83,14 +87,21 @@ def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
     return [name for name in asked if name != "derivatives" or state.portfolio.functions.derivatives]
 
 
-def _look(state: SearchState, clock: Clock, names: list[str], share: float, *, cut: bool) -> None:
-    """Offer what methods see with a share of the direct methods' time."""
+def _look(state: SearchState, clock: Clock, names: list[str], seconds: float, *, cut: bool) -> None:
+    """Offer what methods see within some seconds, which are noted as spent: what was left over where time is the budget."""
+    began = time.perf_counter()
+    _take_in(state, clock, _proposals(state, names, seconds), cut=cut)
+    if cut:
+        state.direct_spent += seconds if state.config.max_time is None else time.perf_counter() - began
+
+
+def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, Node]], *, cut: bool) -> None:
     from threadpoolctl import threadpool_limits
 
     # the matrices are small, and one thread always rounds alike
     with threadpool_limits(1, user_api="blas"):
         solved: View | None = None
-        for view, root in _proposals(state, names, share):
+        for view, root in proposals:
             if solved not in (None, view) or clock.is_closing():
                 return  # the other methods had their turn on that table: one of them may have a shorter form
             _offer(state, view.restore(root), clock, cut=cut)
@@ -149,12 +160,11 @@ def _effort(state: SearchState, seconds: float, until: float) -> Effort:
     return Effort.timed(max(until - time.perf_counter(), 0.0), until=until)
 
 
-def _proposals(state: SearchState, names: list[str], share: float) -> Iterator[tuple[View, Node]]:
+def _proposals(state: SearchState, names: list[str], seconds: float) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view; tables of few columns first.
 
     Methods that were asked at once are heard again only where they fit better than the best formula so far.
     """
-    config = state.config
     tables = [(view, table) for view in _views(state) if (table := _table(view, state)) is not None]
     looks = [(view, table, name) for view, table in tables for name in names]
     first = not state.direct_done
@@ -164,11 +174,11 @@ def _proposals(state: SearchState, names: list[str], share: float) -> Iterator[t
     at_first = [1.0 / smaller] * (len(tables) - 1) + [1.0]
     sizes = at_first if not state.later_looks else [1.0 / (1 + place) for place in range(len(tables))]
     shares = np.array([size * SHARES.get(name, 1.0) for size in sizes for name in names])
-    seconds, began = share * config.direct_seconds * shares / shares.sum(), time.perf_counter()
-    kept = _Kept(state, config.trail_seconds)
+    each, began = seconds * shares / shares.sum(), time.perf_counter()
+    kept = _Kept(state, state.config.trail_seconds)
     for i, (view, table, name) in enumerate(looks):
-        until = began + float(seconds[: i + 1].sum())
-        effort = replace(_effort(state, float(seconds[i]), until), more=kept.take)
+        until = began + float(each[: i + 1].sum())
+        effort = replace(_effort(state, float(each[i]), until), more=kept.take)
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
             if first or name not in AT_ONCE or table.error(root) < table.unexplained:
@@ -203,15 +213,19 @@ class _Kept:
 def _views(state: SearchState) -> list[View]:
     """The plainest view of each number of columns, the smallest first, and the columns as they are.
 
-    Later all views, the newest first: those that formulas found until then suggest.
+    Later the smallest few that were not looked at again yet, the newest first: those that formulas found until then
+    suggest.
     """
-    raw, *others = (table.view for table in state.portfolio.tables)
+    views = [table.view for table in state.portfolio.tables]
     if state.later_looks:
-        return [*reversed(others), raw]
+        new = [i for i in reversed(range(len(views))) if i not in state.looked_again]
+        new = sorted(new, key=lambda i: len(views[i].columns))[: state.config.tables_looked_at_again]
+        state.looked_again += new
+        return [views[i] for i in new]
     plainest: dict[int, View] = {}
-    for view in others:
+    for view in views[1:]:
         plainest.setdefault(len(view.columns), view)
-    return [*(view for _, view in sorted(plainest.items())), raw]
+    return [*(view for _, view in sorted(plainest.items())), views[0]]
 
 
 def _table(view: View, state: SearchState) -> DirectTable | None:

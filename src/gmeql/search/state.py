@@ -49,8 +49,12 @@ class SearchState:
     """Loss of the best island when the last stage ended."""
     symmetries_done: bool = False
     direct_done: bool = False
+    direct_spent: float = 0.0
+    """Seconds that direct methods took; with a candidate budget those that their work is worth."""
     later_looks: int = 0
-    """How often direct methods were asked again."""
+    """How often direct methods were asked again,"""
+    looked_again: list[int] = field(default_factory=list)
+    """and the places of the tables that they looked at then."""
     candidates: int = 0
     elapsed: float = 0.0
     last_gain: int = 0
@@ -171,7 +175,9 @@ class SearchState:
             "tried": self.tried.to_dict(),
             "symmetries_done": bool(self.symmetries_done),
             "direct_done": bool(self.direct_done),
+            "direct_spent": float(self.direct_spent),
             "later_looks": int(self.later_looks),
+            "looked_again": list(self.looked_again),
             "views": [table.view.to_dict() for table in self.portfolio.tables],
             "strategies": [asdict(strategy) for strategy in self.portfolio.strategies],
             "members": [
@@ -239,7 +245,9 @@ class SearchState:
             lowest=math.inf if data["lowest"] is None else float(data["lowest"]),
             symmetries_done=bool(data["symmetries_done"]),
             direct_done=bool(data.get("direct_done", portfolio.architecture is not None)),  # earlier versions lack it
+            direct_spent=float(data.get("direct_spent", 0.0)),
             later_looks=int(data.get("later_looks", 0)),
+            looked_again=[int(place) for place in data.get("looked_again", ())],
             candidates=int(data["candidates"]),
             elapsed=float(data["elapsed"]),
             last_gain=int(data["last_gain"]),
