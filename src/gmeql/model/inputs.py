@@ -246,7 +246,7 @@ def _explained(error: Exception, X: Any, y: Any = None) -> Exception:
     if (text := _first_text(y)) is not None:
         return ValueError(
             f"y holds text ({text!r:.60}): class labels are not numbers, and a formula explains numbers; "
-            "code two classes as 0 and 1, or use a classifier"
+            "code two classes as 0 and 1, or use GMEQLClassifier"
         )
     for name, column in _columns(X):
         if (text := _first_text(column)) is not None:

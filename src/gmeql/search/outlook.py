@@ -137,8 +137,7 @@ def luck_factor(nats: float, n_rows: int, error: float, loss: Loss = SQUARED) ->
     """How much more error is to be expected of a formula that a search chose than of one given beforehand.
 
     Stating which formula it is takes some `nats` (`structure.py`). The luckiest of exp(nats) formulas that are all alike
-    gains as many nats on the rows, and loses them on others: exp(nats/N) in the scale of the errors. That is what formulas
-    of fronts did on fresh rows of messy tables (docs/trust.md).
+    gains as many nats on the rows, and loses them on others: exp(nats/N) in the scale of the errors (docs/trust.md).
 
     >>> round(luck_factor(10.0, 100, 0.5), 3)
     1.105
