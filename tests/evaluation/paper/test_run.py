@@ -88,6 +88,20 @@ def test_only_the_methods_that_are_asked_for_are_trained(tmp_path, monkeypatch):
         run("smoke", methods=["pysr"], out=tmp_path)
 
 
+def test_what_an_accelerator_trains_is_judged_on_the_cores(tmp_path, monkeypatch):
+    """The budget is full; the runs are GP's, tiny, as if the accelerator trained them."""
+    pytest.importorskip("gplearn")
+    tiny = dataclasses.replace(plan.BUDGETS["full"], gp_population=40, gp_generations=2, gp_seeds=1)
+    monkeypatch.setitem(plan.BUDGETS, "full", tiny)
+    (base,) = figures.chosen(["fig2l"])
+    figure = dataclasses.replace(base, cells=lambda plan: [Cell("b6", "gp", budget="full")])
+    monkeypatch.setattr(figures, "chosen", lambda only: [figure])
+    monkeypatch.setattr(sys.modules[run.__module__], "_on_accelerator", lambda: ("gp",))
+    run("full", None, tmp_path, workers=0, say=lambda line: None)
+    (record,) = records.load(tmp_path).values()
+    assert record["status"] == "done" and record["key"] == "full/b6/gp/standard/noise0/seed0"
+
+
 def results(folder):
     """Tables without what a clock decides."""
     with (folder / "table.csv").open() as file:

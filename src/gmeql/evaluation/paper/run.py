@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +69,13 @@ def run(
     say(f"{len(cells)} runs for {len(wanted)} figures; {len(cells) - missing} are there, {missing} {rest}")
     if not train:
         pending = []
+    cores = available_cores() if workers is None else workers
     pool = TrainingPool(folder, missing, say)
     if on_device:
+        usual, pool.job = pool.job, partial(_train_here, judges=cores)
         pool.work([batch for batch in pending if batch[0].method in on_device], 0)
-    rest_of_them = [batch for batch in pending if batch[0].method not in on_device]
-    pool.work(rest_of_them, available_cores() if workers is None else workers)
+        pool.job = usual
+    pool.work([batch for batch in pending if batch[0].method not in on_device], cores)
     report.write(folder, plan, wanted, records.load(folder))
     say(f"page: {folder / 'index.html'}")
     return folder / "index.html"
@@ -111,6 +114,21 @@ def take_over(lines: str | Path, out: str | Path, where: str | None = None, *, w
         for record in pool.imap_unordered(_judged, jobs):
             records.append(folder, [record])
     return len(jobs)
+
+
+def _train_here(cells: list[dict[str, Any]], *, judges: int) -> list[dict[str, Any]]:
+    """Cells of one batch to records: trained in this process, which has the accelerator, judged on all cores."""
+    from gmeql.evaluation.paper.cells import Cell
+    from gmeql.evaluation.paper.plan import budget_plan
+    from gmeql.evaluation.paper.records import device
+    from gmeql.evaluation.paper.train import train
+
+    batch = [Cell(**cell) for cell in cells]
+    jobs = [(json.dumps(trained.to_dict()), device()) for trained in train(batch, budget_plan(batch[0].budget))]
+    if judges == 0:
+        return [_judged(job) for job in jobs]
+    with multiprocessing.get_context("spawn").Pool(judges) as pool:
+        return pool.map(_judged, jobs, chunksize=1)
 
 
 def _judged(job: tuple[str, str | None]) -> dict[str, Any]:
