@@ -36,5 +36,6 @@ def test_the_front_of_a_state_is_in_units_of_its_slope():
 def test_terms_with_fitted_constants_enter_sums_as_they_are():
     motion = hunters_motion()
     fitted = Proposal(tree("2*x/(0.37 + x) + y"), 1.0, 1.0)
-    terms = {term for root in sums_of_fitted(motion, 0, [fitted]) for _, term in split_terms(root)}
-    assert tree("x/(0.37 + x)") in terms and tree("x*y") in terms
+    for proposals in ([[fitted], []], [[], [fitted]]):
+        terms = {term for root in sums_of_fitted(motion, 0, proposals) for _, term in split_terms(root)}
+        assert tree("x/(0.37 + x)") in terms and tree("x*y") in terms

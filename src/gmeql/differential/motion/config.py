@@ -50,6 +50,7 @@ class TermConfig:
     steepness: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # of switches, in spreads of their column
     largest_exponent: float = 30.0  # of a switch at the middle of the values: its factor stays a number
     found_terms: int = 24  # further terms, out of formulas that the search found
+    of_others: int = 2  # equations of each other state whose terms are tried in a state's own
     largest: int = 6  # terms of a sum
     beam: int = 80  # sums of each length carried on
     kept: int = 8  # ... and handed on,

@@ -177,8 +177,11 @@ def discover(
     try:
         for j in range(E):
             until = begin + (j + 1) / E * MOTION.system.proposal_share * max_time
-            first = proposed(motion, j, sums(motion, j), until=until)
-            proposals.append(proposed(motion, j, sums_of_fitted(motion, j, first), known=first, until=until))
+            proposals.append(proposed(motion, j, sums(motion, j), until=until))
+        for j in range(E):
+            until = begin + (1 + (j + 1) / E) * MOTION.system.proposal_share * max_time
+            roots = sums_of_fitted(motion, j, proposals)
+            proposals[j] = proposed(motion, j, roots, known=proposals[j], until=until)
         compare(comparison, [shortlist(p) for p in proposals], searched)
         if not comparison.is_exact:
             for j in range(E):

@@ -75,9 +75,13 @@ def sums(motion: Motion, j: int, searched: Sequence[Node] = ()) -> list[Node]:
     return [root for terms in tiers for root in best_sums(motion.rows, j, terms)]
 
 
-def sums_of_fitted(motion: Motion, j: int, proposals: Sequence[Proposal]) -> list[Node]:
-    """The best sums of products and simple functions with terms whose constants the best of `proposals` have fitted."""
-    roots = [proposal.root for proposal in proposals[: MOTION.system.shortlist]]
+def sums_of_fitted(motion: Motion, j: int, proposals: Sequence[Sequence[Proposal]]) -> list[Node]:
+    """The best sums of products and simple functions with terms whose constants the best `proposals` have fitted.
+
+    Those for the other states come first: what leaves one state often enters another.
+    """
+    others = [p.root for k, of_state in enumerate(proposals) if k != j for p in of_state[: MOTION.terms.of_others]]
+    roots = [*others, *(proposal.root for proposal in proposals[j][: MOTION.system.shortlist])]
     return best_sums(motion.rows, j, [*motion.library, *found_terms(roots, motion.library)])
 
 
