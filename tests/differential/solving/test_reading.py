@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import sympy
 from differential_problems import SLOPE, k, slope_at, t, u, w, x, y
@@ -91,3 +92,8 @@ def test_derivatives_of_expressions_are_taken() -> None:
 def test_the_ends_of_the_domain_come_from_the_conditions() -> None:
     assert read_problem(DECAY, y(x), ics={y(1): 1}).box == ((1.0, 3.0),)
     assert read_problem(sympy.Eq(y(x).diff(x, 2), 0), y(x), ics={y(1): 1, y(5): 2}).box == ((1.0, 5.0),)
+
+
+def test_a_callable_as_for_numbers_is_given_derivatives() -> None:
+    problem = read_problem(lambda x, y, dy: dy - np.exp(y), y(x))
+    assert problem.residuals[0] == Jet(0, (1,)).symbol - sympy.exp(Jet(0, (0,)).symbol)

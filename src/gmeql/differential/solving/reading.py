@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.differential.solving.callables import called
 from gmeql.differential.solving.config import NUMERICAL
 from gmeql.differential.solving.problem import Condition, Jet, Problem
 from gmeql.formula.canonical import evaluate
@@ -111,7 +112,7 @@ def _residuals(equation: Any, variables: Sequence[Any], functions: Sequence[Any]
     """Left minus right side of every equation."""
     import sympy
 
-    given = _listed(equation(*variables, *functions)) if _is_callable(equation) else _listed(equation)
+    given = called(equation, variables, functions) if _is_callable(equation) else _listed(equation)
     found = []
     for one in given:
         if isinstance(one, sympy.Eq):

@@ -56,8 +56,8 @@ def solve(
     ----------
     equation : sympy.Eq, expression, list of them, or callable
         As for SymPy's `dsolve`; an expression is to vanish; a list is a system. A callable is given the variables and the
-        unknown functions, and returns one of these. A function of several variables makes it a partial differential
-        equation.
+        unknown functions, after them derivatives where it takes more, and returns one of these; it may use NumPy's
+        functions: `lambda x, y, dy: dy + np.sin(y)`. Functions of several variables make a partial differential equation.
     function : applied function, or list of them
         The unknowns, such as `y(x)`; None takes those that occur in the equation.
     ics : dict or list of sympy.Eq
@@ -95,9 +95,7 @@ def solve(
         if value is not None and not value > 0:
             raise ValueError(f"{name} must be positive or None, got {value!r}")
     if max_time is None and max_candidates is None:
-        raise ValueError(
-            "max_time and max_candidates are both None, so the search could go on forever; give one of them"
-        )
+        raise ValueError("max_time and max_candidates are both None, so it could go on forever; give one of them")
     problem = read_problem(equation, function, ics=ics, domain=domain, parameters=parameters)
     config = SearchConfig(functions=tuple(functions or SOLVE.functions), n_jobs=n_jobs)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -206,8 +204,7 @@ class _Run:
         yield from short
 
     def _table(self, solution: NumericalSolution) -> _Table:
-        several = not solution.problem.is_ordinary
-        count = SOLVE.points_of_many if several else SOLVE.points
+        count = SOLVE.points if solution.problem.is_ordinary else SOLVE.points_of_many
         X = sample_points(solution.problem.box, count)
         Y = solution.values(X).T
         return _Table(solution, X, Y, Judge(solution.problem, X), Hints.of(self.problem))
@@ -248,7 +245,7 @@ class _Run:
                 return True
             self.reason = self.reason or self.budget.is_over()
             if self.reason:
-                break
+                return False
         return False
 
     def _search_all(self, table: _Table, hints: Hints, count: int, round_number: int) -> bool:
@@ -324,8 +321,7 @@ class _Run:
 
     def _keep_approximations(self, table: _Table, fronts: Sequence[Sequence[Expression]]) -> None:
         """Members of like rank of every function's front, as approximations."""
-        longest = max(map(len, fronts))
-        for rank in range(longest):
+        for rank in range(longest := max(map(len, fronts))):
             expressions = [front[min(rank * len(front) // longest, len(front) - 1)] for front in fronts]
             self._keep(table.judge.judge(expressions, polish=False), table)
 
