@@ -62,3 +62,17 @@ def test_what_is_no_loss_is_refused_with_what_is(loss) -> None:
 def test_targets_outside_the_domain_are_refused(loss: str, y: list[float]) -> None:
     with pytest.raises(ValueError, match="needs a target"):
         SearchRows.of(np.arange(2.0)[:, None], np.array(y), config=SearchConfig(loss=loss))
+
+
+def test_a_loss_made_of_jax_is_differentiated_by_jax_in_double_precision() -> None:
+    jax = pytest.importorskip("jax")
+
+    def log_cosh(y, f):
+        return jax.numpy.logaddexp(f - y, y - f) - jax.numpy.log(2.0)
+
+    rng = np.random.default_rng(0)
+    f, y = rng.standard_normal(50), rng.standard_normal(50)
+    own, known = find_loss(log_cosh), find_loss("log-cosh")
+    np.testing.assert_allclose(own.value(f, y), known.value(f, y), atol=1e-12)
+    np.testing.assert_allclose(own.slope(f, y), known.slope(f, y), atol=1e-12)
+    assert own.slope(f, y).dtype == np.float64

@@ -175,18 +175,21 @@ LOSSES: dict[str, Loss] = {
 
 
 def own_loss(function: Callable[[Any, Any], Any]) -> Loss:
-    """A user's own loss of each row, `function(y, f)` -> [N], in NumPy or JAX: differentiated in numbers, so slower.
+    """A user's own loss of each row, `function(y, f)` -> [N], in NumPy or JAX, which is slower than the others.
 
-    It must be least where the formula meets the target.
+    It must be least where the formula meets the target. Its slope is JAX's where it is made of JAX, in double precision;
+    else it is differentiated in numbers.
     """
 
     def value(f: FloatArray, y: FloatArray) -> FloatArray:
-        found = np.asarray(function(y, f), dtype=np.float64)
+        found = np.asarray(_doubly(function, y, f), dtype=np.float64)
         if found.shape != y.shape:
             raise ValueError(f"loss must give one number for each of {len(y)} rows, got shape {found.shape}")
         return found
 
     def slope(f: FloatArray, y: FloatArray) -> FloatArray:
+        if _is_jax(function(y[:1], f[:1])):
+            return _jax_slope(function, y, f)
         step = STEP * (float(np.std(y)) or 1.0)
         return (value(f + step, y) - value(f - step, y)) / (2.0 * step)
 
@@ -196,6 +199,31 @@ def own_loss(function: Callable[[Any, Any], Any]) -> Loss:
         return np.maximum(slope(y + residual, y) / residual, 1e-9)
 
     return Loss("the user's own, differentiated in numbers", value, slope, curvature)
+
+
+def _is_jax(value: Any) -> bool:
+    """Whether an array is one of JAX's, without importing it."""
+    return type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
+def _doubly(function: Callable[[Any, Any], Any], y: FloatArray, f: FloatArray) -> Any:
+    """A user's loss, in double precision where it is made of JAX, which computes in single precision unless told."""
+    found = function(y, f)
+    if not _is_jax(found):
+        return found
+    import jax
+
+    with jax.enable_x64(True):
+        return np.asarray(function(y, f))
+
+
+def _jax_slope(function: Callable[[Any, Any], Any], y: FloatArray, f: FloatArray) -> FloatArray:
+    """The slope of a loss of each row by its own value [N]: rows do not meet, so one product with ones gives all."""
+    import jax
+
+    with jax.enable_x64(True):
+        values = jax.numpy.asarray(f)
+        return np.asarray(jax.jvp(lambda v: function(y, v), (values,), (jax.numpy.ones_like(values),))[1])
 
 
 def find_loss(loss: Any) -> Loss:
