@@ -51,7 +51,7 @@ verbose, warm_start, checkpoint, checkpoint_interval, callbacks
         The logit of the chance of `classes_[1]`; with more than two classes a list, the logit of each against the rest.
     front_, selected_index_, candidates_, seconds_, stop_reason_, history_, n_features_in_, feature_names_in_, \
 feature_ranges_
-        As those of `GMEQLRegressor`; losses of the front are mean log losses.
+        As those of `GMEQLRegressor`; losses of the front are mean log losses to the chances that the rows let one believe.
 
     Examples
     --------
@@ -116,7 +116,8 @@ feature_ranges_
         self.classes_ = coder.classes_
         codes = coder.transform(y)
         n = len(self.classes_)
-        targets = (codes[:, None] == (np.array([1]) if n == 2 else np.arange(n))).astype(np.float64)
+        is_class = codes[:, None] == (np.array([1]) if n == 2 else np.arange(n))
+        targets = _chances(is_class, np.ones(len(codes)) if weight is None else weight)
         rows = TrainingRows(X, targets, weight)
         searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
         self._keep_results(self._search(searched), held_out, None if n == 2 else n)
@@ -164,3 +165,13 @@ feature_ranges_
     def _restore(self, stored: StoredModel) -> Self:
         self.classes_ = np.array(stored.classes)
         return super()._restore(stored)
+
+
+def _chances(is_class: NDArray[np.bool_], weight: FloatArray) -> FloatArray:
+    """Chances that formulas are fitted to [N, formulas]: (n + 1)/(n + 2) for the n rows of a class, 1/(m + 2) for the m others.
+
+    What a uniform prior makes of so many rows (Platt 1999): where classes part without an error, chances of 0 and 1 would
+    ask for infinite constants, and one wrong row later would cost any price.
+    """
+    yes, no = weight @ is_class, weight @ ~is_class  # a row of weight 2 is two rows
+    return np.asarray(np.where(is_class, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0)))
