@@ -38,7 +38,7 @@ class TermsConfig:
     max_terms: int = 6
     tried: int = 30  # extensions of a sum that are looked at, of plain terms and of tuned ones
     per_kind: int = 2  # of which so many may differ in inner constants only
-    leading: int = 3  # sums of a length that are extended by pairs where no term is tuned; else one of each kind
+    leading: int = 1  # sums of a length and kind that are extended by pairs
     pairs: int = 60  # pairs of terms looked at that extend a sum together
     partners: int = 400  # terms that may be one of a pair, those that gain most alone,
     paired: int = 600  # and tuned ones that may be the other
@@ -108,7 +108,10 @@ class TermSum:
 
 
 class TermChoice:
-    """Sums over some terms of a library, and `beams`: how many of each length go on, by the number of tuned terms."""
+    """Sums over some terms of a library, and `beams`: how many of each length go on, by the number of tuned terms.
+
+    `by_pairs` says whether the best are extended by two terms at once, too.
+    """
 
     def __init__(
         self,
@@ -117,9 +120,10 @@ class TermChoice:
         rows: JudgedRows,
         *,
         beams: Sequence[int],
+        by_pairs: bool = True,
         numbers: TermsConfig = TERMS,
     ) -> None:
-        self.terms, self.rows, self.beams, self.numbers = terms, rows, beams, numbers
+        self.terms, self.rows, self.beams, self.by_pairs, self.numbers = terms, rows, beams, by_pairs, numbers
         self.used = np.flatnonzero(used)
         self.tuned = terms.tuned[self.used]
         self.roots = np.sqrt(rows.weights)
@@ -143,8 +147,7 @@ class TermChoice:
                 exchanged = [s.without(i) for like in longer for s in like[: numbers.exchanged] for i in range(length)]
                 again = self._fitted_best(self._extensions([s for s in map(self._solved, exchanged) if s]), out_of_time)
                 longer = self._together(longer, again, by_pairs.pop(length))
-            n_leading = self.numbers.leading if len(self.beams) == 1 else 1
-            leading = [each for like in longer for each in like[:n_leading]]
+            leading = [each for like in longer for each in like[: numbers.leading]]
             beam = []
             for n_tuned, like in enumerate(longer):
                 if like and like[0].loss < numbers.least_gain * best.get(n_tuned, math.inf):
@@ -185,7 +188,7 @@ class TermChoice:
     def _pairs(self, sums: Sequence[TermSum]) -> list[list[TermSum]]:
         """Sums with two terms more: of two that are much alike neither gains much alone. One of them is not tuned."""
         found: list[_Ranked] = [{} for _ in self.beams]
-        if self.tuned.all():
+        if self.tuned.all() or not self.by_pairs:
             return [[] for _ in self.beams]
         for each in sums:
             basis, residual = self._beside(each)

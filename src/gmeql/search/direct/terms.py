@@ -37,6 +37,8 @@ class SumsConfig:
     every: tuple[int, ...] = (20, 12, 6)  # of all terms
     tuned_share: float = 0.55  # of the work left that powers with tuned terms get, before all terms together
     least_beam: float = 0.2  # share of a tier's sums that the work must allow, or the tier is left out
+    pairs_share: float = 0.15  # of the work left that pairs of terms may take
+    per_pair: int = 100  # multiplications of a pair of terms besides those of its rows
     flops: float = 6e9  # multiplications a second that one core does of these (measured)
     seconds_per_fit: float = 5e-4  # of one tuned sum (measured)
     trail: float = 0.3  # error of a sum, relative to that of the best formula so far, from which more work is worth it
@@ -45,8 +47,6 @@ class SumsConfig:
 
 
 SUMS = SumsConfig()
-PAIRING = 100
-"""Multiplications that a pair of terms takes besides those of its rows."""
 
 _INVERTED_BY: dict[str, set[str]] = {
     PLAIN: set(), "square": {"sqrt"}, "inv": {"div"}, "log": {"exp"}, "inv_square": {"div", "sqrt"},
@@ -83,8 +83,12 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         if share < SUMS.least_beam or effort.out_of_time():
             continue
         left -= share * cost
+        pairing = _pairing_cost(int(used.sum()), n, beams)
+        by_pairs = pairing < SUMS.pairs_share * left
+        left -= pairing * by_pairs
         narrowed = tuple(math.ceil(share * width) for width in beams)
-        found = list(TermChoice(terms, used, rows[reading], beams=narrowed).run(effort.out_of_time))
+        choice = TermChoice(terms, used, rows[reading], beams=narrowed, by_pairs=by_pairs)
+        found = list(choice.run(effort.out_of_time))
         if found and rows[reading].is_exact(found[-1].loss):
             yield READINGS[reading].invert(found[-1].root, sign)
             return
@@ -133,7 +137,12 @@ def _cost(n_terms: int, n_rows: int, beams: tuple[int, ...]) -> float:
     sums = sum(beams) + TERMS.exchanged * len(beams) * TERMS.max_terms
     products = sum(2.0 * sums * (length + 1) * n_rows * n_terms for length in lengths)
     fits = 2 * TERMS.max_terms * sum(beams[1:]) * TERMS.fits
-    bases = TERMS.max_terms * (len(beams) if len(beams) > 1 else TERMS.leading)
+    return products / SUMS.flops + fits * SUMS.seconds_per_fit
+
+
+def _pairing_cost(n_terms: int, n_rows: int, beams: tuple[int, ...]) -> float:
+    """The same for the extension by pairs of terms."""
+    bases = TERMS.max_terms * len(beams) * TERMS.leading
     partners = min(n_terms, TERMS.partners)
-    pairs = 4.0 * bases * partners * min(n_terms, partners + TERMS.paired * (len(beams) > 1)) * (n_rows + PAIRING)
-    return (products + pairs) / SUMS.flops + fits * SUMS.seconds_per_fit
+    pairs = bases * partners * min(n_terms, partners + TERMS.paired * (len(beams) > 1))
+    return 4.0 * pairs * (n_rows + SUMS.per_pair) / SUMS.flops
