@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from host_cuda import HostDriver
 
@@ -23,8 +25,9 @@ class Prepared(HostDriver):
 
 
 @pytest.fixture
-def prepared(monkeypatch: pytest.MonkeyPatch) -> Prepared:
+def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Prepared:
     driver = Prepared()
+    monkeypatch.setattr(cards.tempfile, "gettempdir", lambda: str(tmp_path))  # other tests run beside this one
     monkeypatch.setattr(cards, "drivers", lambda: (driver,))
     monkeypatch.setattr(cards, "why_not", lambda: "")
     return driver
@@ -52,10 +55,7 @@ def test_an_accelerator_that_fails_while_it_is_made_ready_is_left_alone(
     assert preparation.ready() == [] and said == ["no memory"]
 
 
-def test_searches_that_only_would_like_an_accelerator_come_after_each_other(
-    monkeypatch: pytest.MonkeyPatch, prepared: Prepared, tmp_path
-) -> None:
-    monkeypatch.setattr(cards.tempfile, "gettempdir", lambda: str(tmp_path))
+def test_searches_that_only_would_like_an_accelerator_come_after_each_other(prepared: Prepared) -> None:
     first, second = cards.Preparation(), cards.Preparation()
     for one in (first, second):
         one.thread.join()
