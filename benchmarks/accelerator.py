@@ -3,6 +3,8 @@
     PYTHONPATH=src python benchmarks/accelerator.py rate                 candidates a second, 300 to 1,000,000 rows
     PYTHONPATH=src python benchmarks/accelerator.py solve CASES.json ... seconds to an exact formula, one after the other
     PYTHONPATH=src python benchmarks/accelerator.py paper --seeds 20     b1-b8, all seeds at once
+    PYTHONPATH=src python benchmarks/accelerator.py steps --islands 224  steps of islands alone, for a profiler, too
+    PYTHONPATH=src python benchmarks/accelerator.py compare              drawn candidates fitted there and on a core
 
 `rate` searches noisy tables, on which nothing ends early; `solve` takes the given problems (`--problems`) with each of
 `--devices` (gpu; auto, with one core beside it; cpu, that is one core; cores, that is all); `paper` shares the card among
@@ -12,6 +14,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import math
 import statistics
@@ -53,10 +56,7 @@ def rate(arguments: argparse.Namespace) -> None:
         name, n_jobs = place(device)
         warm_up(name)
         for rows, columns in TABLES:
-            rng = np.random.default_rng(0)
-            X = rng.uniform(1.0, 3.0, (rows, columns))
-            y = np.sqrt(X[:, 0] ** 2 + (X[:, 1] * np.cos(X[:, 2])) ** 2 + X[:, 3]) / X[:, 4]
-            y += 0.05 * rng.standard_normal(rows)
+            X, y = noisy_table(rows, columns)
             config = SearchConfig(max_time=arguments.seconds, device=name, n_jobs=n_jobs)
             show({"rows": rows, "columns": columns, "device": device} | searched(X, y, config))
 
@@ -98,6 +98,68 @@ def paper(arguments: argparse.Namespace) -> None:
         show({"device": device, "runs": len(found), "exact": exact, "wall_seconds": wall, "slowest": slowest})
 
 
+def noisy_table(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """A table on which no search ends early."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 3.0, (rows, columns))
+    y = np.sqrt(X[:, 0] ** 2 + (X[:, 1] * np.cos(X[:, 2])) ** 2 + X[:, 3]) / X[:, 4]
+    return X, y + 0.05 * rng.standard_normal(rows)
+
+
+def steps(arguments: argparse.Namespace) -> None:
+    from gmeql.search.accelerator.cards import required_cards
+    from gmeql.search.accelerator.stage import Stage
+
+    state = Search(*noisy_table(300, 5), config=SearchConfig(max_time=60, n_jobs=1), seed=1)._state
+    opened = [state.portfolio.open_island(state.rng, on_device=True) for _ in range(arguments.islands)]
+    began = time.perf_counter()
+    (card, *_) = required_cards()
+    ready_after = time.perf_counter() - began
+    stage = Stage(card, opened, [state.portfolio.task(island) for island in opened])
+
+    def drawn(n: int) -> int:
+        for _ in range(n):
+            stage.take_step()
+        return int(stage.look()["n_drawn_in_all"].sum())
+
+    before = drawn(arguments.warm_steps)
+    began = time.perf_counter()
+    n = drawn(arguments.steps) - before
+    seconds = time.perf_counter() - began
+    show({"islands": arguments.islands, "ready_after": ready_after, "seconds": seconds, "per_second": n / seconds})
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    from gmeql.fitters import cpu
+    from gmeql.fitters.cuda import engine
+    from gmeql.fitters.jobs import FitJob
+    from gmeql.fitters.kernel.arrays import FitData
+
+    for rows in arguments.rows:
+        config = SearchConfig(max_candidates=3000, n_jobs=1, search_rows=rows, symmetries=False, direct=())
+        search = Search(*noisy_table(rows, 5), config=config, seed=rows)
+        for _ in search.run():
+            pass
+        state, here = search._state, []
+        for number in range(24):
+            island = state.portfolio.open_island(np.random.default_rng(number))
+            task = state.portfolio.task(island)
+            data = FitData(task.inputs, task.target, task.weights)
+            here.append(FitJob(island.draw(state.tried, 60, 0), data, math.inf if number % 2 else 0.05))
+        there = copy.deepcopy(here)
+        options = dict(max_steps=10, tolerance=1e-4, screen_rows=64)
+        cpu.fit_batches(here, **options, n_threads=1)
+        engine.fit_batches(there, **options)
+        losses = [np.concatenate([job.batch.losses for job in jobs]) for jobs in (here, there)]
+        ends = [np.concatenate([job.batch.codes for job in jobs]) for jobs in (here, there)]
+        finite = np.isfinite(losses[0]) & np.isfinite(losses[1])
+        off = np.abs(losses[1][finite] / losses[0][finite] - 1)
+        found = {"rows": rows, "candidates": len(finite), "median_off": float(np.median(off))}
+        show(
+            found | {"share_off_by_1e-6": float((off > 1e-6).mean()), "other_ends": float((ends[0] != ends[1]).mean())}
+        )
+
+
 def ready(_: int) -> None:
     time.sleep(0.2)
 
@@ -117,7 +179,7 @@ def place(device: str) -> tuple[str, int | None]:
 
 
 def show(entry: dict) -> None:
-    rounded = {key: round(value, 3) if isinstance(value, float) else value for key, value in entry.items()}
+    rounded = {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in entry.items()}
     print(json.dumps(rounded), flush=True)
 
 
@@ -133,6 +195,16 @@ def main() -> None:
     of_cases.add_argument("--problems", help="names, separated by commas; all unless given")
     of_cases.add_argument("--max-time", type=float, default=30)
     of_cases.set_defaults(run=solve)
+    of_steps = commands.add_parser("steps")
+    of_steps.add_argument("--islands", type=int, default=224)
+    of_steps.add_argument("--steps", type=int, default=10)
+    of_steps.add_argument("--warm-steps", type=int, default=4)
+    of_steps.set_defaults(run=steps)
+    of_fits = commands.add_parser("compare")
+    of_fits.add_argument(
+        "--rows", type=lambda text: [int(n) for n in text.split(",")], default=[70, 256, 300, 400, 999]
+    )
+    of_fits.set_defaults(run=compare)
     of_paper = commands.add_parser("paper")
     of_paper.add_argument("--seeds", type=int, default=20)
     of_paper.add_argument("--workers", type=int, default=8)
