@@ -17,8 +17,8 @@ DEBUG_VARIABLE = "GMEQL_DEBUG"
 CLICK_ERRORS = tuple(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
-LEAST_MEMORY = 2000 * 2**20
-"""Bytes of address space in which the libraries can be loaded; in less, some of them abort without a word or hang."""
+LEAST_MEMORY = 3000 * 2**20
+"""Bytes of address space in which libraries and kernels can be loaded; with 2000 MB LLVM aborts, 2500 MB just do."""
 
 
 class Exit(Exception):
