@@ -35,8 +35,8 @@ class SumsConfig:
     functions: tuple[int, ...] = (40,)  # of powers and plain functions
     tuned: tuple[int, ...] = (12, 12, 6)  # of powers and tuned terms, with none, one and two of these
     every: tuple[int, ...] = (20, 12, 6)  # of all terms
-    tuned_share: float = 0.55  # of the work left that powers with tuned terms get, before all terms together
-    least_beam: float = 0.2  # share of a tier's sums that the work must allow, or the tier is left out
+    tuned_share: float = 0.7  # of the work left that powers with tuned terms get, before all terms together
+    least_beam: float = 0.08  # share of a tier's sums that the work must allow, or the tier is left out
     pairs_share: float = 0.15  # of the work left that pairs of terms may take
     per_pair: int = 100  # multiplications of a pair of terms besides those of its rows
     flops: float = 6e9  # multiplications a second that one core does of these (measured)
