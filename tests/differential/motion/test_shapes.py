@@ -15,7 +15,9 @@ X = np.column_stack([np.linspace(0.5, 4.0, 20), np.linspace(-1.0, 2.0, 20)])
 
 
 def test_every_term_has_a_value_on_the_rows_it_was_made_for():
-    for term in scaled_terms(X):
+    terms = scaled_terms(X)
+    assert tree("cos(y)/x") in terms
+    for term in terms:
         assert np.isfinite(Expression(term, NAMES)(X)).all(), term
 
 

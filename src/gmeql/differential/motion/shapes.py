@@ -1,4 +1,4 @@
-"""Terms with a scale of their own: saturation, switches and logarithms of a column.
+"""Terms with a scale of their own: saturation, switches and logarithms of a column; waves that another one carries.
 
 Rates that level off, as enzymes, predators and genes have them, are fractions x/(c + x) and x²/(c² + x²) with a scale c
 that no library of fixed terms can hold. Each is offered with a few values of its constants; fits adapt them.
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gmeql.differential.motion.config import MOTION
 from gmeql.formula.nodes import Call, Constant, Node, Variable, calls
+from gmeql.formula.products import write_product
 from gmeql.formula.operators import WHOLE_POWERS, get_operator
 
 FloatArray = NDArray[np.float64]
@@ -36,6 +37,7 @@ def scaled_terms(X: FloatArray, allowed: Collection[str] | None = None) -> list[
         for k in range(X.shape[1]):
             if k != j:
                 found += [_times(Variable(k), fraction) for fraction in fractions]
+                found += _carried(Variable(j), Variable(k))
         found += _switches(Variable(j), values)
         if (values > 0).all():
             logarithm = Call("log", (Variable(j),))
@@ -65,6 +67,12 @@ def _saturating(x: Variable, values: FloatArray) -> list[Call]:
 def _times(other: Variable, fraction: Call) -> Node:
     above, below = fraction.args
     return Call("div", (Call("mul", tuple(sorted((other, above), key=repr))), below))
+
+
+def _carried(angle: Variable, other: Variable) -> list[Node]:
+    """Sine and cosine of a column times another, and divided by it: what turns seldom turns alone."""
+    waves = [Call(name, (angle,)) for name in ("sin", "cos")]
+    return [write_product(1.0, {wave: 1.0, other: power}) for wave in waves for power in (1.0, -1.0)]
 
 
 def _switches(x: Variable, values: FloatArray) -> list[Node]:
