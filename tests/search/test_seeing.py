@@ -16,7 +16,15 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
 from gmeql.search.polish.scoring import refit
-from gmeql.search.seeing import _table, is_time_to_look_again, look_again, look_at_once, look_directly, views_of_leading
+from gmeql.search.seeing import (
+    _Kept,
+    _table,
+    is_time_to_look_again,
+    look_again,
+    look_at_once,
+    look_directly,
+    views_of_leading,
+)
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.structure import linear_columns
@@ -196,3 +204,19 @@ def test_the_error_so_far_is_in_the_spread_of_the_table() -> None:
     assert table is not None and raw is not None
     assert table.unexplained == pytest.approx(table.error(Constant(seen.leaderboard.best.root.args[0].value)), rel=1e-6)
     assert raw.unexplained < 0.2 < 0.7 < table.unexplained
+
+
+def test_what_is_kept_for_a_trail_is_given_once() -> None:
+    kept = _Kept(state(*pagie()), 2.0)
+    assert not kept.is_taken_by_last()
+    given = kept.take()
+    assert given is not None and given.seconds == 2.0
+    assert kept.take() is None
+    assert kept.is_taken_by_last() and not kept.is_taken_by_last()
+
+
+def test_what_a_trail_leaves_of_its_time_is_kept_again() -> None:
+    kept = _Kept(Search(*pagie(), config=SearchConfig(max_time=30.0))._state, 600.0)
+    assert kept.take() is not None and kept.is_taken_by_last()
+    again = kept.take()
+    assert again is not None and 0 < again.seconds < 600.0

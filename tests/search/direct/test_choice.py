@@ -83,3 +83,28 @@ def test_the_same_sums_every_time_and_none_when_late() -> None:
 
 def test_a_constant_target_needs_no_term() -> None:
     assert all(np.isfinite(each.loss) for each in found(np.full(150, 3.0)))
+
+
+def test_two_terms_that_show_only_together_are_found_by_pairs() -> None:
+    """Of a difference of much alike terms neither is the best alone, and a greedy choice takes others first."""
+    y = t**2 - 1.2 * t**1.5
+    rows = JudgedRows.of(X, y, None, ("x", "t"))
+
+    def terms_needed(by_pairs: bool) -> float:
+        sums = TermChoice(TERMS, POWERS, rows, beams=(1,), by_pairs=by_pairs).run(lambda: False)
+        return min((len(each.terms) for each in sums if rows.is_exact(each.loss)), default=np.inf)
+
+    assert terms_needed(True) == 2 < terms_needed(False)
+
+
+def test_gains_of_tuned_terms_let_their_constants_move() -> None:
+    tuned = TERMS.tuned
+    y = np.exp(-0.234 * t)
+    chosen = choice(y, tuned, beams=(0, 4))
+    ones = np.full((150, 1), 150**-0.5)
+    residual = y - ones @ (ones.T @ y)
+    gains = chosen._gains([ones], [residual])[0]
+    left = 1 - gains.max() / float(residual @ residual)
+    alone = chosen.columns - (chosen.columns @ ones) @ ones.T
+    shares = (alone @ residual) ** 2 / np.einsum("mn,mn->m", alone, alone) / float(residual @ residual)
+    assert left < 0.1 * (1 - shares.max())

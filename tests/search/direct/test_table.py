@@ -38,3 +38,10 @@ def test_timed_effort_ends_at_its_moment() -> None:
     assert Effort.timed(1.0, until=time.perf_counter() - 1).out_of_time()
     assert not Effort.timed(1.0, until=time.perf_counter() + 1000).out_of_time()
     assert not Effort(0.0).out_of_time()
+
+
+def test_more_work_is_kept_for_a_method_on_a_trail() -> None:
+    more, alone = Effort(5.0), Effort(1.0)
+    assert Effort(1.0, more=lambda: more).on_trail() is more
+    assert Effort.timed(1.0, until=time.perf_counter() + 9, more=lambda: more).on_trail() is more
+    assert alone.on_trail() is alone
