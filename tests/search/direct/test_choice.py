@@ -87,7 +87,7 @@ def test_a_constant_target_needs_no_term() -> None:
 
 def test_two_terms_that_show_only_together_are_found_by_pairs() -> None:
     """Of a difference of much alike terms neither is the best alone, and a greedy choice takes others first."""
-    y = t**2 - 1.2 * t**1.5
+    y = t - 0.9 * t**1.5 / 4
     rows = JudgedRows.of(X, y, None, ("x", "t"))
 
     def terms_needed(by_pairs: bool) -> float:

@@ -156,13 +156,14 @@ class TermChoice:
                     yield like[0]
                     if rows.is_exact(like[0].loss):
                         return
-            if not beam or out_of_time():
+            if not beam:
                 return
             if length == 1:
                 beam += self._seeds()
             by_pairs[length + 2] = self._fitted_best(self._pairs(leading), out_of_time)
-            for exact in (like[0] for like in by_pairs[length + 2] if like and rows.is_exact(like[0].loss)):
-                yield exact
+            if out_of_time():  # what was found for the next lengths still counts
+                found = [like[0] for _, sums in sorted(by_pairs.items()) for like in sums if like]
+                yield from [each for each in found if rows.is_exact(each.loss)][:1]
                 return
 
     def _together(self, *found: list[list[TermSum]]) -> list[list[TermSum]]:
