@@ -126,7 +126,7 @@ class TermChoice:
         self.terms, self.rows, self.beams, self.by_pairs, self.numbers = terms, rows, beams, by_pairs, numbers
         self.used = np.flatnonzero(used)
         self.tuned = terms.tuned[self.used]
-        self.roots = np.sqrt(rows.weights)
+        self.roots, self.weight = np.sqrt(rows.weights), float(np.sum(rows.weights))
         columns = terms.values[self.used] * self.roots
         self.columns = columns / np.sqrt(np.einsum("mn,mn->m", columns, columns))[:, None]
         self.turning = terms.slopes(self.used[self.tuned]) * self.roots
@@ -246,7 +246,7 @@ class TermChoice:
         """Note a sum with terms more and the squares it would leave, unless it is known with fewer."""
         like = found[each.n_tuned + sum(bool(self.tuned[m]) for m in added)]
         key = frozenset((*(term.number for term in each.terms), *(int(self.used[m]) for m in added)))
-        loss = max(squares, 0.0) / float(np.sum(self.rows.weights))
+        loss = max(squares, 0.0) / self.weight
         if key not in like or loss < like[key][0]:
             like[key] = loss, each, added
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, row_values
 
 FloatArray = NDArray[np.float64]
 Allows = Callable[[set[str]], bool]
@@ -62,10 +62,12 @@ class Factor(NamedTuple):
 
     @classmethod
     def of(cls, node: Node, column: int, kind: str, group: str, X: FloatArray) -> Factor:
-        values, slopes = constant_slopes(node, X)
+        if group not in TUNED:
+            values = row_values(node, [str(i) for i in range(X.shape[1])], X)
+            return cls(node, column, kind, group, values, np.zeros(len(X)))
         # of a bump the place, of a wave the frequency
-        slope = slopes[:, -1 if kind.endswith("bump") else 0] if group in TUNED else np.zeros(len(X))
-        return cls(node, column, kind, group, np.asarray(values), slope)
+        values, slopes = constant_slopes(node, X)
+        return cls(node, column, kind, group, np.asarray(values), slopes[:, -1 if kind.endswith("bump") else 0])
 
 
 class Library:
