@@ -81,3 +81,11 @@ def test_a_wide_table_keeps_the_library_small() -> None:
 
 def test_a_constant_column_has_no_terms() -> None:
     assert len(library(np.ones((20, 1)), DEFAULT)) == 0
+
+
+def test_a_rate_of_one_is_no_constant() -> None:
+    """A column of 1 and 2 has exp(x) on its grid, which is written without its rate."""
+    X = np.column_stack([np.resize([1.0, 2.0], 60), np.linspace(0, 1, 60)])
+    terms = library(X, FunctionSet().allows)
+    bare = [i for i, factor in enumerate(terms.factors) if str(factor.node) == "Call('exp', (Variable(index=0),))"]
+    assert bare and all(not terms.factors[i].slope.any() for i in bare)

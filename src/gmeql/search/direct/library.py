@@ -65,8 +65,10 @@ class Factor(NamedTuple):
         if group not in TUNED:
             values = row_values(node, [str(i) for i in range(X.shape[1])], X)
             return cls(node, column, kind, group, values, np.zeros(len(X)))
-        # of a bump the place, of a wave the frequency
         values, slopes = constant_slopes(node, X)
+        if not slopes.shape[1]:  # a rate of exactly 1 is no constant of the formula
+            return cls(node, column, kind, group, np.asarray(values), np.zeros(len(X)))
+        # of a bump the place, of a wave the frequency
         return cls(node, column, kind, group, np.asarray(values), slopes[:, -1 if kind.endswith("bump") else 0])
 
 

@@ -105,3 +105,9 @@ def test_only_what_is_allowed_and_only_for_noise() -> None:
     assert (
         list(pairs.propose(given, functions=ALL, effort=Effort(1.0, lambda: True), rng=np.random.default_rng(0))) == []
     )
+
+
+def test_a_reading_that_a_row_outweighs_has_no_pairs() -> None:
+    X = np.random.default_rng(0).uniform(1, 2, (40, 2))
+    weights = np.where(np.arange(40) == 3, 1e12, 1.0)
+    assert pairs._Pairs.of(X, FunctionSet(), 50).leading("identity", X[:, 0], weights) == []
