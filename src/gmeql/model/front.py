@@ -22,7 +22,7 @@ from gmeql.search.config import FrontConfig
 from gmeql.search.losses import LOSSES, Loss
 from gmeql.search.outlook import Outlook
 from gmeql.search.polish.scoring import length_in_nats
-from gmeql.search.structure import structure_nats
+from gmeql.search.structure import structure_nats, unwritten_factors
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
@@ -237,7 +237,8 @@ class Front(Sequence[FrontMember]):
         """Choose one member.
 
         - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
-          `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants, `c` the complexity (of a sum of columns: what it
+          `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants (factors of 1 that
+          nothing but the choice of the formula says counted in), `c` the complexity (of a sum of columns: what it
           takes to say which, if that is less), and `mse` the squared error to expect on unseen rows (minimum
           description length: Rissanen 1978; for formulas Bartlett, Desmond and Ferreira 2022); members whose gain over
           a simpler one rests on few rows are passed over. Where nobody looked
@@ -269,6 +270,7 @@ class Front(Sequence[FrontMember]):
         Where the outlook of every member is known, the residuals are those to expect on unseen rows.
         """
         fitted = int(free_constants(member.expression).sum()) + member.n_own
+        fitted += unwritten_factors(member.expression.root)
         freedom = self.rows - fitted
         if freedom < 1:
             return math.inf

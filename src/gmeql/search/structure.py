@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable, tree_complexity
+from gmeql.formula.nodes import Call, Constant, Node, Variable, leaves, tree_complexity
 
 
 def structure_nats(root: Node, n_columns: int, *, node_cost: float) -> float:
@@ -56,3 +56,21 @@ def linear_columns(root: Node) -> frozenset[int] | None:
         or (root.operator == "div" and not varying[1])
     )
     return frozenset().union(*(part for part in parts if part)) if linear else None
+
+
+def unwritten_factors(root: Node) -> int:
+    """Factors of 1 that are not written but were chosen all the same: under noise they cost what fitted ones do.
+
+    Of a sum of columns those of columns that stand alone; of any other formula one, where it has no constant at all.
+
+    >>> from gmeql.formula.nodes import build
+    >>> unwritten_factors(build("add", Variable(0), Constant(1.85))), unwritten_factors(build("sin", Variable(0)))
+    (1, 1)
+    >>> unwritten_factors(build("mul", Constant(1.85), Variable(0))), unwritten_factors(Constant(1.85))
+    (0, 0)
+    """
+    if linear_columns(root) is None:
+        return int(not any(isinstance(leaf, Constant) for leaf in leaves(root)))
+    parts = root.args if isinstance(root, Call) and root.operator in ("add", "sub") else (root,)
+    inner = (part.args[0] if isinstance(part, Call) and part.operator == "neg" else part for part in parts)
+    return sum(isinstance(part, Variable) for part in inner)

@@ -42,3 +42,14 @@ def test_a_rounded_decimal_was_fitted_all_the_same() -> None:
     plain, decimal = fits(rows, "tanh(x0)")[0], refit([parse_tree("1.5*tanh(x0)", NAMES)], rows)[0]
     decimal.loss, decimal.complexity = plain.loss, plain.complexity
     assert np.isclose(plain_length(decimal, rows) - plain_length(plain, rows), 0.5 * np.log(400))
+
+
+def test_the_luckiest_of_many_is_not_proposed_for_noise() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0.2, 3.0, (100, 1))
+    y = 0.3 * X[:, 0] + rng.standard_normal(100)
+    table, rows = DirectTable(X, y, np.ones(100), 1.0), JudgedRows.of(X, y, None, NAMES)
+    lucky = fits(rows, "0.5*sin(x0)**2", "0.2*exp(0.5*x0)")
+    assert briefest(lucky, table, rows, n_tried=1e6) == []
+    table, rows = given(1.0)
+    assert len(briefest(fits(rows, "tanh(x0)"), table, rows, n_tried=1e6)) == 1

@@ -11,10 +11,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from gmeql.formula.nodes import Constant, Node, leaves
 from gmeql.search.direct.table import DirectTable
 from gmeql.search.polish.rounding import snap
 from gmeql.search.polish.scoring import JudgedRows, Scored, length_in_nats
+from gmeql.search.structure import unwritten_factors
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,46 @@ COMPARING = ComparingConfig()
 
 
 def briefest(
-    fitted: Sequence[Scored], table: DirectTable, rows: JudgedRows, out_of_time: Callable[[], bool] = lambda: False
+    fitted: Sequence[Scored],
+    table: DirectTable,
+    rows: JudgedRows,
+    out_of_time: Callable[[], bool] = lambda: False,
+    *,
+    n_tried: float = 1.0,
 ) -> list[Node]:
-    """The formulas of least length with constants rounded, of those that match the best formula so far on all rows."""
-    better = (one for one in _different(fitted, rows) if table.error(one.root) < COMPARING.gain * table.unexplained)
+    """The formulas of least length with constants rounded, of those that match the best formula so far on all rows.
+
+    The luckiest of `n_tried` formulas goes through noise: naming it takes the logarithm of that number, and with this
+    added it must still be shorter than the mean of the target and than a plane through the columns.
+    """
+    longest = _plain_answers(rows) - math.log(n_tried)
+    better = (
+        one
+        for one in _different(fitted, rows)
+        if table.error(one.root) < COMPARING.gain * table.unexplained and _length(one.loss, one.root, rows) < longest
+    )
     rounded = [snap(one, rows, out_of_time) for one in itertools.islice(better, COMPARING.rounded)]
     return [one.root for one in _different(rounded, rows)[: COMPARING.proposed]]
+
+
+def _length(loss: float, root: Node, rows: JudgedRows) -> float:
+    """Nats of the residuals and the constants, those that are not written among them."""
+    n_constants = sum(isinstance(leaf, Constant) for leaf in leaves(root)) + unwritten_factors(root)
+    return length_in_nats(math.log(max(loss, rows.floor)), n_constants, 0, n_rows=len(rows.target))
+
+
+def _plain_answers(rows: JudgedRows) -> float:
+    """Nats of what needs no search: the mean, or a plane through all columns."""
+    n_rows = len(rows.target)
+    mean = length_in_nats(2 * math.log(rows.spread), 1, 0, n_rows=n_rows)
+    columns = np.column_stack([rows.X / np.maximum(np.abs(rows.X).max(axis=0), 1e-300), np.ones(n_rows)])
+    if n_rows <= columns.shape[1] or not np.isfinite(columns).all():
+        return mean
+    roots = np.sqrt(rows.weights)
+    factors = np.linalg.lstsq(roots[:, None] * columns, roots * rows.target, rcond=None)[0]
+    loss = float(np.average((rows.target - columns @ factors) ** 2, weights=rows.weights))
+    plane = length_in_nats(math.log(max(loss, rows.floor)), columns.shape[1], 0, n_rows=n_rows)
+    return min(mean, plane) if math.isfinite(loss) else mean
 
 
 def _different(found: Sequence[Scored], rows: JudgedRows) -> list[Scored]:

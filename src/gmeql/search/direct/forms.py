@@ -115,7 +115,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     with np.errstate(all="ignore"):
         nearest = _nearest(few, products, _functions(few, arguments, functions), n_fitted, functions)
     fitted = refit(nearest, rows, max_steps=FORMS.steps)
-    yield from briefest(fitted, table, rows, effort.out_of_time)
+    yield from briefest(fitted, table, rows, effort.out_of_time, n_tried=n_functions * len(products))
 
 
 def _products(rows: JudgedRows, exponents: Sequence[float], functions: FunctionSet) -> list[tuple[Node, FloatArray]]:

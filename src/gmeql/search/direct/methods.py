@@ -21,7 +21,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "pairs": pairs.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
-SHARES: dict[str, float] = {"linear": 0.1, "waves": 2.0, "damped": 0.2, "meeting": 3.0, "terms": 3.0}
+SHARES: dict[str, float] = {"linear": 0.1, "waves": 2.0, "damped": 0.2, "sections": 4.0, "meeting": 3.0, "terms": 3.0}
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""

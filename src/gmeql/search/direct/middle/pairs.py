@@ -100,7 +100,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             best = min(fitted, key=lambda one: one.loss, default=None)
             if best is not None and math.sqrt(best.loss) < table.unexplained * rows.spread:
                 values = table.values(best.root)[:n]
-    yield from briefest(fitted, table, rows, effort.out_of_time)
+    n_tried = len(names) * len(pairs.q_numbers) * len(pairs.f_numbers)
+    yield from briefest(fitted, table, rows, effort.out_of_time, n_tried=n_tried)
 
 
 def _read(name: str, values: FloatArray, rows: JudgedRows) -> tuple[FloatArray, FloatArray] | None:
