@@ -22,7 +22,10 @@ def test_the_paper_is_made_with_what_was_asked_for(tmp_path, monkeypatch, capsys
     asked = {}
     monkeypatch.setattr("gmeql.evaluation.paper.run", lambda **options: asked.update(options))
     run_gmeql("paper", "--only", "table1,fig2a", "--out", str(tmp_path), "--workers", "0", "--figures-only")
-    assert asked == {"budget": "smoke", "only": ("table1", "fig2a"), "out": tmp_path, "workers": 0, "train": False}
+    expected = {"budget": "smoke", "only": ("table1", "fig2a"), "out": tmp_path, "workers": 0, "train": False}
+    assert asked == {**expected, "methods": None}
+    run_gmeql("paper", "--methods", "gmeql,fitted", "--out", str(tmp_path))
+    assert asked["methods"] == ("gmeql", "fitted")
     assert f"written to {tmp_path}" in capsys.readouterr().err
 
 

@@ -186,7 +186,7 @@ class TestInputs:
         "labels", [["cat", "dog"] * 30, np.array(["cat", "dog"] * 30), pd.Categorical(["cat", "dog"] * 30)]
     )
     def test_class_labels_are_refused_with_what_to_do(self, noisy, labels) -> None:
-        with pytest.raises(ValueError, match=r"y holds text \('cat'\): class labels are not numbers.*classifier"):
+        with pytest.raises(ValueError, match=r"y holds text \('cat'\): class labels are not numbers.*GMEQLClassifier"):
             quick().fit(noisy[0], labels)
 
     @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
