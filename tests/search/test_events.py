@@ -8,17 +8,22 @@ import numpy as np
 from searches import SMALL, parabola, run, waves
 
 from gmeql.search.config import SearchConfig
-from gmeql.search.events import REASONS
-from gmeql.search.polish.scoring import JudgedRows, description_length
+from gmeql.search.events import REASONS, Member
+from gmeql.search.polish.scoring import JudgedRows, unseen_length
 from gmeql.search.search import Search
+from gmeql.search.soundness import left_out_squares
 
 
 def test_the_best_member_describes_the_data_most_briefly() -> None:
     X, y = waves()
     rows = JudgedRows.of(X, y, None, ("x1", "x2"))
     shorter_than_the_last = False
+
+    def unseen(member: Member) -> float:
+        return float(left_out_squares(member.expression.root, X, y, rows.weights).mean())
+
     for progress in Search(X, y, config=SearchConfig(max_candidates=4000, **SMALL)).run():
-        lengths = [description_length(m.expression.root, m.loss**2, rows) for m in progress.front]
+        lengths = [unseen_length(m.expression.root, unseen(m), rows) for m in progress.front]
         assert progress.best is progress.front[int(np.argmin(lengths))]
         shorter_than_the_last |= progress.best is not progress.front[-1]
     assert shorter_than_the_last  # on noisy data the two differ
