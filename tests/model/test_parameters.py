@@ -11,7 +11,8 @@ import pytest
 from gmeql import GMEQLRegressor, architecture_preset
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
-from gmeql.model.parameters import check_parameters, from_plain, to_plain
+from gmeql.model.parameters import check_parameters, from_plain, rebuilt, to_plain
+from gmeql.model.storage import StorageError
 from gmeql.search.config import DEVICES
 from gmeql.search.losses import LOSSES
 
@@ -87,3 +88,11 @@ def test_code_stays_out_of_files_and_other_objects_are_refused() -> None:
         to_plain({"functions": object()})
     with pytest.raises(ValueError, match="cannot be an object"):
         from_plain({"functions": {"a": 1}})
+
+
+def test_an_estimator_is_rebuilt_from_its_file_or_the_file_is_refused() -> None:
+    assert rebuilt(dict, ("a", "b"), {"a": 1}, "m.json") == {"a": 1}
+    with pytest.raises(StorageError, match=r"m\.json: unknown parameter 'c'; the file is damaged"):
+        rebuilt(dict, ("a", "b"), {"c": 1}, "m.json")
+    with pytest.raises(StorageError, match=r"m\.json: parameter 'a' cannot be an object"):
+        rebuilt(dict, ("a",), {"a": {"b": 1}}, "m.json")

@@ -1,17 +1,7 @@
-"""A server of the page with a folder of its own."""
+"""The browser for the tests of this folder."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from browsing import chromium, page
 
-import pytest
-from starlette.testclient import TestClient
-
-from gmeql.web.app import create_app
-from web_client import BASE, TOKEN
-
-
-@pytest.fixture
-def client(tmp_path: Path):
-    with TestClient(create_app(tmp_path / "runs", TOKEN), base_url=BASE, follow_redirects=False) as found:
-        yield found
+__all__ = ["chromium", "page"]

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gmeql.cli.exits import USAGE, Exit, say
-from gmeql.cli.options import DataArgument, JsonOption, QuietOption
+from gmeql.cli.options import (
+    CandidatesOption,
+    DataArgument,
+    FolderOption,
+    JobsOption,
+    JsonOption,
+    QuietOption,
+    SeedOption,
+)
 
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLClassifier
@@ -26,15 +34,15 @@ def classify(
     data: DataArgument,
     target: Annotated[str, typer.Option("--target", "-t", help="Column of classes: words or numbers.")],
     max_time: Annotated[float | None, typer.Option(help="Seconds to search. (default: 30)")] = None,
-    max_candidates: Annotated[int | None, typer.Option(help="Formulas to try: the reproducible budget.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    max_candidates: CandidatesOption = None,
+    seed: SeedOption = 0,
     functions: Annotated[str | None, typer.Option(help="What a formula may use, as in +,-,*,/,sin,exp.")] = None,
     columns: Annotated[str | None, typer.Option(help="Use only these columns, as in a,b,c.")] = None,
     drop: Annotated[str | None, typer.Option(help="Leave these columns out.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
     max_complexity: Annotated[int | None, typer.Option(help="No formula larger than this.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")] = None,
+    jobs: JobsOption = None,
+    out: FolderOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import DataArgument, JsonOption, QuietOption
+from gmeql.cli.options import (
+    CandidatesOption,
+    DataArgument,
+    FolderOption,
+    JobsOption,
+    JsonOption,
+    QuietOption,
+    SeedOption,
+)
 
 if TYPE_CHECKING:
     from gmeql.differential.motion.dynamics import GMEQLDynamics
@@ -27,10 +35,10 @@ def dynamics(
     with_time: Annotated[bool, typer.Option("--with-time", help="Equations may depend on the time itself.")] = False,
     functions: Annotated[str | None, typer.Option(help="What an equation may use, as in +,-,*,/,sin,exp.")] = None,
     max_time: Annotated[float | None, typer.Option(help="Seconds for everything. (default: 60)")] = None,
-    max_candidates: Annotated[int | None, typer.Option(help="Formulas to try: the reproducible budget.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")] = None,
+    max_candidates: CandidatesOption = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = None,
+    out: FolderOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

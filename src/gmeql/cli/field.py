@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import JsonOption, QuietOption
+from gmeql.cli.options import CandidatesOption, FolderOption, JobsOption, JsonOption, QuietOption, SeedOption
 
 if TYPE_CHECKING:
     from gmeql.differential.fields.field import GMEQLField
@@ -27,10 +27,10 @@ def field(
     order: Annotated[int | None, typer.Option(help="Highest derivative by space. (default: 4, in 2D and 3D 2)")] = None,
     functions: Annotated[str | None, typer.Option(help="What a law may use, as in +,-,*,/,sin,exp.")] = None,
     max_time: Annotated[float | None, typer.Option(help="Seconds for the open-form search. (default: 60)")] = None,
-    max_candidates: Annotated[int | None, typer.Option(help="Formulas to try: the reproducible budget.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")] = None,
+    max_candidates: CandidatesOption = None,
+    seed: SeedOption = 0,
+    jobs: JobsOption = None,
+    out: FolderOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

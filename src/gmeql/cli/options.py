@@ -11,3 +11,7 @@ DataArgument = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+CandidatesOption = Annotated[int | None, typer.Option(help="Formulas to try: the reproducible budget.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of the search.")]
+JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")]
+FolderOption = Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")]

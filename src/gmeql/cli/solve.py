@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import JsonOption, QuietOption
+from gmeql.cli.options import CandidatesOption, JobsOption, JsonOption, QuietOption, SeedOption
 
 if TYPE_CHECKING:
     from gmeql.differential.solving.solutions import Solutions
@@ -30,10 +30,10 @@ def solve(
     parameters: Annotated[str, typer.Option(help="Names that stay in the solution, as in k,m.")] = "",
     functions: Annotated[str | None, typer.Option(help="What a solution may use, as in +,-,*,/,sin,exp.")] = None,
     max_time: Annotated[float, typer.Option(help="Seconds to search at most.")] = 60.0,
-    max_candidates: Annotated[int | None, typer.Option(help="Formulas to try: the reproducible budget.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    max_candidates: CandidatesOption = None,
+    seed: SeedOption = 0,
     format: Annotated[str, typer.Option("--format", "-f", help="text, sympy or latex.")] = "text",
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")] = None,
+    jobs: JobsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

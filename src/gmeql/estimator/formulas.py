@@ -16,7 +16,7 @@ from gmeql.formula.printing.spreadsheet import to_spreadsheet
 from gmeql.model.front import Front
 from gmeql.model.intervals import PredictionBasis
 from gmeql.model.model_file import StoredModel, load_model, save_model
-from gmeql.model.parameters import from_plain, to_plain
+from gmeql.model.parameters import rebuilt, to_plain
 from gmeql.model.pictures import Pictures
 from gmeql.model.storage import StorageError
 from gmeql.model.targets import as_list, one_or_list, target_names
@@ -140,15 +140,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
         if (stored.classes is not None) != cls._has_classes:
             kind, name = ("regressor", "GMEQLRegressor") if cls._has_classes else ("classifier", "GMEQLClassifier")
             raise StorageError(f"{path}: holds a {kind}; open it with {name}.load")
-        known = set(cls._get_param_names())
-        unknown = sorted(set(stored.parameters) - known)
-        if unknown:
-            raise StorageError(f"{path}: unknown parameter {unknown[0]!r:.60}; the file is damaged or not from gmeql")
-        try:
-            model = cls(**from_plain(stored.parameters))
-        except ValueError as error:
-            raise StorageError(f"{path}: {error}") from None
-        return model._restore(stored)
+        return rebuilt(cls, cls._get_param_names(), stored.parameters, path)._restore(stored)
 
     def _stored_classes(self) -> tuple[Any, ...] | None:
         """Classes that the formulas tell apart; None where they explain numbers."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.knowledge.units import read_unit
 from gmeql.model.front import RULES
 from gmeql.model.methods import METHODS
+from gmeql.model.storage import StorageError
 from gmeql.network.architecture import Architecture
 from gmeql.search.config import DEVICES
 from gmeql.search.losses import find_loss
 
+E = TypeVar("E")
 KNOWLEDGE_PARAMETERS = ("units", "target_units", "constant_units", "unit_check", "template", "constants", "guesses",
     "constraints",)  # fmt: skip
 """Parameters that say what the user knows; `read_knowledge` takes and judges them."""
@@ -150,3 +152,16 @@ def from_plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"parameter {name!r} cannot be an object")
             restored[name] = Architecture.from_dict(value["architecture"])
     return restored
+
+
+def rebuilt(
+    estimator: Callable[..., E], names: Collection[str], parameters: Mapping[str, Any], path: str | os.PathLike[str]
+) -> E:
+    """An estimator with the parameters of a model file, of which `names` are known; a `StorageError` for any other."""
+    unknown = sorted(set(parameters) - set(names))
+    if unknown:
+        raise StorageError(f"{path}: unknown parameter {unknown[0]!r:.60}; the file is damaged or not from gmeql")
+    try:
+        return estimator(**from_plain(parameters))
+    except ValueError as error:
+        raise StorageError(f"{path}: {error}") from None

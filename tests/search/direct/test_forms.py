@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from noisy_laws import table
 
 from gmeql.formula.nodes import Node, calls, row_values
 from gmeql.formula.expression import Expression
@@ -15,13 +16,6 @@ from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.polish.scoring import JudgedRows
 
 ALL = FunctionSet()
-
-
-def table(f: Callable[..., np.ndarray], low: float, high: float, *, noise: float = 0.0, rows: int = 500) -> DirectTable:
-    rng = np.random.default_rng(3)
-    X = rng.uniform(low, high, (rows, f.__code__.co_argcount))
-    y = f(*X.T)
-    return DirectTable(X, y + noise * np.sqrt(np.mean(y**2)) * rng.standard_normal(rows), np.ones(rows))
 
 
 def proposed(given: DirectTable, functions: FunctionSet = ALL, seconds: float = 10.0) -> list[Node]:

@@ -35,10 +35,9 @@ from gmeql.formula.nodes import Constant, Node, Variable, build, transform
 from gmeql.formula.simplify import simplify
 from gmeql.model.fitting import InterruptedWarning, run_search
 from gmeql.model.front import Front
-from gmeql.model.parameters import from_plain, to_plain
+from gmeql.model.parameters import rebuilt, to_plain
 from gmeql.model.preparation import prepare
 from gmeql.model.progress import ProgressDisplay
-from gmeql.model.storage import StorageError
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
 
@@ -333,13 +332,7 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
     def load(cls, path: str | os.PathLike[str]) -> GMEQLField:
         """Read laws that `save` wrote. No code runs whatever is in the file; a bad one is a `StorageError`."""
         stored = load_field(path)
-        unknown = sorted(set(stored.parameters) - set(cls._get_param_names()))
-        if unknown:
-            raise StorageError(f"{path}: unknown parameter {unknown[0]!r:.60}; the file is damaged or not from gmeql")
-        try:
-            model = cls(**from_plain(stored.parameters))
-        except ValueError as error:
-            raise StorageError(f"{path}: {error}") from None
+        model = rebuilt(cls, cls._get_param_names(), stored.parameters, path)
         model._keep(stored)
         return model
 

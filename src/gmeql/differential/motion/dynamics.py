@@ -23,8 +23,7 @@ from gmeql.differential.motion.trajectories import Trajectories, check_trajector
 from gmeql.formula.expression import Expression
 from gmeql.model.fitting import InterruptedWarning
 from gmeql.model.front import Front
-from gmeql.model.parameters import from_plain, to_plain
-from gmeql.model.storage import StorageError
+from gmeql.model.parameters import rebuilt, to_plain
 from gmeql.search.config import SearchConfig
 
 if TYPE_CHECKING:
@@ -364,13 +363,7 @@ class GMEQLDynamics(BaseEstimator):  # type: ignore[misc]  # untyped
     def load(cls, path: str | os.PathLike[str]) -> GMEQLDynamics:
         """Read a model that `save` wrote. No code runs whatever is in it; a bad file is a `StorageError`."""
         stored = load_motion(path)
-        unknown = sorted(set(stored.parameters) - set(cls._get_param_names()))
-        if unknown:
-            raise StorageError(f"{path}: unknown parameter {unknown[0]!r:.60}; the file is damaged or not from gmeql")
-        try:
-            model = cls(**from_plain(stored.parameters))
-        except ValueError as error:
-            raise StorageError(f"{path}: {error}") from None
+        model = rebuilt(cls, cls._get_param_names(), stored.parameters, path)
         model.n_features_in_ = len(stored.columns.measured)
         model.candidates_, model.seconds_ = stored.candidates, stored.seconds
         model._keep(stored.columns, stored.systems, list(stored.fronts), stored.selected)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from noisy_laws import table
 
 from gmeql.formula.nodes import Node, calls
 from gmeql.network.families import FunctionSet
@@ -16,13 +17,6 @@ from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.polish.scoring import JudgedRows
 
 ALL = FunctionSet()
-
-
-def table(f: Callable[..., np.ndarray], low: float, high: float, *, noise: float = 0.0, rows: int = 600) -> DirectTable:
-    rng = np.random.default_rng(3)
-    X = rng.uniform(low, high, (rows, f.__code__.co_argcount))
-    y = f(*X.T)
-    return DirectTable(X, y + noise * np.sqrt(np.mean(y**2)) * rng.standard_normal(rows), np.ones(rows))
 
 
 def proposed(given: DirectTable, functions: FunctionSet = ALL, seconds: float = 0.6) -> list[Node]:
@@ -40,8 +34,8 @@ def proposed(given: DirectTable, functions: FunctionSet = ALL, seconds: float = 
     ],
 )
 def test_the_law_is_proposed_in_ten_percent_noise(f: Callable[..., np.ndarray], low: float, high: float) -> None:
-    fresh = table(f, low, high)
-    assert min(fresh.error(root) for root in proposed(table(f, low, high, noise=0.1))) < 0.02
+    fresh = table(f, low, high, rows=600)
+    assert min(fresh.error(root) for root in proposed(table(f, low, high, noise=0.1, rows=600))) < 0.02
 
 
 @pytest.mark.parametrize("kind", [BARE, ALONE, PRODUCT, FACTOR, SUM])
@@ -63,7 +57,7 @@ def test_a_pair_is_what_least_squares_makes_of_it(kind: int) -> None:
 
 
 def test_factors_and_formulas_differ_in_more_than_scale() -> None:
-    found = pairs._Pairs.of(table(lambda a, b: a * b, 0.5, 2.0).X, ALL, 300)
+    found = pairs._Pairs.of(table(lambda a, b: a * b, 0.5, 2.0, rows=600).X, ALL, 300)
     for values in (found.f_values, found.q_values):
         forms = values / values[:, :1]
         assert np.isfinite(values).all()
@@ -87,7 +81,7 @@ def test_a_reading_is_taken_around_what_is_known() -> None:
 
 
 def test_only_what_is_allowed_and_only_for_noise() -> None:
-    given = table(lambda u: np.tanh(u), 0.1, 4.0, noise=0.1)
+    given = table(lambda u: np.tanh(u), 0.1, 4.0, noise=0.1, rows=600)
     for root in proposed(given, FunctionSet(["mul", "add", "div", "sqrt"])):
         assert not {call.operator for call in calls(root)} & {
             "tanh",

@@ -1,0 +1,7 @@
+"""The browser for the tests of this folder."""
+
+from __future__ import annotations
+
+from browsing import chromium, page
+
+__all__ = ["chromium", "page"]
