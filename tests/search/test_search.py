@@ -17,6 +17,7 @@ from gmeql.search import execution
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Progress
+from gmeql.search.polish.recognition import is_recognised
 from gmeql.search.search import Search
 
 
@@ -268,3 +269,12 @@ def test_waves_have_phases_within_half_a_turn() -> None:
     for wave in waves_met:
         phases = [arg.value for arg in wave.args[0].args if isinstance(arg, Constant)]
         assert all(abs(phase) <= math.pi for phase in phases)
+
+
+def test_no_formula_with_as_many_constants_as_rows() -> None:
+    """Eight planets: a formula of twelve constants went through all of them, and was called about as good as Kepler's."""
+    x = np.array([0.387, 0.723, 1.0, 1.524, 5.203, 9.537, 19.19, 30.07])
+    y = np.array([87.97, 224.7, 365.26, 686.98, 4332.6, 10759.2, 30688.5, 60182.0])
+    front = run(Search(x[:, None], y, config=SearchConfig(max_candidates=15_000, n_jobs=1))).front
+    constants = [sum(not is_recognised(c) for c in member.expression.constants) for member in front]
+    assert max(constants) < 8 and min(member.loss for member in front) < 10

@@ -180,6 +180,8 @@ class Leaderboard:
             rows = table.extended(own)
             if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:
                 continue
+            if len(rows.y) > 1 and rows.polished.n_fitted(scored.root) >= len(rows.y):
+                continue  # as many constants as rows go through any rows, and promise nothing of others
             if self._is_dominated(scored, rows):
                 continue
             if not self._keeps_form and not settled:
