@@ -22,7 +22,8 @@ from typing import Any
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.model.model_file import StoredModel, checksum_of, load_model, save_model
 from gmeql.model.storage import StorageError
 

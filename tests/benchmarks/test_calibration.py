@@ -14,7 +14,8 @@ from scipy.special import ndtr
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.model.evidence import Calibration
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.alternatives import alternatives, averaged
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 
 
 def member(text: str, loss: float) -> FrontMember:

@@ -11,7 +11,8 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.model.evidence import Calibration, Rival, alternative_weights, rivals
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort

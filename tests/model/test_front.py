@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front, FrontMember, free_constants
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember, free_constants
 
 X1 = Variable(0)
 
@@ -209,11 +210,3 @@ class TestSelection:
     def test_validation_needs_rows(self) -> None:
         with pytest.raises(ValueError, match="X and y"):
             front_of([1.0]).select("validation")
-
-
-class TestFreeConstants:
-    def test_plain_exponents_and_signs_are_structure(self) -> None:
-        root = Call("add", (Constant(2.0), Call("mul", (Constant(-1.0), Call("pow", (X1, Constant(0.5)))))))
-        assert free_constants(Expression(root)).tolist() == [True, False, False]
-        odd = Call("pow", (X1, Constant(1.37)))
-        assert free_constants(Expression(odd)).tolist() == [True]

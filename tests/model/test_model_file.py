@@ -19,7 +19,8 @@ from fuzz_model_files import example_model, sealed
 from gmeql.estimator import GMEQLRegressor
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.model.model_file import load_model, save_model
 from gmeql.model.storage import NewerFormatError, StorageError
 from gmeql.search.events import Member

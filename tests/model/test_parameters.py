@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gmeql import GMEQLRegressor, architecture_preset
-from gmeql.model.front import RULES
+from gmeql.model.rules import RULES
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters, from_plain, rebuilt, to_plain
 from gmeql.model.storage import StorageError

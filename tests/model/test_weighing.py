@@ -8,7 +8,8 @@ import pytest
 from gmeql import GMEQLRegressor
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.model.weighing import counted_rows
 from gmeql.search.losses import LOSSES
 

@@ -7,7 +7,8 @@ import numpy as np
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.model.weighing import counted_rows
 from gmeql.report.cautions import cautions, errors_grow, has_pattern, rows_far_away
 from gmeql.search.outlook import Outlook

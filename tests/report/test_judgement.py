@@ -11,7 +11,8 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.evidence import Rival
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.report import judgement
 from gmeql.report.judgement import figures, judge, percent
 from gmeql.search.converging import converged

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from gmeql.estimator import GMEQLRegressor
-    from gmeql.model.front import Front, FrontMember
+    from gmeql.model.front import Front
+    from gmeql.model.member import FrontMember
     from gmeql.runs.execute import RunOutcome
     from gmeql.runs.folder import Run
     from gmeql.tables.read import Training

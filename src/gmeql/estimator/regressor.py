@@ -18,7 +18,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gmeql.estimator.alternatives import Alternatives
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.model.inputs import (
     TrainingRows,
     check_rows,

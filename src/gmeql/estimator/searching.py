@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from gmeql.estimator.groups import Groups
 from gmeql.knowledge.knowledge import Knowledge, read_knowledge
 from gmeql.model.checkpoint import data_hash
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.model.inputs import TrainingRows, column_names
 from gmeql.model.parameters import KNOWLEDGE_PARAMETERS
 from gmeql.model.targets import one_or_list

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, transform
-from gmeql.model.front import Front, FrontMember, free_constants, rounding_level
+from gmeql.model.front import Front
+from gmeql.model.rules import rounding_level
+from gmeql.model.member import FrontMember, free_constants
 from gmeql.search.polish.scoring import length_in_nats
 
 FloatArray = NDArray[np.float64]

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.model.front import Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
 from gmeql.search.losses import Loss
 from gmeql.search.outlook import left_out_costs, paired_z
 from gmeql.search.robust import scale_of

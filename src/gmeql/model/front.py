@@ -16,106 +16,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
-from gmeql.search.config import FrontConfig
+from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
+from gmeql.model.rules import EPS, RULES, SELECTION, rounding_level
 from gmeql.search.losses import LOSSES, Loss
-from gmeql.search.outlook import Outlook
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.structure import structure_nats, unwritten_factors
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
-
-RULES = {
-    "best": "shortest description of formula and residuals together",
-    "accurate": "smallest loss",
-    "simple": "largest drop of the loss per unit of complexity",
-    "validation": "simplest within one standard error of the best on rows kept from the search",
-}
-"""The one table of selection rules; `Front.select` says each in full."""
-
-_EPS = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True)
-class SelectionConfig:
-    """Numbers of the selection rule, with where each comes from."""
-
-    exact_relative: float = 1e-10
-    """A loss below this share of the target's spread is rounding: true formulas reach 1e-12, near misses 1e-7."""
-    exact_ulps: float = 64.0
-    """... or below this many units in the last place of the largest target: the target itself holds no more."""
-    comparable: float = 1e3
-    """At rounding level, losses within this factor of the smallest count as equal: formulas round differently."""
-    unseen_node_nats: float = FrontConfig.unseen_node_nats
-    """Price of one unit of complexity where errors on unseen rows are known: those of lucky formulas show by themselves,
-    so it is half of what polishing asks. Chosen on messy tables and noisy laws together (benchmarks/trust.py)."""
-    least_support: float = 0.5
-    """A gain over a simpler member must be this many standard errors of the paired difference, row by row."""
-    pole_price: float = FrontConfig.pole_price
-    """The squared error of a formula with a pole among the rows counts this many times, as while the search goes on."""
-    standard_errors: float = 1.0
-    """Validation rule: the simplest member within this many standard errors of the best (Breiman et al., 1984)."""
-
-
-SELECTION = SelectionConfig()
-
-
-def free_constants(expression: Expression) -> NDArray[np.bool_]:
-    """Mask over `expression.constants`: what the data determine. Plain exponents and factors of ±1 are structure.
-
-    >>> from gmeql.formula.expression import Expression
-    >>> from gmeql.formula.nodes import Call, Constant, Variable
-    >>> free_constants(Expression(Call("mul", (Constant(3.2), Call("pow", (Variable(0), Constant(-2.0))))))).tolist()
-    [True, False]
-    """
-    mask: list[bool] = []
-    waiting: list[tuple[Node, bool]] = [(expression.root, True)]
-    while waiting:
-        node, free = waiting.pop()
-        if isinstance(node, Constant):
-            mask.append(free and abs(node.value) != 1.0)
-        elif isinstance(node, Call):
-            exponents = {1} if node.operator == "pow" and is_plain_exponent(node.args[1]) else set()
-            waiting.extend((arg, i not in exponents) for i, arg in reversed(list(enumerate(node.args))))
-    return np.array(mask, dtype=bool)
-
-
-@dataclass(frozen=True)
-class FrontMember:
-    """One formula of a front with its figures. Calling it evaluates it; `str()` is the readable formula."""
-
-    expression: Expression
-    loss: float
-    """Root mean squared error on the training rows, in the target's units."""
-    complexity: int
-    score: float
-    """Drop of log(loss) per unit of complexity against the next simpler member; 0 for the simplest."""
-    index: int
-    """Position on the front; what `predict(X, index=...)` takes. -1 for a formula beyond the front."""
-    outlook: Outlook | None = None
-    """What it promises on unseen rows; None where nobody looked (fronts of earlier versions, method "paper")."""
-    n_own: int = 0
-    """Constants of groups' own that it has, all groups together."""
-
-    def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
-        return self.expression(np.asarray(X, dtype=float))
-
-    def __str__(self) -> str:
-        return str(self.expression)
-
-    def sympy(self) -> Any:
-        """The formula as a SymPy object."""
-        return self.expression.sympy()
-
-    def latex(self) -> str:
-        """The formula as LaTeX."""
-        return self.expression.latex()
-
-    def export(self, format: str) -> Any:
-        """The formula in one of the export formats of `Expression.export`."""
-        return self.expression.export(format)
 
 
 @dataclass(frozen=True, repr=False)
@@ -342,7 +250,7 @@ class Front(Sequence[FrontMember]):
         ]
         if not free:
             return []
-        smallest = max(min(m.loss for m in free), _EPS * self.target_largest)
+        smallest = max(min(m.loss for m in free), EPS * self.target_largest)
         return [m for m in free if m.loss <= SELECTION.comparable * smallest]
 
     def _selected_by(self, rule: Callable[[Front], int | FrontMember]) -> FrontMember:
@@ -388,43 +296,29 @@ class Front(Sequence[FrontMember]):
             "target_spread": self.target_spread,
             "target_largest": self.target_largest,
             **({} if self.loss == "squared" else {"loss": self.loss}),
-            "members": [
-                {"expression": m.expression.to_dict(), "loss": m.loss, "complexity": m.complexity}
-                | ({} if m.outlook is None else {"outlook": m.outlook.to_dict()})
-                | ({} if not m.n_own else {"n_own": m.n_own})
-                for m in self.members
-            ],
+            "members": [m.to_dict() for m in self.members],
         }
 
     @classmethod
     def from_dict(cls, data: Any) -> Front:
         """Read `to_dict`'s output, trusting nothing: every field checked, `ValueError` for the first that is wrong."""
-        fields = _fields(data, "front", {"rows", "target_spread", "target_largest", "members"}, optional={"loss"})
+        fields = checked_fields(
+            data, "front", {"rows", "target_spread", "target_largest", "members"}, optional={"loss"}
+        )
         measure = fields.get("loss", "squared")
         if not isinstance(measure, str) or len(measure) > 100:
             raise ValueError("front.loss must be the name of a loss")
         figures = [
-            _number(fields[name], f"front.{name}", low=0.0) for name in ("rows", "target_spread", "target_largest")
+            checked_number(fields[name], f"front.{name}", low=0.0)
+            for name in ("rows", "target_spread", "target_largest")
         ]
         entries = fields["members"]
         if not isinstance(entries, list) or not 1 <= len(entries) <= MAX_MEMBERS:
             raise ValueError(f"front.members must be a list of 1 to {MAX_MEMBERS} members")
-        members = []
-        for position, entry in enumerate(entries):
-            where = f"front.members[{position}]"
-            entry = _fields(entry, where, {"expression", "loss", "complexity"}, optional={"outlook", "n_own"})
-            expression = Expression.from_dict(entry["expression"])
-            loss = _number(entry["loss"], f"{where}.loss", low=0.0)
-            complexity = entry["complexity"]
-            if type(complexity) is not int or complexity != expression.complexity:
-                raise ValueError(
-                    f"{where}.complexity is {complexity!r}, but its expression has {expression.complexity}"
-                )
-            outlook = Outlook.from_dict(entry["outlook"], f"{where}.outlook") if "outlook" in entry else None
-            n_own = entry.get("n_own", 0)
-            if type(n_own) is not int or not 0 <= n_own <= MAX_OWN:
-                raise ValueError(f"{where}.n_own must be a whole number from 0 to {MAX_OWN}")
-            members.append(FrontMember(expression, loss, complexity, 0.0, position, outlook, n_own))
+        members = [
+            FrontMember.from_dict(entry, index=position, where=f"front.members[{position}]")
+            for position, entry in enumerate(entries)
+        ]
         rows, spread, largest = figures
         front = cls.from_members(members, rows=rows, target_spread=spread, target_largest=largest, loss=measure)
         if len(front) != len(members) or any(
@@ -453,26 +347,6 @@ def data_frame(columns: dict[str, list[Any]], index: str) -> Any:
 
 
 MAX_MEMBERS = 10_000
-MAX_OWN = 1_000_000
-
-
-def _fields(
-    data: Any, where: str, names: set[str], *, optional: frozenset[str] | set[str] = frozenset()
-) -> dict[str, Any]:
-    if not isinstance(data, dict) or set(data) - optional != names:
-        raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
-    return data
-
-
-def _number(value: Any, where: str, *, low: float) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value) or value < low:
-        raise ValueError(f"{where} must be a finite number of at least {low:g}")
-    return float(value)
-
-
-def rounding_level(target_spread: float, target_largest: float) -> float:
-    """Loss below which two formulas cannot be told apart: what rounding of the target and of a few terms leaves."""
-    return max(SELECTION.exact_ulps * _EPS * target_largest, _EPS * target_spread, float(np.finfo(np.float64).tiny))
 
 
 def _outside(member: Member | FrontMember) -> FrontMember:

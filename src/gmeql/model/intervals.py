@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.expression import Expression
-from gmeql.model.front import free_constants
+from gmeql.model.member import free_constants
 from gmeql.model.linearised import (
     FittedRows,
     Linearised,

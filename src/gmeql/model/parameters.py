@@ -14,7 +14,7 @@ import numpy as np
 from gmeql.knowledge.constraints import Constraint
 from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.knowledge.units import read_unit
-from gmeql.model.front import RULES
+from gmeql.model.rules import RULES
 from gmeql.model.methods import METHODS
 from gmeql.model.storage import StorageError
 from gmeql.network.architecture import Architecture

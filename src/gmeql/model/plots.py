@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, fold
 from gmeql.formula.operators import get_operator
-from gmeql.model.front import SELECTION
+from gmeql.model.rules import SELECTION
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.model.front import SELECTION, Front, FrontMember
+from gmeql.model.front import Front
+from gmeql.model.rules import SELECTION
+from gmeql.model.member import FrontMember
 from gmeql.search.losses import find_loss, working
 
 FloatArray = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gmeql.model.front import free_constants
+from gmeql.model.member import free_constants
 from gmeql.model.intervals import constant_intervals
 from gmeql.model.weighing import CountedRows
 
@@ -18,7 +18,7 @@ from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
-    from gmeql.model.front import FrontMember
+    from gmeql.model.member import FrontMember
     from gmeql.tables.read import Training
 
 

@@ -17,7 +17,8 @@ from gmeql.search.converging import mean_loss_of_constant
 from gmeql.search.losses import Loss, find_loss
 
 if TYPE_CHECKING:
-    from gmeql.model.front import Front, FrontMember
+    from gmeql.model.front import Front
+    from gmeql.model.member import FrontMember
     from gmeql.tables.read import Training
 
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7

@@ -17,7 +17,8 @@ from gmeql.search.events import REASONS
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
-    from gmeql.model.front import Front, FrontMember
+    from gmeql.model.front import Front
+    from gmeql.model.member import FrontMember
     from gmeql.search.events import Progress
     from gmeql.search.groups.table import OwnConstants
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gmeql.knowledge.knowledge import UNIT_CHECKS
-from gmeql.model.front import RULES
+from gmeql.model.rules import RULES
 from gmeql.model.methods import METHODS
 from gmeql.search.config import DEVICES
 from gmeql.search.losses import LOSSES, find_loss

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from gmeql.model.front import RULES
+from gmeql.model.rules import RULES
 from gmeql.report import asset
 from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.search.losses import LOSSES

@@ -23,7 +23,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.formula.operators import EXPONENTS
 from gmeql.formula.simplify import simplify
-from gmeql.model.front import rounding_level
+from gmeql.model.rules import rounding_level
 from gmeql.search.polish.scoring import length_in_nats
 
 FloatArray = NDArray[np.float64]

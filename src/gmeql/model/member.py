@@ -1,0 +1,115 @@
+"""One formula of a front with its figures, what of it the data determine, and its form in files.
+
+Everything here is pure: no formula is changed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
+from gmeql.search.outlook import Outlook
+
+MAX_OWN = 1_000_000
+"""Constants of groups' own that a file may claim."""
+
+
+def free_constants(expression: Expression) -> NDArray[np.bool_]:
+    """Mask over `expression.constants`: what the data determine. Plain exponents and factors of ±1 are structure.
+
+    >>> from gmeql.formula.expression import Expression
+    >>> from gmeql.formula.nodes import Call, Constant, Variable
+    >>> free_constants(Expression(Call("mul", (Constant(3.2), Call("pow", (Variable(0), Constant(-2.0))))))).tolist()
+    [True, False]
+    """
+    mask: list[bool] = []
+    waiting: list[tuple[Node, bool]] = [(expression.root, True)]
+    while waiting:
+        node, free = waiting.pop()
+        if isinstance(node, Constant):
+            mask.append(free and abs(node.value) != 1.0)
+        elif isinstance(node, Call):
+            exponents = {1} if node.operator == "pow" and is_plain_exponent(node.args[1]) else set()
+            waiting.extend((arg, i not in exponents) for i, arg in reversed(list(enumerate(node.args))))
+    return np.array(mask, dtype=bool)
+
+
+@dataclass(frozen=True)
+class FrontMember:
+    """One formula of a front with its figures. Calling it evaluates it; `str()` is the readable formula."""
+
+    expression: Expression
+    loss: float
+    """Root mean squared error on the training rows, in the target's units."""
+    complexity: int
+    score: float
+    """Drop of log(loss) per unit of complexity against the next simpler member; 0 for the simplest."""
+    index: int
+    """Position on the front; what `predict(X, index=...)` takes. -1 for a formula beyond the front."""
+    outlook: Outlook | None = None
+    """What it promises on unseen rows; None where nobody looked (fronts of earlier versions, method "paper")."""
+    n_own: int = 0
+    """Constants of groups' own that it has, all groups together."""
+
+    def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
+        return self.expression(np.asarray(X, dtype=float))
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+    def sympy(self) -> Any:
+        """The formula as a SymPy object."""
+        return self.expression.sympy()
+
+    def latex(self) -> str:
+        """The formula as LaTeX."""
+        return self.expression.latex()
+
+    def export(self, format: str) -> Any:
+        """The formula in one of the export formats of `Expression.export`."""
+        return self.expression.export(format)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready description; score and place follow from the front it stands on."""
+        return (
+            {"expression": self.expression.to_dict(), "loss": self.loss, "complexity": self.complexity}
+            | ({} if self.outlook is None else {"outlook": self.outlook.to_dict()})
+            | ({} if not self.n_own else {"n_own": self.n_own})
+        )
+
+    @classmethod
+    def from_dict(cls, data: Any, *, index: int, where: str) -> FrontMember:
+        """Read `to_dict`'s output, trusting nothing; `where` names the place in messages."""
+        entry = checked_fields(data, where, {"expression", "loss", "complexity"}, optional={"outlook", "n_own"})
+        expression = Expression.from_dict(entry["expression"])
+        loss = checked_number(entry["loss"], f"{where}.loss", low=0.0)
+        complexity = entry["complexity"]
+        if type(complexity) is not int or complexity != expression.complexity:
+            raise ValueError(f"{where}.complexity is {complexity!r}, but its expression has {expression.complexity}")
+        outlook = Outlook.from_dict(entry["outlook"], f"{where}.outlook") if "outlook" in entry else None
+        n_own = entry.get("n_own", 0)
+        if type(n_own) is not int or not 0 <= n_own <= MAX_OWN:
+            raise ValueError(f"{where}.n_own must be a whole number from 0 to {MAX_OWN}")
+        return cls(expression, loss, complexity, 0.0, index, outlook, n_own)
+
+
+def checked_fields(
+    data: Any, where: str, names: set[str], *, optional: frozenset[str] | set[str] = frozenset()
+) -> dict[str, Any]:
+    """`data` if it is an object with these fields, and none but the optional ones besides."""
+    if not isinstance(data, dict) or set(data) - optional != names:
+        raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
+    return data
+
+
+def checked_number(value: Any, where: str, *, low: float) -> float:
+    """`value` as a number, finite and at least `low`."""
+    if type(value) not in (int, float) or not math.isfinite(value) or value < low:
+        raise ValueError(f"{where} must be a finite number of at least {low:g}")
+    return float(value)

@@ -1,0 +1,49 @@
+"""The table of selection rules, and the numbers they go by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gmeql.search.config import FrontConfig
+
+RULES = {
+    "best": "shortest description of formula and residuals together",
+    "accurate": "smallest loss",
+    "simple": "largest drop of the loss per unit of complexity",
+    "validation": "simplest within one standard error of the best on rows kept from the search",
+}
+"""The one table of selection rules; `Front.select` says each in full."""
+
+EPS = float(np.finfo(np.float64).eps)
+"""Relative rounding of one number."""
+
+
+@dataclass(frozen=True)
+class SelectionConfig:
+    """Numbers of the selection rule, with where each comes from."""
+
+    exact_relative: float = 1e-10
+    """A loss below this share of the target's spread is rounding: true formulas reach 1e-12, near misses 1e-7."""
+    exact_ulps: float = 64.0
+    """... or below this many units in the last place of the largest target: the target itself holds no more."""
+    comparable: float = 1e3
+    """At rounding level, losses within this factor of the smallest count as equal: formulas round differently."""
+    unseen_node_nats: float = FrontConfig.unseen_node_nats
+    """Price of one unit of complexity where errors on unseen rows are known: those of lucky formulas show by themselves,
+    so it is half of what polishing asks. Chosen on messy tables and noisy laws together (benchmarks/trust.py)."""
+    least_support: float = 0.5
+    """A gain over a simpler member must be this many standard errors of the paired difference, row by row."""
+    pole_price: float = FrontConfig.pole_price
+    """The squared error of a formula with a pole among the rows counts this many times, as while the search goes on."""
+    standard_errors: float = 1.0
+    """Validation rule: the simplest member within this many standard errors of the best (Breiman et al., 1984)."""
+
+
+SELECTION = SelectionConfig()
+
+
+def rounding_level(target_spread: float, target_largest: float) -> float:
+    """Loss below which two formulas cannot be told apart: what rounding of the target and of a few terms leaves."""
+    return max(SELECTION.exact_ulps * EPS * target_largest, EPS * target_spread, float(np.finfo(np.float64).tiny))
