@@ -7,8 +7,9 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.choice import TermChoice, TermSum
+from gmeql.search.direct.choice import TermChoice
 from gmeql.search.direct.library import library
+from gmeql.search.direct.term_sums import TermSum
 from gmeql.search.polish.scoring import JudgedRows
 
 RNG = np.random.default_rng(1)

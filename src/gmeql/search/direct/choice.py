@@ -15,17 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.fitters import fit
-from gmeql.fitters.programs import ProgramTooLong, from_expression, replace_constants
-from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, leaves
 from gmeql.search.direct.library import Library
+from gmeql.search.direct.term_sums import SumFits, Term, TermSum, orthonormal
 from gmeql.search.polish.scoring import JudgedRows
 
 FloatArray = NDArray[np.float64]
@@ -60,53 +56,6 @@ _Ranked = dict[frozenset[int], tuple[float, "TermSum", tuple[int, ...]]]
 """By the numbers of their terms, sums to be fitted: the loss they promise, the sum they extend, what it gets."""
 
 
-@dataclass(frozen=True)
-class Term:
-    """A summand without its factor: the formula, its number in the library, whether constants inside are fitted."""
-
-    node: Node
-    number: int
-    tuned: bool
-
-
-@dataclass(frozen=True)
-class TermSum:
-    """A sum of terms with their factors, the offset last, and its loss (weighted mean squared error)."""
-
-    terms: tuple[Term, ...]
-    factors: tuple[float, ...]
-    loss: float
-
-    @property
-    def n_tuned(self) -> int:
-        """Terms with inner constants to fit."""
-        return sum(term.tuned for term in self.terms)
-
-    @property
-    def root(self) -> Node:
-        """The formula; every factor stands as a constant of its own."""
-        offset = Constant(self.factors[-1])
-        if not self.terms:
-            return offset
-        parts = [Call("mul", (Constant(c), t.node)) for c, t in zip(self.factors[:-1], self.terms, strict=True)]
-        return Call("add", (*parts, offset))
-
-    def fixed(self) -> set[int]:
-        """Numbers of the constants that are no more than part of a plain term."""
-        found, place = set(), 0
-        for term in self.terms:
-            inner = sum(isinstance(leaf, Constant) for leaf in leaves(term.node))
-            if not term.tuned:
-                found |= set(range(place + 1, place + 1 + inner))
-            place += 1 + inner
-        return found
-
-    def without(self, i: int) -> TermSum:
-        """The sum with one term less."""
-        terms, factors = self.terms[:i] + self.terms[i + 1 :], self.factors[:i] + self.factors[i + 1 :]
-        return TermSum(terms, factors, math.inf)
-
-
 class TermChoice:
     """Sums over some terms of a library, and `beams`: how many of each length go on, by the number of tuned terms.
 
@@ -124,9 +73,10 @@ class TermChoice:
         numbers: TermsConfig = TERMS,
     ) -> None:
         self.terms, self.rows, self.beams, self.by_pairs, self.numbers = terms, rows, beams, by_pairs, numbers
+        self.fits = SumFits(terms, rows, tolerance=numbers.tolerance, spanned=numbers.spanned)
         self.used = np.flatnonzero(used)
         self.tuned = terms.tuned[self.used]
-        self.roots, self.weight = np.sqrt(rows.weights), float(np.sum(rows.weights))
+        self.roots, self.weight = self.fits.roots, float(np.sum(rows.weights))
         columns = terms.values[self.used] * self.roots
         self.columns = columns / np.sqrt(np.einsum("mn,mn->m", columns, columns))[:, None]
         self.turning = terms.slopes(self.used[self.tuned]) * self.roots
@@ -145,7 +95,9 @@ class TermChoice:
             longer = self._fitted_best(self._extensions(beam), out_of_time)
             if length > 1:
                 exchanged = [s.without(i) for like in longer for s in like[: numbers.exchanged] for i in range(length)]
-                again = self._fitted_best(self._extensions([s for s in map(self._solved, exchanged) if s]), out_of_time)
+                again = self._fitted_best(
+                    self._extensions([s for s in map(self.fits.solved, exchanged) if s]), out_of_time
+                )
                 longer = self._together(longer, again, by_pairs.pop(length))
             leading = [each for like in longer for each in like[: numbers.leading]]
             beam = []
@@ -177,7 +129,7 @@ class TermChoice:
         """Sums with one term more by their number of tuned terms, the most promising of each first."""
         if not sums:
             return [[] for _ in self.beams]
-        bases, residuals = zip(*map(self._beside, sums), strict=True)
+        bases, residuals = zip(*map(self.fits.beside, sums), strict=True)
         gains = self._gains(bases, residuals)
         found: list[_Ranked] = [{} for _ in self.beams]
         for each, residual, gain in zip(sums, residuals, gains, strict=True):
@@ -192,7 +144,7 @@ class TermChoice:
         if self.tuned.all() or not self.by_pairs:
             return [[] for _ in self.beams]
         for each in sums:
-            basis, residual = self._beside(each)
+            basis, residual = self.fits.beside(each)
             gain = self._gains([basis], [residual])[0]
             plain = _largest(gain, ~self.tuned, self.numbers.partners)
             any_term = plain
@@ -206,18 +158,6 @@ class TermChoice:
                 if gains[a, b] > 0:
                     self._enter(found, each, (int(any_term[a]), int(plain[b])), whole - float(gains[a, b]))
         return self._promising(found)
-
-    def _beside(self, each: TermSum) -> tuple[FloatArray, FloatArray]:
-        """A basis [N, K'] of the slopes of a sum by all its constants, and what is left of the target beside it [N]."""
-        if each.n_tuned:
-            values, slopes = constant_slopes(each.root, self.rows.X)
-            slopes = slopes[:, [k for k in range(slopes.shape[1]) if k not in each.fixed()]]
-        else:
-            slopes = self._columns(each)
-            values = slopes @ np.array(each.factors)
-        basis = orthonormal(self.roots[:, None] * slopes, self.numbers.spanned)
-        residual = self.roots * (self.rows.target - values)
-        return basis, residual - basis @ (basis.T @ residual)
 
     def _pair_gains(
         self, terms: NDArray[np.int64], n_plain: int, basis: FloatArray, residual: FloatArray
@@ -319,7 +259,7 @@ class TermChoice:
             for m in self._leading(gain, self.numbers.seeds, tuned=len(self.beams) > 1)
         }
         empty = TermSum((), (0.0,), math.inf)
-        solved = [self._solved(self._extended(empty, (m,), math.inf)) for m in sorted(numbers)]
+        solved = [self.fits.solved(self._extended(empty, (m,), math.inf)) for m in sorted(numbers)]
         return [each for each in solved if each is not None]
 
     # --- fits ------------------------------------------------------------------------------------------------------------
@@ -329,56 +269,9 @@ class TermChoice:
         result = []
         for n_tuned, (width, like) in enumerate(zip(self.beams, found, strict=True)):
             if n_tuned and not out_of_time():
-                like = self._different(self._fitted(like, self.numbers.steps))
-            result.append(self._different(self._fitted(like[:width], self.numbers.final_steps)))
+                like = self._different(self.fits.fitted(like, self.numbers.steps))
+            result.append(self._different(self.fits.fitted(like[:width], self.numbers.final_steps)))
         return result
-
-    def _fitted(self, sums: Sequence[TermSum], steps: int) -> list[TermSum]:
-        """The sums with factors solved for, and the inner constants of tuned terms fitted with them."""
-        rows, result, written = self.rows, [], []
-        for each in map(self._solved, sums):
-            if each is None:
-                continue
-            if not each.n_tuned:
-                result.append(each)
-                continue
-            try:
-                written.append((each, from_expression(each.root, rows.n_variables, each.fixed())))
-            except ProgramTooLong:
-                continue
-        if written:
-            programs = [program for _, program in written]
-            fits = fit(
-                programs, None, rows.inputs, rows.target, rows.weights, max_steps=steps,
-                tolerance=self.numbers.tolerance, n_threads=rows.n_threads,
-            )  # fmt: skip
-            for (each, program), constants, loss in zip(written, fits.constants, fits.losses, strict=True):
-                if math.isfinite(loss) and np.isfinite(constants[: len(program.start)]).all():
-                    root = replace_constants(Expression(each.root, rows.names), program, constants).root
-                    result.append(_read(each, root, float(loss)))
-        return result
-
-    def _solved(self, each: TermSum) -> TermSum | None:
-        """A sum with the factors of least squares; None where a term is not finite."""
-        rows, table = self.rows, self._columns(each)
-        with np.errstate(all="ignore"):
-            sizes = np.sqrt(np.mean(table**2, axis=0))
-        if not np.isfinite(sizes).all() or not (sizes > 0).all():
-            return None
-        scaled = np.linalg.lstsq(self.roots[:, None] * table / sizes, self.roots * rows.target, rcond=1e-14)[0]
-        factors = scaled / sizes
-        loss = float(np.average((rows.target - table @ factors) ** 2, weights=rows.weights))
-        return replace(each, factors=tuple(factors.tolist()), loss=loss) if math.isfinite(loss) else None
-
-    def _columns(self, each: TermSum) -> FloatArray:
-        """The terms on the rows and 1, [N, terms + 1]; a term that is not tuned has its values from the library."""
-        rows = self.rows
-        with np.errstate(all="ignore"):
-            columns = [
-                Expression(term.node, rows.names)(rows.X) if term.tuned else self.terms.values[term.number]
-                for term in each.terms
-            ]
-        return np.stack([*columns, np.ones(len(rows.target))], axis=1)
 
     def _different(self, sums: Sequence[TermSum]) -> list[TermSum]:
         """The sums by loss, less those that come to the same: a tuned term comes from several places of its grid."""
@@ -387,27 +280,6 @@ class TermChoice:
             if not kept or not math.isclose(each.loss, kept[-1].loss, rel_tol=self.numbers.same):
                 kept.append(each)
         return kept
-
-
-def _read(each: TermSum, root: Node, loss: float) -> TermSum:
-    """A sum with the constants that its refitted formula has."""
-    assert isinstance(root, Call)  # as `TermSum.root` wrote it
-    factors, terms = [], []
-    for part, term in zip(root.args[:-1], each.terms, strict=True):
-        assert isinstance(part, Call) and isinstance(part.args[0], Constant)
-        factors.append(part.args[0].value)
-        terms.append(replace(term, node=part.args[1]))
-    offset = root.args[-1]
-    assert isinstance(offset, Constant)
-    return TermSum(tuple(terms), (*factors, offset.value), loss)
-
-
-def orthonormal(columns: FloatArray, spanned: float) -> FloatArray:
-    """A basis [N, K'] of the space that columns [N, K] span."""
-    peaks = np.abs(columns).max(axis=0)
-    used = np.isfinite(peaks) & (peaks > 0)
-    left, singular, _ = np.linalg.svd(columns[:, used] / peaks[used], full_matrices=False)
-    return np.asarray(left[:, singular > spanned * singular[0]])
 
 
 def _left(columns: FloatArray, basis: FloatArray, least: float) -> FloatArray:
