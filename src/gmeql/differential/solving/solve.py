@@ -1,7 +1,7 @@
 """`gmeql.solve`: closed forms of differential equations.
 
 1. read: equations, conditions and domain are checked and made exact (`reading.py`);
-2. solve in numbers: to rounding, every branch (`numerical.py`);
+2. solve in numbers: to rounding, every branch (`numerical.py`), as tables (`sampled.py`);
 3. search: formulas for those values, by the same search that `GMEQLRegressor` runs;
 4. polish, recognise, prove: constants are fitted to the equation itself, become exact numbers, and the formula is put
    into equation and conditions (`proof.py`);
@@ -13,19 +13,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from gmeql.differential.solving.config import NUMERICAL, PROOF, SOLVE
+from gmeql.differential.solving.config import PROOF, SOLVE
 from gmeql.differential.solving.hints import Hints
-from gmeql.differential.solving.numerical import NumericalSolution, numerical_solutions, sample_points
-from gmeql.differential.solving.problem import FloatArray, Problem
-from gmeql.differential.solving.proof import Judge, Judged
+from gmeql.differential.solving.problem import Problem
+from gmeql.differential.solving.proof import Judged
 from gmeql.differential.solving.reading import read_problem
+from gmeql.differential.solving.sampled import SolutionTable, solution_tables
 from gmeql.differential.solving.solutions import Solution, Solutions
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
@@ -129,25 +129,10 @@ class _Budget:
         return ""
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A numerical solution as the search sees it: rows [N, V] and values [N, F], and who judges formulas for them."""
-
-    solution: NumericalSolution
-    X: FloatArray
-    Y: FloatArray
-    judge: Judge
-    hints: Hints
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.hints.names
-
-
 class _Found:
     """What the search for one function has shown so far: its front, and all formulas that were near."""
 
-    def __init__(self, table: _Table, column: int) -> None:
+    def __init__(self, table: SolutionTable, column: int) -> None:
         self.column = column
         self.front = [Expression(Constant(float(np.mean(table.Y[:, column]))), table.names)]
         self.near: list[Expression] = []
@@ -165,12 +150,12 @@ class _Run:
     def __init__(self, problem: Problem, config: SearchConfig, seed: int, budget: _Budget, verbose: int) -> None:
         self.problem, self.config, self.seed, self.budget, self.verbose = problem, config, seed, budget, verbose
         self.judged: dict[Any, Judged] = {}
-        self.found: dict[Any, tuple[Judged, _Table]] = {}
+        self.found: dict[Any, tuple[Judged, SolutionTable]] = {}
         self.reason = ""
 
     def solutions(self) -> Solutions:
-        tables: list[_Table] = []
-        stream = self._tables()
+        tables: list[SolutionTable] = []
+        stream = solution_tables(self.problem)
         while not self.reason:
             for round_number, table in self._rounds(tables, stream):
                 if self._try(table, round_number, several=len(tables) > 1):
@@ -180,7 +165,9 @@ class _Run:
                     break
         return self._result(tables)
 
-    def _rounds(self, tables: list[_Table], stream: Iterator[_Table]) -> Iterator[tuple[int, _Table]]:
+    def _rounds(
+        self, tables: list[SolutionTable], stream: Iterator[SolutionTable]
+    ) -> Iterator[tuple[int, SolutionTable]]:
         """Every numerical solution with few candidates, then all of them again with more."""
         for table in stream:
             tables.append(table)
@@ -189,50 +176,9 @@ class _Run:
             for table in tables:
                 yield number, table
 
-    def _tables(self) -> Iterator[_Table]:
-        """Numerical solutions as tables; those that were filled and end early come last."""
-        if self.problem.parameters:
-            yield self._parameter_table()
-            return
-        short: list[_Table] = []
-        for solution in numerical_solutions(self.problem):
-            table = self._table(solution)
-            if solution.filled and solution.problem.box != self.problem.box:
-                short.append(table)
-            else:
-                yield table
-        yield from short
-
-    def _table(self, solution: NumericalSolution) -> _Table:
-        count = SOLVE.points if solution.problem.is_ordinary else SOLVE.points_of_many
-        X = sample_points(solution.problem.box, count)
-        Y = solution.values(X).T
-        return _Table(solution, X, Y, Judge(solution.problem, X), Hints.of(self.problem))
-
-    def _parameter_table(self) -> _Table:
-        """One table for a family: numerical solutions for a few values of the parameters, which are columns."""
-        problem = self.problem
-        values = sample_points(problem.parameter_box, NUMERICAL.parameter_values)
-        rows, targets = [], []
-        box = problem.box
-        for value in values:
-            exact = {s: _short_number(v) for s, v in zip(problem.parameters, value, strict=True)}
-            solution = next(iter(numerical_solutions(problem.with_numbers(exact))))
-            box = solution.problem.box if _is_inside(solution.problem.box, box) else box
-            X = sample_points(solution.problem.box, SOLVE.points_of_many // len(values))
-            numbers = [float(exact[s]) for s in problem.parameters]
-            rows.append(np.hstack([X, np.broadcast_to(numbers, (len(X), len(numbers)))]))
-            targets.append(solution.values(X).T)
-        X, Y = np.concatenate(rows), np.concatenate(targets)
-        shorter = replace(problem, box=box)
-        inside = np.all([(X[:, k] >= low) & (X[:, k] <= high) for k, (low, high) in enumerate(box)], axis=0)
-        X, Y = X[inside], Y[inside]
-        family = NumericalSolution(shorter, solution.source, solution.error)
-        return _Table(family, X, Y, Judge(shorter, X), Hints.of(problem))
-
     # --- one search --------------------------------------------------------------------------------------------------
 
-    def _try(self, table: _Table, round_number: int, *, several: bool) -> bool:
+    def _try(self, table: SolutionTable, round_number: int, *, several: bool) -> bool:
         """Search on one numerical solution; whether something was proven."""
         many = several or table.solution.filled
         plain = Hints(table.names, ())
@@ -248,7 +194,7 @@ class _Run:
                 return False
         return False
 
-    def _search_all(self, table: _Table, hints: Hints, count: int, round_number: int) -> bool:
+    def _search_all(self, table: SolutionTable, hints: Hints, count: int, round_number: int) -> bool:
         """Search for every unknown function; whether all together were proven."""
         near: list[list[Expression]] = []
         fronts: list[list[Expression]] = []
@@ -263,7 +209,7 @@ class _Run:
         self._keep_approximations(table, fronts)
         return False
 
-    def _search(self, table: _Table, hints: Hints, found: _Found, count: int, round_number: int) -> None:
+    def _search(self, table: SolutionTable, hints: Hints, found: _Found, count: int, round_number: int) -> None:
         """Search for one function until it is exact or `count` candidates were tried; of one alone, until it is proven."""
         y = table.Y[:, found.column]
         spread = float(np.std(y))
@@ -305,7 +251,7 @@ class _Run:
             return nullcontext()
         return ProgressDisplay("lines" if self.verbose >= 2 else "auto", title="closed form", budget="")
 
-    def _prove(self, table: _Table, near: Sequence[Sequence[Expression]]) -> bool:
+    def _prove(self, table: SolutionTable, near: Sequence[Sequence[Expression]]) -> bool:
         """Try formulas that are near, jointly for all functions, the simplest first; whether one was proven."""
         choices = sorted(product(*near), key=lambda c: sum(e.complexity for e in c))
         for expressions in choices[: SOLVE.judged]:
@@ -319,22 +265,22 @@ class _Run:
                 break
         return False
 
-    def _keep_approximations(self, table: _Table, fronts: Sequence[Sequence[Expression]]) -> None:
+    def _keep_approximations(self, table: SolutionTable, fronts: Sequence[Sequence[Expression]]) -> None:
         """Members of like rank of every function's front, as approximations."""
         for rank in range(longest := max(map(len, fronts))):
             expressions = [front[min(rank * len(front) // longest, len(front) - 1)] for front in fronts]
             self._keep(table.judge.judge(expressions, polish=False), table)
 
-    def _keep(self, judged: Judged, table: _Table) -> None:
+    def _keep(self, judged: Judged, table: SolutionTable) -> None:
         key = tuple(e.root for e in judged.expressions)
         if np.isfinite(judged.relative) and key not in self.found:
             self.found[key] = (judged, table)
 
     # --- what is given back ------------------------------------------------------------------------------------------
 
-    def _result(self, tables: Sequence[_Table]) -> Solutions:
+    def _result(self, tables: Sequence[SolutionTable]) -> Solutions:
         ranked = sorted(self.found.values(), key=lambda f: (_complexity(f[0]), -f[0].proven, f[0].relative))
-        front: list[tuple[Judged, _Table]] = []
+        front: list[tuple[Judged, SolutionTable]] = []
         for judged, table in ranked:
             if judged.proven or not front or judged.relative < min(f[0].relative for f in front):
                 front.append((judged, table))
@@ -370,7 +316,7 @@ class _Run:
             notes=self._notes(chosen),
         )
 
-    def _notes(self, table: _Table) -> tuple[str, ...]:
+    def _notes(self, table: SolutionTable) -> tuple[str, ...]:
         notes = list(self.problem.notes)
         if table.solution.filled:
             notes.append(f"the conditions leave the solution open; this one has {table.solution.filled}")
@@ -381,16 +327,6 @@ class _Run:
 
 def _complexity(judged: Judged) -> int:
     return sum(e.complexity for e in judged.expressions)
-
-
-def _short_number(value: float) -> Any:
-    import sympy
-
-    return sympy.Rational(f"{value:.4g}")
-
-
-def _is_inside(inner: Any, outer: Any) -> bool:
-    return all(a[0] >= b[0] and a[1] <= b[1] for a, b in zip(inner, outer, strict=True))
 
 
 def _domain_text(problem: Problem, box: Any) -> str:
