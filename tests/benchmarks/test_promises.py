@@ -1,4 +1,4 @@
-"""The promises of benchmarks/promises.py, in short versions."""
+"""The promises of benchmarks/promises/run.py, in short versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[2] / "benchmarks" / "promises.py"
+PROGRAM = Path(__file__).parents[2] / "benchmarks" / "promises" / "run.py"
 
 
 @pytest.mark.slow
