@@ -21,25 +21,21 @@ With a candidate budget the result depends on the seed alone, not on threads or 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from gmeql.formula.nodes import Constant
 from gmeql.search.clock import Clock
-from gmeql.search.config import SearchConfig
-from gmeql.search.effective import InputErrors
-from gmeql.search.events import Member, Progress
+from gmeql.search.events import Progress
 from gmeql.search.execution import Executor
-from gmeql.search.groups.table import Grouping, OwnConstants
 from gmeql.search.guesses import try_guesses
 from gmeql.search.island import Island
 from gmeql.search.losses import is_reweighed
 from gmeql.search.offering import Offering
 from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
 from gmeql.search.readings import PLAIN
-from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.running import RunningSearch
 from gmeql.search.seeing import is_time_to_look_again, look_again, look_at_once, look_directly, views_of_leading
 from gmeql.search.state import SearchState
 from gmeql.search.steps import Step
@@ -48,7 +44,7 @@ from gmeql.search.symmetries.views import View, find_views
 from gmeql.search.viewed import ViewedTable
 
 
-class Search:
+class Search(RunningSearch):
     """A search over one target. `run` yields progress; between events `state` is complete and resumable.
 
     >>> import numpy as np
@@ -60,44 +56,7 @@ class Search:
     2*x**2 + 1
     """
 
-    def __init__(
-        self,
-        X: FloatArray,
-        y: FloatArray,
-        *,
-        sample_weight: FloatArray | None = None,
-        names: tuple[str, ...] | None = None,
-        config: SearchConfig | None = None,
-        seed: int = 0,
-        groups: Grouping | None = None,
-        errors: InputErrors | None = None,
-    ) -> None:
-        config, seed = config or SearchConfig(), int(seed)
-        known: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups, "errors": errors}
-        rows = SearchRows.of(X, y, names=names, config=config, seed=seed, **known)
-        self._begin(SearchState.new(rows, seed))
-
-    @classmethod
-    def from_state(
-        cls,
-        state: Mapping[str, Any],
-        X: FloatArray,
-        y: FloatArray,
-        *,
-        sample_weight: FloatArray | None = None,
-        config: SearchConfig | None = None,
-        groups: Grouping | None = None,
-        errors: InputErrors | None = None,
-    ) -> Search:
-        """The search as it was when `state` was taken; `config` may give it a new budget, and it goes on."""
-        search = cls.__new__(cls)
-        known: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups, "errors": errors}
-        restored = SearchState.from_dict(state, X, y, config=config, **known)
-        search._begin(replace(restored, reason=""))
-        return search
-
     def _begin(self, state: SearchState) -> None:
-        """Stand where `state` says. Time is not limited before `run` starts the clock."""
         self._state = state
         self._executor = Executor(state.config)
         self._offering = Offering()
@@ -310,40 +269,6 @@ class Search:
             state.islands = []
 
     # --- what others see ---------------------------------------------------------------------------------------------
-
-    @property
-    def config(self) -> SearchConfig:
-        """What the search goes by."""
-        return self._state.config
-
-    @property
-    def candidates(self) -> int:
-        """Candidates drawn and fitted so far."""
-        return self._state.candidates
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds spent in `run` so far."""
-        return self._state.elapsed
-
-    @property
-    def reason(self) -> str:
-        """Why the search ended; empty while it has not."""
-        return self._state.reason
-
-    @property
-    def front(self) -> tuple[Member, ...]:
-        """Formulas from simple to accurate: each more complex one fits better."""
-        return self._state.leaderboard.front(self._state.rows)
-
-    @property
-    def own_constants(self) -> OwnConstants | None:
-        """Constants of each group's own that formulas of the front have; None where the rows have no groups."""
-        return self._state.leaderboard.own_constants(self._state.rows)
-
-    def progress(self) -> Progress:
-        """Where the search stands."""
-        return self._state.progress()
 
     def finish(self, reason: str) -> Progress:
         """End the search between two rounds for a reason of the caller's, with the polishing a budget's end gets."""

@@ -7,21 +7,18 @@ the generator as it stood there: who goes on from it draws the very same candida
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
 from gmeql.search.clock import Clock
-from gmeql.search.config import SearchConfig
-from gmeql.search.events import Member, Progress
+from gmeql.search.events import Progress
 from gmeql.search.groups.config import GROUPS
-from gmeql.search.groups.table import Grouping, OwnConstants
 from gmeql.search.losses import find_loss, is_reweighed
 from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.running import RunningSearch
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import why_stop
 from gmeql.search.templates.config import TEMPLATES
@@ -30,40 +27,8 @@ from gmeql.search.templates.solutions import Solution, refit_solutions
 from gmeql.search.templates.tracks import Track
 
 
-class TemplateSearch:
+class TemplateSearch(RunningSearch):
     """A search for the free functions and constants of `config.knowledge.template`."""
-
-    def __init__(
-        self,
-        X: FloatArray,
-        y: FloatArray,
-        *,
-        sample_weight: FloatArray | None = None,
-        names: tuple[str, ...] | None = None,
-        config: SearchConfig,
-        seed: int = 0,
-        groups: Grouping | None = None,
-    ) -> None:
-        known: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups}
-        rows = SearchRows.of(X, y, names=names, config=config, seed=int(seed), **known)
-        self._begin(SearchState.new(rows, int(seed)))
-
-    @classmethod
-    def from_state(
-        cls,
-        state: Mapping[str, Any],
-        X: FloatArray,
-        y: FloatArray,
-        *,
-        sample_weight: FloatArray | None = None,
-        config: SearchConfig | None = None,
-        groups: Grouping | None = None,
-    ) -> TemplateSearch:
-        """The search as it was when the track of `state` began."""
-        search = cls.__new__(cls)
-        restored = SearchState.from_dict(state, X, y, sample_weight=sample_weight, config=config, groups=groups)
-        search._begin(replace(restored, reason=""))
-        return search
 
     def _begin(self, state: SearchState) -> None:
         knowledge = state.config.knowledge
@@ -182,40 +147,6 @@ class TemplateSearch:
         return True
 
     # --- what others see ---------------------------------------------------------------------------------------------
-
-    @property
-    def config(self) -> SearchConfig:
-        """What the search goes by."""
-        return self._state.config
-
-    @property
-    def candidates(self) -> int:
-        """Candidates drawn and fitted so far."""
-        return self._state.candidates
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds spent in `run` so far."""
-        return self._state.elapsed
-
-    @property
-    def reason(self) -> str:
-        """Why the search ended; empty while it has not."""
-        return self._state.reason
-
-    @property
-    def front(self) -> tuple[Member, ...]:
-        """Formulas from simple to accurate: each more complex one fits better."""
-        return self._state.leaderboard.front(self._state.rows)
-
-    @property
-    def own_constants(self) -> OwnConstants | None:
-        """Constants of each group's own that formulas of the front have; None where the rows have no groups."""
-        return self._state.leaderboard.own_constants(self._state.rows)
-
-    def progress(self) -> Progress:
-        """Where the search stands."""
-        return self._state.progress()
 
     def finish(self, reason: str) -> Progress:
         """End the search between two rounds for a reason of the caller's."""

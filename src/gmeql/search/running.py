@@ -1,0 +1,96 @@
+"""What every search is to others: made of a table or of a state, and its figures while it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+from gmeql.search.config import SearchConfig
+from gmeql.search.effective import InputErrors
+from gmeql.search.events import Member, Progress
+from gmeql.search.groups.table import Grouping, OwnConstants
+from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.state import SearchState
+
+
+class RunningSearch(ABC):
+    """A search over one target. `run` yields progress; between events `state` is complete and resumable."""
+
+    _state: SearchState
+
+    def __init__(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        *,
+        sample_weight: FloatArray | None = None,
+        names: tuple[str, ...] | None = None,
+        config: SearchConfig | None = None,
+        seed: int = 0,
+        groups: Grouping | None = None,
+        errors: InputErrors | None = None,
+    ) -> None:
+        config, seed = config or SearchConfig(), int(seed)
+        known: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups, "errors": errors}
+        rows = SearchRows.of(X, y, names=names, config=config, seed=seed, **known)
+        self._begin(SearchState.new(rows, seed))
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], X: FloatArray, y: FloatArray, **given: Any) -> Self:
+        """The search as it was when `state` was taken; `given` are `sample_weight`, `groups`, `errors` as they were, and
+        `config`, which may give it a new budget: it goes on."""
+        search = cls.__new__(cls)
+        search._begin(replace(SearchState.from_dict(state, X, y, **given), reason=""))
+        return search
+
+    @abstractmethod
+    def _begin(self, state: SearchState) -> None:
+        """Stand where `state` says. Time is not limited before `run` starts the clock."""
+
+    @abstractmethod
+    def run(self) -> Iterator[Progress]:
+        """Search until the end; events on the way. Closing the iterator is a clean stop."""
+
+    @abstractmethod
+    def finish(self, reason: str) -> Progress:
+        """End the search between two events for a reason of the caller's, as a budget's end would."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on: plain scalars, lists and arrays."""
+
+    @property
+    def config(self) -> SearchConfig:
+        """What the search goes by."""
+        return self._state.config
+
+    @property
+    def candidates(self) -> int:
+        """Candidates drawn and fitted so far."""
+        return self._state.candidates
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds spent in `run` so far."""
+        return self._state.elapsed
+
+    @property
+    def reason(self) -> str:
+        """Why the search ended; empty while it has not."""
+        return self._state.reason
+
+    @property
+    def front(self) -> tuple[Member, ...]:
+        """Formulas from simple to accurate: each more complex one fits better."""
+        return self._state.leaderboard.front(self._state.rows)
+
+    @property
+    def own_constants(self) -> OwnConstants | None:
+        """Constants of each group's own that formulas of the front have; None where the rows have no groups."""
+        return self._state.leaderboard.own_constants(self._state.rows)
+
+    def progress(self) -> Progress:
+        """Where the search stands."""
+        return self._state.progress()
