@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-
 GMEQL = [sys.executable, "-m", "gmeql"]
 SECONDS = 300.0
 """How long a command or a wait may take before it counts as broken."""

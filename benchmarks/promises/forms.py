@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from common import Report
-
 
 MANY_DIGITS = 400
 """More than lie between the smallest and the largest value that formulas are asked for here."""
@@ -30,10 +28,9 @@ def forms(report: Report, *, formulas: int) -> None:
 
     sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
     from exported_formulas import COMPILER, compile_c, run_python
-    from random_trees import NAMES, all_parts_finite, comparable, expressions, rows
-
     from gmeql import Expression
     from gmeql.formula.parsing import parse_tree
+    from random_trees import NAMES, all_parts_finite, comparable, expressions, rows
 
     corners = np.array([0.0, 1.0, -1.0, -2.5, 1e-9, 1e9, -1e9, 1e120, -1e120])
     grid = np.array(np.meshgrid(corners, corners, corners)).reshape(3, -1).T

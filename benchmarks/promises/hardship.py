@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-
 from common import SECONDS, Report, fit_command, write_table
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-
 from common import GMEQL, SECONDS, Report, write_table
 
 

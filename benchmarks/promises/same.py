@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from common import GMEQL, SECONDS, Report, fit_command, table, write_table
 
 

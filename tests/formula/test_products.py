@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, Variable
-from gmeql.formula.products import as_product, is_sum, nicest_factor, power_of, write_product, writing_order
+from gmeql.formula.nodes import Call, Constant, Node, Variable
+from gmeql.formula.products import (
+    as_product,
+    is_sum,
+    new_terms,
+    nicest_factor,
+    power_of,
+    split_terms,
+    write_product,
+    writing_order,
+)
 from random_trees import NAMES, call, comparable, plain_constants, rows, trees
 
 x, y, z = (Variable(i) for i in range(3))
@@ -72,3 +81,16 @@ def test_products_are_written_with_what_divides_below(
     coefficient: float, powers: dict[Node, float], expected: str
 ) -> None:
     assert str(Expression(write_product(coefficient, powers), ("x", "y", "z"))) == expected
+
+
+def test_a_sum_is_its_terms_with_their_coefficients() -> None:
+    root = call("sub", call("add", call("mul", 2.0, x), call("sin", y)), call("sub", 3.0, call("mul", x, y)))
+    assert split_terms(root) == [(2.0, x), (1.0, call("sin", y)), (-3.0, Constant(1.0)), (1.0, call("mul", x, y))]
+    guarded = Call("add", (x, y), protected=True)
+    assert split_terms(guarded) == [(1.0, guarded)]
+
+
+def test_terms_that_are_not_known_yet() -> None:
+    roots = [call("add", call("mul", 2.0, x), call("sin", y)), call("add", call("sin", y), call("exp", x))]
+    assert new_terms(roots, [x], most=9) == [call("sin", y), call("exp", x)]
+    assert new_terms(roots, [x], most=1) == [call("sin", y)]

@@ -16,8 +16,7 @@ from gmeql.model.member import FrontMember
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.outlook import outlooks
-from gmeql.search.outlook import paired_z
+from gmeql.search.outlook import outlooks, paired_z
 
 x = Variable(0)
 

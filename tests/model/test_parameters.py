@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gmeql import GMEQLRegressor, architecture_preset
-from gmeql.model.rules import RULES
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters, from_plain, rebuilt, to_plain
+from gmeql.model.rules import RULES
 from gmeql.model.storage import StorageError
 from gmeql.search.config import DEVICES
 from gmeql.search.losses import LOSSES

@@ -22,8 +22,8 @@ from gmeql.estimator.regressor import GMEQLRegressor
 from gmeql.estimator.searching import Searching
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
 from gmeql.model.inputs import TrainingRows, check_rows, column_names
+from gmeql.model.member import FrontMember
 from gmeql.model.parameters import check_parameters
 from gmeql.model.ranges import RangeWarning, column_ranges, rows_outside
 from gmeql.search.losses import sigmoid

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from gmeql.estimator.alternatives import Alternatives
 from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
 from gmeql.model.inputs import (
     TrainingRows,
     check_rows,
@@ -29,6 +28,7 @@ from gmeql.model.inputs import (
     weight_of_errors,
 )
 from gmeql.model.intervals import ConstantInterval, PredictionBasis, constant_intervals
+from gmeql.model.member import FrontMember
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters
 from gmeql.model.ranges import RangeWarning, column_ranges, rows_outside

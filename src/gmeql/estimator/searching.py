@@ -14,8 +14,8 @@ from gmeql.estimator.groups import Groups
 from gmeql.knowledge.knowledge import Knowledge, read_knowledge
 from gmeql.model.checkpoint import data_hash
 from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
 from gmeql.model.inputs import TrainingRows, column_names
+from gmeql.model.member import FrontMember
 from gmeql.model.parameters import KNOWLEDGE_PARAMETERS
 from gmeql.model.targets import one_or_list
 from gmeql.search.groups.table import OwnConstants

@@ -1,4 +1,4 @@
-"""A tree as a product: a coefficient, and bases with exponents; and the order in which terms and factors are written.
+"""A tree as a product: a coefficient, and bases with exponents; as terms; and the order in which they are written.
 
 >>> as_product(Call("div", (Call("mul", (Constant(3.0), Call("square", (Variable(0),)))), Variable(1))))
 (3.0, {Variable(index=0): 2.0, Variable(index=1): -1.0})
@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, exponent_of, fold, tree_complexity
@@ -74,6 +75,34 @@ def power_of(value: float, exponent: float) -> float:
 
 def is_sum(node: Node) -> bool:
     return isinstance(node, Call) and node.operator in ("add", "sub") and not node.protected
+
+
+def split_terms(root: Node) -> list[tuple[float, Node]]:
+    """A formula as terms with coefficients: 3*x + sin(y) is 3 times x and 1 times sin(y).
+
+    >>> split_terms(Call("add", (Call("mul", (Constant(3.0), Variable(0))), Constant(2.0))))
+    [(3.0, Variable(index=0)), (2.0, Constant(value=1.0))]
+    """
+    if isinstance(root, Call) and is_sum(root):
+        found = split_terms(root.args[0])
+        for arg in root.args[1:]:
+            sign = -1.0 if root.operator == "sub" else 1.0
+            found += [(sign * coefficient, term) for coefficient, term in split_terms(arg)]
+        return found
+    coefficient, powers = as_product(root)
+    return [(coefficient, write_product(1.0, powers))]
+
+
+def new_terms(roots: Iterable[Node], known: Iterable[Node], *, most: int) -> list[Node]:
+    """Terms of formulas that are not known yet, in the order of the formulas, at most so many."""
+    seen = set(known)
+    found: list[Node] = []
+    for root in roots:
+        for _, term in split_terms(root):
+            if term not in seen and len(found) < most:
+                seen.add(term)
+                found.append(term)
+    return found
 
 
 def nicest_factor(constant: float, coefficients: list[float]) -> float:

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, transform
 from gmeql.model.front import Front
-from gmeql.model.rules import rounding_level
 from gmeql.model.member import FrontMember, free_constants
+from gmeql.model.rules import rounding_level
 from gmeql.search.polish.scoring import length_in_nats
 
 FloatArray = NDArray[np.float64]

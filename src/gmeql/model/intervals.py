@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.expression import Expression
-from gmeql.model.member import free_constants
 from gmeql.model.linearised import (
     FittedRows,
     Linearised,
@@ -24,6 +23,7 @@ from gmeql.model.linearised import (
     slopes_at,
     sum_of_squares,
 )
+from gmeql.model.member import free_constants
 from gmeql.search.converging import converged
 from gmeql.search.effective import InputErrors
 from gmeql.search.losses import Loss, find_loss

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from gmeql._version import __version__
 from gmeql.formula.expression import Expression
 from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
 from gmeql.model.intervals import PredictionBasis
+from gmeql.model.member import FrontMember
 from gmeql.model.storage import (
     StorageError,
     canonical_json,

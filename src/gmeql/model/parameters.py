@@ -14,8 +14,8 @@ import numpy as np
 from gmeql.knowledge.constraints import Constraint
 from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.knowledge.units import read_unit
-from gmeql.model.rules import RULES
 from gmeql.model.methods import METHODS
+from gmeql.model.rules import RULES
 from gmeql.model.storage import StorageError
 from gmeql.network.architecture import Architecture
 from gmeql.search.config import DEVICES

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.model.front import Front
-from gmeql.model.rules import SELECTION
 from gmeql.model.member import FrontMember
+from gmeql.model.rules import SELECTION
 from gmeql.search.losses import find_loss, working
 
 FloatArray = NDArray[np.float64]

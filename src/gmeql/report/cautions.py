@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gmeql.model.member import free_constants
 from gmeql.model.intervals import constant_intervals
+from gmeql.model.member import free_constants
 from gmeql.model.weighing import CountedRows
-
 from gmeql.report.numbers import percent_text
 from gmeql.search.losses import Loss, find_loss
 from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of

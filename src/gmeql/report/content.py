@@ -25,9 +25,9 @@ from gmeql.search.losses import find_loss
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
     from gmeql.knowledge.knowledge import Knowledge
-    from gmeql.search.groups.table import OwnConstants
     from gmeql.model.front import Front
     from gmeql.model.member import FrontMember
+    from gmeql.search.groups.table import OwnConstants
     from gmeql.tables.read import Training
 
 MAX_POINTS = 1200  # rows drawn in a plot; more are sampled evenly, which the page says

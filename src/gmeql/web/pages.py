@@ -9,9 +9,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.model.rules import RULES
 from gmeql.report import asset
-from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.search.losses import LOSSES
 from gmeql.tables.read import read
 from gmeql.web.answers import find_upload, function_choices, render, table_record

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gridded_fields import T, X, between_ends, heat, heat_grid
 
 from gmeql.differential.fields.derivatives import take_derivatives
 from gmeql.differential.fields.grid import read_grid
 from gmeql.differential.fields.terms import (
-    noise_gain,
     found_terms,
     library,
-    split_sum,
+    noise_gain,
     term_rows,
     total_derivative,
     with_integral_form,
@@ -21,6 +19,8 @@ from gmeql.differential.fields.weak import Bumps
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import used_columns
 from gmeql.formula.parsing import parse_tree
+from gmeql.formula.products import split_terms
+from gridded_fields import T, X, between_ends, heat, heat_grid
 
 GRID = heat_grid()
 JETS = take_derivatives(GRID, 4, "auto")
@@ -47,7 +47,7 @@ def test_the_library_holds_what_laws_are_made_of() -> None:
 
 def test_formulas_are_split_into_terms_that_are_new() -> None:
     root = parse_tree("2*u*u_x - 0.5*exp(u) + u", JETS.names)
-    assert [(c, text(t)) for c, t in split_sum(root)] == [(2.0, "u*u_x"), (-0.5, "exp(u)"), (1.0, "u")]
+    assert [(c, text(t)) for c, t in split_terms(root)] == [(2.0, "u*u_x"), (-0.5, "exp(u)"), (1.0, "u")]
     new = found_terms([root], library(JETS, GRID, 4), JETS)
     assert [text(term.root) for term in new] == ["u*u_x", "exp(u)"]
     assert new[0].inner is not None and new[1].inner is None

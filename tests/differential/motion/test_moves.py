@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
-from motions import NAMES, hunters_motion, tree
 
 from gmeql.differential.motion.moves import cut_systems, longer_systems, merged, shorter_systems, tidied
 from gmeql.differential.motion.systems import fit_system
-from gmeql.differential.motion.terms import split_terms
 from gmeql.formula.expression import Expression
+from gmeql.formula.products import split_terms
+from motions import NAMES, hunters_motion, tree
 
 SECOND = tree("1.1*x*y - 0.9*y")
 

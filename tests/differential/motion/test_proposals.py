@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from motions import hunters_motion, tree
-
 from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
-from gmeql.differential.motion.terms import split_terms
+from gmeql.formula.products import split_terms
+from motions import hunters_motion, tree
 
 
 def test_the_truth_is_proposed_first():

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
-from motions import NAMES, hunters_motion, tree
 
 from gmeql.differential.motion.config import MOTION
-from gmeql.differential.motion.terms import best_sums, found_terms, monomials, single_functions, split_terms
+from gmeql.differential.motion.terms import best_sums, found_terms, monomials, single_functions
 from gmeql.formula.expression import Expression
+from gmeql.formula.products import split_terms
+from motions import NAMES, hunters_motion, tree
 
 
 def test_many_columns_lower_the_degree():

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sympy
-from differential_problems import SLOPE, k, slope_at, w, x, y
 
+from differential_problems import SLOPE, k, slope_at, w, x, y
 from gmeql.differential.solving import sampled as module
 from gmeql.differential.solving.config import NUMERICAL, SOLVE
 from gmeql.differential.solving.reading import read_problem

@@ -28,10 +28,11 @@ from gmeql.differential.fields.model_file import StoredField, load_field, save_f
 from gmeql.differential.fields.plots import Slices, fields_figure, slices
 from gmeql.differential.fields.selection import Sum, best_sums, fit_sum
 from gmeql.differential.fields.simulation import simulate
-from gmeql.differential.fields.terms import Term, found_terms, library, noise_gain, split_sum, term_rows
+from gmeql.differential.fields.terms import Term, found_terms, library, noise_gain, term_rows
 from gmeql.differential.fields.weak import Bumps
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, transform
+from gmeql.formula.products import split_terms
 from gmeql.formula.simplify import simplify
 from gmeql.model.fitting import InterruptedWarning, run_search
 from gmeql.model.front import Front
@@ -210,7 +211,7 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
         place = {term.root: k for k, term in enumerate(everything)}
         found = []
         for root in roots:
-            chosen = [place.get(term) for _, term in split_sum(root)]
+            chosen = [place.get(term) for _, term in split_terms(root)]
             if all(k is not None and finite[k] for k in chosen) and len(set(chosen)) == len(chosen):
                 found.append(fit_sum(all_rows, left, bumps.fold, [k for k in chosen if k is not None]))
         found += best_sums(np.where(finite, all_rows, 0.0), left, bumps.fold)
@@ -259,7 +260,7 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
         for field, expression in zip(grid.values, self.equations_, strict=True):
             left = bumps.left(field)
             right = np.zeros_like(left)
-            for coefficient, root in split_sum(expression.root):
+            for coefficient, root in split_terms(expression.root):
                 known = found_terms([root], [], jets)
                 right = right + coefficient * term_rows(known[0], bumps, jets, grid)
             missed += float(((right - left) ** 2).sum())

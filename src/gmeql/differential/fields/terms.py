@@ -16,8 +16,8 @@ from gmeql.differential.fields.derivatives import Jets, Orders, all_orders
 from gmeql.differential.fields.grid import FloatArray, Grid
 from gmeql.differential.fields.weak import Bumps
 from gmeql.formula.calculus import differentiate
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, row_values, used_columns
-from gmeql.formula.products import as_product, write_product
+from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, used_columns
+from gmeql.formula.products import as_product, new_terms, write_product
 from gmeql.formula.simplify import simplify
 
 ONE = Constant(1.0)
@@ -86,28 +86,10 @@ def library(jets: Jets, grid: Grid, order: int, coordinates: Sequence[int] = ())
     return terms + [Term(root) for root in dict.fromkeys(products) if root not in known]
 
 
-def split_sum(root: Node) -> list[tuple[float, Node]]:
-    """A formula as coefficients and terms."""
-    if isinstance(root, Call) and root.operator in ("add", "sub"):
-        found = split_sum(root.args[0])
-        for arg in root.args[1:]:
-            sign = -1.0 if root.operator == "sub" else 1.0
-            found += [(sign * c, term) for c, term in split_sum(arg)]
-        return found
-    coefficient, powers = as_product(root)
-    return [(coefficient, write_product(1.0, powers))]
-
-
 def found_terms(roots: Iterable[Node], known: Sequence[Term], jets: Jets) -> list[Term]:
     """Terms of formulas that are not on offer yet, with an integral form where one is seen."""
-    seen = {term.root for term in known}
-    found: list[Term] = []
-    for root in roots:
-        for _, term in split_sum(root):
-            if term not in seen and len(found) < FIELDS.found_terms:
-                seen.add(term)
-                found.append(with_integral_form(term, jets))
-    return found
+    new = new_terms(roots, (term.root for term in known), most=FIELDS.found_terms)
+    return [with_integral_form(term, jets) for term in new]
 
 
 def with_integral_form(root: Node, jets: Jets) -> Term:

@@ -15,15 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.moves import cut_systems, longer_systems, merged, shorter_systems
 from gmeql.differential.motion.outlook import share_running_away
 from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
 from gmeql.differential.motion.systems import System, SystemFront, fit_system, outlines
-from gmeql.differential.motion.terms import split_terms
 from gmeql.formula.nodes import Node
+from gmeql.formula.products import split_terms
 from gmeql.model.fitting import RunResult, search_targets
 from gmeql.model.front import Front
 from gmeql.search.config import SearchConfig

@@ -11,9 +11,10 @@ from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.shooting import Shooting
 from gmeql.differential.motion.sides import RightSides, with_values
 from gmeql.differential.motion.systems import System, outlines
-from gmeql.differential.motion.terms import found_terms, outline, split_terms
+from gmeql.differential.motion.terms import found_terms, outline
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, build, fold
+from gmeql.formula.products import split_terms
 from gmeql.search.polish.cutting import reductions
 
 Equations = tuple[Node, ...]

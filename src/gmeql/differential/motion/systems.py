@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.shooting import Fitted, Shooting
-from gmeql.differential.motion.terms import outline, split_terms
+from gmeql.differential.motion.terms import outline
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.formula.operators import EXPONENTS
+from gmeql.formula.products import split_terms
 from gmeql.formula.simplify import simplify
 from gmeql.model.rules import rounding_level
 from gmeql.search.polish.scoring import length_in_nats

@@ -19,7 +19,7 @@ from gmeql.differential.motion.weak import WeakRows
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, transform
 from gmeql.formula.operators import get_operator
-from gmeql.formula.products import as_product, write_product
+from gmeql.formula.products import new_terms, write_product
 
 FloatArray = NDArray[np.float64]
 ONE = Constant(1.0)
@@ -53,32 +53,9 @@ def single_functions(columns: Sequence[int], allowed: Collection[str] | None = N
     return [node for node in found if names is None or all(call.operator in {*names, "neg"} for call in calls(node))]
 
 
-def split_terms(root: Node) -> list[tuple[float, Node]]:
-    """A formula as terms with coefficients: 3*x + sin(y) is 3 times x and 1 times sin(y).
-
-    >>> split_terms(Call("add", (Call("mul", (Constant(3.0), Variable(0))), Constant(2.0))))
-    [(3.0, Variable(index=0)), (2.0, Constant(value=1.0))]
-    """
-    if isinstance(root, Call) and not root.protected and root.operator in ("add", "sub"):
-        found = split_terms(root.args[0])
-        for arg in root.args[1:]:
-            sign = -1.0 if root.operator == "sub" else 1.0
-            found += [(sign * coefficient, term) for coefficient, term in split_terms(arg)]
-        return found
-    coefficient, powers = as_product(root)
-    return [(coefficient, write_product(1.0, powers))]
-
-
 def found_terms(roots: Iterable[Node], known: Sequence[Node]) -> list[Node]:
     """Terms of formulas that are not on offer yet, in the order of the formulas."""
-    seen = set(known)
-    found: list[Node] = []
-    for root in roots:
-        for _, term in split_terms(root):
-            if term not in seen and len(found) < MOTION.terms.found_terms:
-                seen.add(term)
-                found.append(term)
-    return found
+    return new_terms(roots, known, most=MOTION.terms.found_terms)
 
 
 def best_sums(rows: WeakRows, j: int, terms: Sequence[Node]) -> list[Node]:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Constant, Node, Variable, build, leaves, row_values, transform
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.choice import TermChoice
-from gmeql.search.direct.term_sums import TermSum, orthonormal
 from gmeql.search.direct.library import TUNED, Factor, Library, library
 from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.term_sums import TermSum, orthonormal
 from gmeql.search.polish.scoring import JudgedRows
 
 FloatArray = NDArray[np.float64]

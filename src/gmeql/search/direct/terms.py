@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.choice import TERMS, TermChoice
-from gmeql.search.direct.term_sums import TermSum
 from gmeql.search.direct.library import Library, library
 from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.term_sums import TermSum
 from gmeql.search.polish.scoring import JudgedRows, description_length
 from gmeql.search.readings import PLAIN, READINGS, read_target
 
