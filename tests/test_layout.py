@@ -14,6 +14,7 @@ TESTS = ROOT / "tests"
 ELSEWHERE = {
     "__init__.py": "test_imports.py",  # names that are loaded on first use
     "_version.py": "test_version.py",
+    "_deferred.py": "test_deferred.py",
 }
 
 

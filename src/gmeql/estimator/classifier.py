@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -107,6 +106,8 @@ feature_ranges_
         with np.errstate(invalid="ignore"):  # scikit-learn sums a table to see whether it is finite
             X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
+        from sklearn.preprocessing import LabelEncoder  # loads scipy.stats, which regressors do without
+
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

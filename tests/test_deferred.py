@@ -1,0 +1,76 @@
+"""Stand-ins for modules: free to import, the module itself at first use, gone afterwards."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gmeql._deferred import deferred
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A package with a submodule, not loaded, whose loading can be seen."""
+    name = "gmeql_test_of_deferred"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text("answer = 42\n")
+    (tmp_path / name / "inner.py").write_text("answer = 43\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    yield name
+    for loaded in [module for module in sys.modules if module.split(".")[0] == name]:
+        del sys.modules[loaded]
+
+
+def test_a_module_is_loaded_at_its_first_use(package: str) -> None:
+    with deferred(package):
+        stand_in = importlib.import_module(package)
+    assert package not in sys.modules
+    assert stand_in.answer == 42
+    assert sys.modules[package] is not stand_in
+    assert importlib.import_module(package).answer == 42
+
+
+def test_what_is_inside_a_package_can_be_imported_through_its_stand_in(package: str) -> None:
+    with deferred(package):
+        assert importlib.import_module(f"{package}.inner").answer == 43
+        assert sys.modules[package].answer == 42
+
+
+def test_a_name_that_a_module_lacks_is_missed_as_ever(package: str) -> None:
+    with deferred(package):
+        stand_in = importlib.import_module(package)
+    with pytest.raises(AttributeError, match="question"):
+        stand_in.question  # noqa: B018
+
+
+def test_loaded_and_missing_modules_are_left_alone() -> None:
+    with deferred("sys", "no_such_module_anywhere"):
+        assert importlib.import_module("sys") is sys
+        with pytest.raises(ImportError):
+            importlib.import_module("no_such_module_anywhere")
+
+
+def test_an_error_inside_leaves_no_stand_in(package: str) -> None:
+    with pytest.raises(KeyError), deferred(package):
+        raise KeyError
+    assert package not in sys.modules
+
+
+def test_the_regressor_is_imported_without_what_scikit_learn_hardly_uses() -> None:
+    """The most of what its import took; pandas works as ever afterwards, scikit-learn's own use of it too."""
+    code = (
+        "import sys\n"
+        "from gmeql import GMEQLRegressor\n"
+        "print([name for name in ('pandas', 'scipy.stats', 'numba', 'sympy', 'jax', 'polars') if name in sys.modules])\n"
+        "import pandas, scipy.stats\n"
+        "from sklearn.utils.fixes import pd\n"
+        "print(pd.DataFrame is pandas.DataFrame, scipy.stats.norm.ppf(0.5))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "True 0.0"]
