@@ -242,5 +242,24 @@ def test_errors_of_columns_and_target_reach_the_fit_and_the_report(tmp_path, cap
     capsys.readouterr()
     run_gmeql("fit", str(data), *options, "--x-error", "x=0.5", "--out", str(tmp_path / "no"), expect=2)
     assert "--x-error needs --y-error" in capsys.readouterr().err
-    run_gmeql("fit", str(data), *options, *errors, "--template", "a*x", "--out", str(tmp_path / "no"), expect=2)
-    assert "cannot be combined with --template" in capsys.readouterr().err
+    run_gmeql("fit", str(data), *options, *errors, "--pin", "x*x", "--out", str(tmp_path / "no"), expect=2)
+    assert "cannot be combined with --pin" in capsys.readouterr().err
+
+
+def test_errors_of_columns_count_in_templates_and_groups(tmp_path):
+    rng = np.random.default_rng(0)
+    t, shift = 2 + rng.standard_normal(200), np.tile([0.0, 4.0], 100)
+    x, y = t + 0.5 * rng.standard_normal(200), 1.5 * t + shift + 0.2 * rng.standard_normal(200)
+    data = tmp_path / "lines.csv"
+    rows = zip(x, np.where(shift > 0, "up", "down"), y - shift, y, strict=True)
+    data.write_text("x,kind,lone,y\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in rows))
+    common = ["--max-candidates", "200", "--jobs", "1", "--quiet", "--y-error", "0.2", "--x-error", "x=0.5"]
+    grouped = ["--target", "y", "--groups", "kind", "--drop", "lone"]
+    inside = ["--target", "lone", "--template", "a*x + b", "--drop", "kind,y"]
+    for number, known in enumerate((grouped, inside)):
+        run = tmp_path / f"run{number}"
+        run_gmeql("fit", str(data), *known, *common, "--out", str(run))
+        model = GMEQLRegressor.load(run / "model.json")
+        line = next(m.expression for m in model.front_ if m.complexity == 5)
+        assert line.constants[0] > 1.38  # least squares gives about 1.2
+        assert "x=0.5" in (run / "report.html").read_text()

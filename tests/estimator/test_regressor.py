@@ -77,7 +77,7 @@ class TestFormula:
         with pytest.raises(ValueError, match="file holds nothing of the rows"):
             GMEQLRegressor.load(tmp_path / "model.json").prediction_interval(X)
         with pytest.raises(ValueError, match="more rows"):
-            quick(model_selection="accurate").fit(X[:2], y[:2]).prediction_interval(X)
+            quick(model_selection="accurate").fit(X[:1], y[:1]).prediction_interval(X)
 
     def test_what_is_not_fitted_says_so(self) -> None:
         blank = GMEQLRegressor()
@@ -338,7 +338,6 @@ class TestErrorsOfInputs:
             ({"x_error": {"q": 1}, "y_error": 0.1}, "'q' is no column"),
             ({"x_error": [1.0], "y_error": 0.1}, "shape"),
             ({"x_error": [-1.0, 0], "y_error": 0.1}, "at least 0"),
-            ({"x_error": [1.0, 0], "y_error": 0.1, "groups": ["a", "b"] * 100}, "cannot be combined with groups"),
         ],
     )
     def test_what_is_wrong_is_said(self, given: dict, message: str) -> None:
@@ -346,8 +345,38 @@ class TestErrorsOfInputs:
         with pytest.raises(ValueError, match=message):
             quick().fit(frame, y, **given)
 
-    def test_templates_and_other_losses_are_refused(self) -> None:
+    def test_other_losses_are_refused(self) -> None:
         frame, y = self.rows()
-        for settings in ({"template": "a*x"}, {"loss": "absolute"}):
-            with pytest.raises(ValueError, match="x_error"):
-                quick(**settings).fit(frame, y, y_error=0.1, x_error=[0.5, 0])
+        with pytest.raises(ValueError, match="x_error"):
+            quick(loss="absolute").fit(frame, y, y_error=0.1, x_error=[0.5, 0])
+
+    def test_in_a_template_a_line_keeps_its_slope_within_bounds(self) -> None:
+        frame, y = self.rows()
+        fits = [
+            quick(template="a*x + b", constants=bounds).fit(frame, y, y_error=0.2, x_error=[0.5, 0])
+            for bounds in (None, {"a": (0, 1.4)})
+        ]
+        free, bounded = (model.expression_.constants for model in fits)
+        assert abs(free[0] - 1.5) < 0.15
+        assert bounded[0] == pytest.approx(1.4, rel=1e-6) and bounded[1] > free[1]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("with_groups", [True, False])
+    def test_intervals_cover_the_truth_with_groups_and_in_templates(self, with_groups: bool) -> None:
+        """60 simulated tables: 95 % intervals of the slope, and of own constants, hold it in 57 of 60 on average; fewer
+        than 51 come once in two hundred times."""
+        covered, own_covered = 0, []
+        for seed in range(60):
+            rng = np.random.default_rng(seed)
+            codes, shifts = np.repeat(np.arange(4), 50), rng.normal(0, 3, 4)
+            t = rng.uniform(0, 3, 200)
+            x = pd.DataFrame({"x": t + 0.3 * rng.standard_normal(200)})
+            known: dict = {"y_error": 0.2, "x_error": [0.3]} | ({"groups": codes} if with_groups else {})
+            y = 1.5 * t + (shifts[codes] if with_groups else 0.7) + 0.2 * rng.standard_normal(200)
+            model = quick(max_candidates=100, template=None if with_groups else "a*x + b").fit(x, y, **known)
+            line = next(k for k, member in enumerate(model.front_) if member.complexity == 5)
+            slope, *others = model.intervals(x, y, index=line, **known)
+            covered += slope.low < 1.5 < slope.high
+            truths = shifts if with_groups else [0.7]
+            own_covered += [one.low < truth < one.high for one, truth in zip(others, truths, strict=True)]
+        assert covered >= 51 and np.mean(own_covered) > 0.9

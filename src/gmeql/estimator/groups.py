@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gmeql.estimator.formulas import Formulas
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, leaves
-from gmeql.model.inputs import check_rows, split_groups
+from gmeql.model.inputs import check_rows, column_names, input_errors, split_groups, weight_of_errors
 from gmeql.model.targets import as_list, one_or_list
 from gmeql.search.groups.joint import GroupedTable, fit_jointly
 from gmeql.search.groups.table import OwnConstants, group_labels, own_columns, with_own_columns
@@ -85,11 +85,20 @@ class Groups(Formulas):
             tables.append(data_frame({table.column: list(table.labels), **columns}, table.column))
         return one_or_list(tables)
 
-    def refit_group(self, X: Any, y: ArrayLike, group: Any, sample_weight: ArrayLike | None = None) -> Any:
+    def refit_group(
+        self,
+        X: Any,
+        y: ArrayLike,
+        group: Any,
+        sample_weight: ArrayLike | None = None,
+        y_error: ArrayLike | None = None,
+        x_error: Any = None,
+    ) -> Any:
         """Fit the own constants of one group, new or known, to rows of its own; shared constants stay as they are.
 
         A few rows are enough: as many as a formula has own constants determine them, and where there are fewer they stay
-        near those of the known groups. The group is known to `predict` afterwards. Returns the estimator.
+        near those of the known groups. `sample_weight`, `y_error` and `x_error` are those of `fit`. The group is known to
+        `predict` afterwards. Returns the estimator.
         """
         check_is_fitted(self)
         own = self._own()
@@ -102,27 +111,28 @@ class Groups(Formulas):
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         if targets.shape[1] != len(own):
             raise ValueError(f"y has {targets.shape[1]} columns, the model {len(own)} targets; give one for each")
+        sample_weight = weight_of_errors(y_error, sample_weight)
         weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        (label,) = group_labels([group])
+        errors = input_errors(x_error, y_error, column_names(self), len(X))
+        (label,), one_group = group_labels([group]), np.zeros(len(X), dtype=np.int64)
         tables = []
         for j, (table, front) in enumerate(zip(own, self._fronts(), strict=True)):
             values = np.median(table.values, axis=0)
             for member in front:
                 used = own_columns(member.expression.root, X.shape[1])
                 if used:
-                    values[list(used)] = _own_constants(member.expression, table, X, targets[:, j], weight)
+                    values[list(used)] = _own_constants(
+                        member.expression, table, GroupedTable.of(X, targets[:, j], weight, one_group, errors)
+                    )
             tables.append(table.with_group(label, values))
         self.group_constants_ = one_or_list(tables)
         return self
 
 
-def _own_constants(
-    expression: Expression, table: OwnConstants, X: FloatArray, y: FloatArray, weight: FloatArray
-) -> FloatArray:
+def _own_constants(expression: Expression, table: OwnConstants, rows: GroupedTable) -> FloatArray:
     """A formula's own constants [K] for the rows of one group: the best of fits that start from each known group."""
-    used = own_columns(expression.root, X.shape[1])
-    root = with_own_columns(expression.root, X.shape[1], range(len(used)))
-    rows = GroupedTable.of(X, y, weight, np.zeros(len(y), dtype=np.int64))
+    used = own_columns(expression.root, rows.X.shape[1])
+    root = with_own_columns(expression.root, rows.X.shape[1], range(len(used)))
     held = np.zeros(sum(isinstance(leaf, Constant) for leaf in leaves(root)), dtype=bool)
     known = table.values[:, list(used)]
     starts = np.unique(np.vstack([np.median(known, axis=0), known]), axis=0)

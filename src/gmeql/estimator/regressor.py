@@ -228,7 +228,7 @@ callable, default="squared"
         rows, target_columns = check_training(self, X, y, sample_weight, groups)
         errors = input_errors(x_error, y_error, column_names(self), len(rows.X))
         if errors is not None:
-            self._check_errors_allowed(groups)
+            self._check_errors_allowed()
             rows = replace(rows, errors=errors)
         searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
         self._keep_results(self._search(searched), held_out, target_columns)
@@ -236,11 +236,8 @@ callable, default="squared"
         self.feature_ranges_ = column_ranges(rows.X)
         return self
 
-    def _check_errors_allowed(self, groups: Any) -> None:
-        """Where errors of the inputs have no meaning yet, say so."""
-        for given, name in ((groups is not None, "groups"), (self.template is not None, "a template")):
-            if given:
-                raise ValueError(f"x_error cannot be combined with {name}; leave one of them out")
+    def _check_errors_allowed(self) -> None:
+        """Where errors of the inputs have no meaning, say so."""
         if self.loss != "squared" or not METHODS[self.method].takes_weights:
             raise ValueError(f'x_error needs loss="squared" and method="fitted"; got {self.loss!r} and {self.method!r}')
 

@@ -23,17 +23,22 @@ def constant_rows(
 ) -> tuple[list[dict[str, str]], str]:
     """The free constants with their intervals, or the reason why there are none; `place` is the index of the constant,
     `mark` what stands under it in the formula, `loss` what the formula was fitted by."""
-    errors = None
-    if training.x_errors is not None and training.y_errors is not None:
-        errors = InputErrors(training.x_errors, training.y_errors)
+    weights, errors = training.weights, errors_of(training)
     try:
         intervals = constant_intervals(
-            expression, training.X, training.y, sample_weight=training.weights, errors=errors, loss=loss
+            expression, training.X, training.y, sample_weight=weights, errors=errors, loss=loss
         )
     except ValueError as error:
         return [], str(error)[:1].upper() + str(error)[1:] + "."
     rows = [_row(item, circled(number)) for number, item in enumerate(intervals, start=1)]
     return rows, "This formula has no fitted constant."
+
+
+def errors_of(training: Training) -> InputErrors | None:
+    """Errors of a table's columns, where they were measured with some."""
+    if training.x_errors is None or training.y_errors is None:
+        return None
+    return InputErrors(training.x_errors, training.y_errors)
 
 
 def _row(item: ConstantInterval, mark: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from gmeql.formula.nodes import Constant, Variable, leaves
 from gmeql.formula.printing.notation import number_text, round_constant
 from gmeql.knowledge.of_groups import GroupsKnowledge
 from gmeql.model.intervals import constant_intervals
+from gmeql.report.constants import errors_of
 from gmeql.report.numbers import with_same_decimals
 from gmeql.search.groups.table import own_columns
 
@@ -77,7 +78,8 @@ def _intervals(
     X = own.indicators(training.X[:, :n_variables], own.codes(list(training.groups)))
     written = own.written_out(expression, n_variables)
     try:
-        found = constant_intervals(written, X, training.y, sample_weight=training.weights, loss=loss)
+        weights, errors = training.weights, errors_of(training)
+        found = constant_intervals(written, X, training.y, sample_weight=weights, errors=errors, loss=loss)
     except ValueError:
         return {}
     by_place = {item.position: item for item in found}

@@ -44,7 +44,7 @@ def check_fit(settings: FitSettings, training: Training) -> None:
     if training.groups is not None:
         _check_groups(settings, training)
     if training.x_errors is not None:
-        _check_errors(settings, training)
+        _check_errors(settings)
     if settings.selection == "validation" and len(training.y) < VALIDATION_ROWS:
         raise ConfigError(
             f"--selection validation: needs at least {VALIDATION_ROWS} rows, {training.source} has {len(training.y)}; "
@@ -68,12 +68,10 @@ def _check_groups(settings: FitSettings, training: Training) -> None:
         raise ConfigError(f"--groups {training.group_column}: {error}") from None
 
 
-def _check_errors(settings: FitSettings, training: Training) -> None:
+def _check_errors(settings: FitSettings) -> None:
     """Where errors of the inputs have no meaning yet, say so."""
-    given = (("--groups", training.groups), ("--template", settings.template), ("--pin", settings.pin))
-    for name, value in given:
-        if value:
-            raise ConfigError(f"--x-error cannot be combined with {name}; leave one of them out")
+    if settings.pin:
+        raise ConfigError("--x-error cannot be combined with --pin; leave one of them out")
     if settings.loss != "squared" or not METHODS[settings.method].takes_weights:
         raise ConfigError("--x-error needs --loss squared and --method fitted, the defaults")
 

@@ -18,10 +18,11 @@ from gmeql.knowledge.knowledge import Knowledge
 from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.converging import converged, mean_loss
-from gmeql.search.effective import least_effective
+from gmeql.search.effective import MOST_RISE, least_effective
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.events import Member
+from gmeql.search.groups.joint import GroupedTable, refit_jointly
 from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
 from gmeql.search.losses import find_loss
 from gmeql.search.outlook import freedom_factor, outlooks
@@ -30,7 +31,7 @@ from gmeql.search.polish.knowable import gentler, is_knowable
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
 from gmeql.search.polish.waves import are_waves_known
 from gmeql.search.polish.writing import written
-from gmeql.search.rows import SearchRows
+from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.soundness import left_out_squares, unseen_loss
 from gmeql.search.structure import linear_columns
 
@@ -145,18 +146,28 @@ class Leaderboard:
         sums = [Expression(root, rows.names) for root in found if _is_kept(root, rows.knowledge)]
         return [Member(one, math.inf, one.complexity) for one in sums if one.complexity <= self.config.max_complexity]
 
-    def converge_effective(self, rows: SearchRows) -> None:
-        """Lead the constants of every member to the least of the effective variance; losses stay those of the weights."""
+    def converge_effective(self, rows: SearchRows, least: Callable[[Node], Node] | None = None) -> None:
+        """Lead the constants of every member to the least of the effective variance; losses stay those of the weights.
+
+        A member that would then break what the user knows, or fit far worse, stays as it is. `least` gives the formula with
+        those constants where constants hang together, as inside a template.
+        """
         assert rows.errors is not None
-        shown = []
-        for member in self.front(rows):
-            root = least_effective(member.expression.root, rows.X, rows.given_y, rows.given_weights, rows.errors)
-            expression = member.expression.with_root(root)
-            squares = (expression(rows.X) - rows.y) ** 2
-            shown.append(
-                replace(member, expression=expression, loss=math.sqrt(np.average(squares, weights=rows.weights)))
-            )
-        self._front = tuple(shown)
+        for complexity, member in self.members.items():
+            root, own = _least_effective(member, rows, least)
+            before, seen = rows.extended(member.own), rows.extended(own)
+            with np.errstate(all="ignore"):
+                squares = (Expression(root, seen.names)(seen.X) - rows.y) ** 2
+                weights = rows.given_weights * rows.errors.shares(member.root, before.X)
+                first = (Expression(member.root, before.names)(before.X) - rows.y) ** 2
+                grows = float(weights @ squares) > MOST_RISE * float(weights @ first)
+            if grows or not np.isfinite(squares).all() or not _is_kept(root, seen.knowledge):
+                continue
+            loss = float(np.average(squares, weights=rows.weights))
+            moved = Scored(root, loss, member.length, complexity, unseen=member.unseen)
+            moved.own, moved.source = own, member.source
+            self.members[complexity] = moved
+        self._front = None
 
     def offer(
         self,
@@ -309,6 +320,21 @@ class Leaderboard:
         loss = _loss_on(root, judged)
         tidy = Scored(root, loss, description_length(root, loss, judged))
         return tidy if tidy.complexity <= scored.complexity and tidy.length <= scored.length else scored
+
+
+def _least_effective(
+    member: Scored, rows: SearchRows, least: Callable[[Node], Node] | None
+) -> tuple[Node, FloatArray | None]:
+    """A member with the constants, its groups' own ones included, at which the effective variance is least."""
+    assert rows.errors is not None
+    known = rows.extended(member.own).knowledge
+    held = frozenset() if known is None else known.held_constants(member.root)
+    if rows.groups is not None:
+        table = GroupedTable.of(rows.X, rows.given_y, rows.given_weights, rows.groups.codes, rows.errors)
+        return refit_jointly(member.root, member.own, table, held)
+    if least is not None:
+        return least(member.root), None
+    return least_effective(member.root, rows.X, rows.given_y, rows.given_weights, rows.errors, held), None
 
 
 def _loss_on(root: Node, judged: JudgedRows) -> float:

@@ -6,11 +6,20 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 from gmeql.formula.parsing import parse_tree
 from gmeql.knowledge.templates import read_template
+from gmeql.search.effective import InputErrors
 from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.templates.solutions import OpenSolution, Solution, plain_function, random_values, refit_solutions
+from gmeql.search.templates.solutions import (
+    OpenSolution,
+    Solution,
+    least_effective_solution,
+    plain_function,
+    random_values,
+    refit_solutions,
+)
 
 NAMES = ("x", "y")
 
@@ -30,6 +39,24 @@ def test_one_function_in_two_places_has_one_set_of_constants() -> None:
     assert found.loss < 1e-20 and found.values[0] == pytest.approx(-2)
     assert OpenSolution.of(found).starts == pytest.approx((-2, 1.5, 2.3))
     assert str(found.root).count("sin") == 2
+
+
+def test_effective_variance_moves_a_function_in_all_its_places() -> None:
+    """Against a general solver on the residuals written out; a factor of 1 stays."""
+    rng = np.random.default_rng(1)
+    t = rng.uniform(0, 2, (200, 2))
+    X = t + 0.2 * rng.standard_normal((200, 2))
+    y = np.exp(-0.8 * t[:, 0]) + 2 * np.exp(-0.8 * t[:, 1]) + 0.05 * rng.standard_normal(200)
+    errors = InputErrors(np.full((200, 2), 0.2), np.full(200, 0.05))
+    start = Solution(read_template("f(x) + a*f(y)", NAMES), (parse_tree("1*exp(-0.6*u)", ["u"]),), (1.5,))
+    found = least_effective_solution(start, X, y, np.ones(200), errors)
+
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        one, two = np.exp(theta[1] * X[:, 0]), theta[0] * np.exp(theta[1] * X[:, 1])
+        return (one + two - y) / np.sqrt(0.05**2 + theta[1] ** 2 * (one**2 + two**2) * 0.2**2)
+
+    best = least_squares(residuals, np.array([1.5, -0.6]), xtol=1e-14, ftol=1e-14)
+    assert OpenSolution.of(found).starts == pytest.approx((best.x[0], 1.0, best.x[1]), rel=1e-4)
 
 
 def test_constants_stay_within_their_bounds() -> None:

@@ -13,6 +13,7 @@ Legend: `N` rows, `V` columns, `G` groups, `S` shared and `K` own constants.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -26,29 +27,41 @@ from gmeql.fitters.method import (
     MAX_REJECTED,
     TINY,
 )
+from gmeql.fitters.programs import ProgramTooLong, from_expression
 from gmeql.formula.calculus import row_slopes
 from gmeql.formula.nodes import Constant, Leaf, Node, leaves, transform
+from gmeql.search.effective import InputErrors, scaled_slopes
 from gmeql.search.groups.config import GROUPS
 
 FloatArray = NDArray[np.float64]
 
 
 class GroupedTable(NamedTuple):
-    """Rows sorted by group, none without rows: X [N, V], y and weights [N], group numbers [N], where each begins [G]."""
+    """Rows sorted by group, none without rows: X [N, V], y and weights [N], group numbers [N], where each begins [G];
+    errors of the inputs, where they have some."""
 
     X: FloatArray
     y: FloatArray
     weights: FloatArray
     codes: NDArray[np.int64]
     first: NDArray[np.int64]
+    errors: InputErrors | None = None
 
     @classmethod
-    def of(cls, X: FloatArray, y: FloatArray, weights: FloatArray, codes: NDArray[np.int64]) -> GroupedTable:
+    def of(
+        cls,
+        X: FloatArray,
+        y: FloatArray,
+        weights: FloatArray,
+        codes: NDArray[np.int64],
+        errors: InputErrors | None = None,
+    ) -> GroupedTable:
         """The rows in the order of their groups, which are numbered without gaps."""
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]
         first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        return cls(X[order], y[order], weights[order], ordered, first)
+        errors = None if errors is None else errors.take(order)
+        return cls(X[order], y[order], weights[order], ordered, first, errors)
 
     def extended(self, own: FloatArray) -> FloatArray:
         """X with the own constants [G, K] of each row's group as further columns, [N, V + K]."""
@@ -79,7 +92,8 @@ def fit_jointly(
 ) -> JointFit:
     """Fit the constants of `root` that are `free` (a mask over them) and all own constants [G, K] to every row.
 
-    Column `V + k` of the formula is own constant `k`. The loss is `inf` where the formula has no value at the start.
+    Column `V + k` of the formula is own constant `k`. The loss is `inf` where the formula has no value at the start. Where
+    the inputs have errors, residuals are those over the root of the effective variance, which moves with the constants.
     """
     shared = np.array([leaf.value for leaf in leaves(root) if isinstance(leaf, Constant)])
     state = _equations(root, shared, own, table, free)
@@ -105,6 +119,24 @@ def fit_jointly(
     return JointFit(_with_constants(root, shared), own, state.loss)
 
 
+def refit_jointly(
+    root: Node, own: FloatArray | None, table: GroupedTable, held: Collection[int] = ()
+) -> tuple[Node, FloatArray | None]:
+    """A formula fitted once more from where it stands, with its own constants [G, K], None where it has none; `held` are
+    numbers of shared constants that stay."""
+    known = np.empty((len(table.first), 0)) if own is None else own
+    try:
+        program = from_expression(root, table.X.shape[1] + known.shape[1], held)
+    except ProgramTooLong:
+        return root, own
+    constants = [leaf.value for leaf in leaves(root) if isinstance(leaf, Constant)]
+    free = np.zeros(len(constants), dtype=bool)
+    # a factor of 1 or a term of 0 stands where an own constant took over what it did: both free are one too many
+    free[[k for k in program.leaves[: program.n_free] if abs(constants[k]) not in (0.0, 1.0)]] = True
+    fitted = fit_jointly(root, known, table, free=free)
+    return (fitted.root, None if own is None else fitted.own) if math.isfinite(fitted.loss) else (root, own)
+
+
 def _with_constants(root: Node, values: FloatArray) -> Node:
     supply = iter(values.tolist())
 
@@ -121,10 +153,12 @@ def _equations(
         return _Equations(math.inf, *(np.empty(0),) * 5)
     V, K = table.X.shape[1], own.shape[1]
     with np.errstate(all="ignore"):
-        values, by_constant, by_own = row_slopes(
-            _with_constants(root, shared), table.extended(own), tuple(range(V, V + K))
-        )
-        residual = values - table.y
+        formula, X, columns = _with_constants(root, shared), table.extended(own), tuple(range(V, V + K))
+        if table.errors is not None:
+            residual, by_constant, by_own = scaled_slopes(formula, X, table.y, table.errors, columns)
+        else:
+            values, by_constant, by_own = row_slopes(formula, X, columns)
+            residual = values - table.y
         loss = float(np.sum(table.weights * residual**2) / np.sum(table.weights))
     by_constant = by_constant[:, free]
     if not (math.isfinite(loss) and np.isfinite(by_constant).all() and np.isfinite(by_own).all()):

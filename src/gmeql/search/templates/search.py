@@ -12,18 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.formula.nodes import Node
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
 from gmeql.search.groups.config import GROUPS
-from gmeql.search.losses import find_loss, is_reweighed
+from gmeql.search.losses import find_loss
 from gmeql.search.polish.scoring import JudgedRows
+from gmeql.search.promotion import reweigh
 from gmeql.search.running import RunningSearch
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import why_stop
 from gmeql.search.templates.config import TEMPLATES
 from gmeql.search.templates.cutting import cut, scored
-from gmeql.search.templates.solutions import Solution, refit_solutions
+from gmeql.search.templates.solutions import Solution, least_effective_solution, refit_solutions
 from gmeql.search.templates.tracks import Track
 
 
@@ -57,8 +59,7 @@ class TemplateSearch(RunningSearch):
                 self._finish()
                 yield self.progress()
             else:
-                if state.rows.groups is None:
-                    self._reweigh()
+                self._reweigh()
                 self._snapshot = state.to_dict()
 
     def _track(self) -> Iterator[None]:
@@ -85,7 +86,7 @@ class TemplateSearch(RunningSearch):
             if not late():
                 judged = self._rows(state.rows.polished, opened=state.portfolio.opened - 1)
                 met = cut(solution, judged, late)
-                self._best += met if is_reweighed(state.config.loss) else met[:1]
+                self._best += met if state.rows.is_reweighed else met[:1]
                 if state.rows.groups is None:
                     state.offer([scored(found, judged) for found in met])
                 for found in met[: TEMPLATES.shared_per_solution] if state.rows.groups is not None else ():
@@ -122,12 +123,12 @@ class TemplateSearch(RunningSearch):
         state = self._state
         if state.rows.is_sampled:
             state.rows = state.rows.whole()
-            rows = state.rows.polished
-            found = refit_solutions(self._best, rows, max_steps=state.config.front.final_steps)
-            state.rank_anew([scored(s, rows) for s in found if math.isfinite(s.loss)])
-        for _ in range(state.config.reweighings_at_end if state.rows.groups is None else 0):
+            self._rank_best(state.config.front.final_steps)
+        for _ in range(state.config.reweighings_at_end):
             if self._clock.is_late() or not self._reweigh(state.config.least_reweighing_at_end):
                 break
+        if state.rows.errors is not None:
+            self._converge_effective()
         bounded = any(math.isfinite(c.low) or math.isfinite(c.high) for c in self.template.constants)
         if find_loss(state.config.loss).value is None:
             state.leaderboard.look_out(state.rows)
@@ -139,12 +140,38 @@ class TemplateSearch(RunningSearch):
         state = self._state
         closest = state.leaderboard.closest
         rows = state.rows.reweighted(closest.root, closest.own, least=least)
-        if rows is state.rows or not self._best:
+        if rows is state.rows:
+            return False
+        if rows.groups is not None:
+            reweigh(state, rows)
+            return True
+        if not self._best:
             return False
         state.rows = rows
-        found = refit_solutions(self._best, rows.polished, max_steps=TEMPLATES.finish_steps)
-        state.rank_anew([scored(s, rows.polished) for s in found if math.isfinite(s.loss)])
+        self._rank_best(TEMPLATES.finish_steps)
         return True
+
+    def _rank_best(self, max_steps: int) -> None:
+        """Let the front be the best solutions, fitted anew to the rows as they are now."""
+        rows = self._state.rows.polished
+        found = refit_solutions(self._best, rows, max_steps=max_steps)
+        self._best = [solution for solution in found if math.isfinite(solution.loss)]
+        self._state.rank_anew([scored(solution, rows) for solution in self._best])
+
+    def _converge_effective(self) -> None:
+        """Lead the constants of the front to the least of the effective variance, a function's in all its places at once."""
+        rows = self._state.rows
+        if self._best and rows.groups is None:
+            self._rank_best(TEMPLATES.finish_steps)
+        solutions = {solution.root: solution for solution in self._best}
+
+        def least(root: Node) -> Node:
+            solution = solutions.get(root)
+            if solution is None or rows.errors is None:
+                return root
+            return least_effective_solution(solution, rows.X, rows.given_y, rows.given_weights, rows.errors).root
+
+        self._state.leaderboard.converge_effective(rows, least)
 
     # --- what others see ---------------------------------------------------------------------------------------------
 

@@ -12,14 +12,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gmeql.fitters import fit
 from gmeql.fitters.programs import ProgramTooLong, from_expression
 from gmeql.formula.nodes import Constant, Leaf, Node, Variable, build, transform, tree_complexity
 from gmeql.formula.parsing import FIRST_NAME
 from gmeql.knowledge.templates import Template, close_constants, open_constants
+from gmeql.search.effective import InputErrors, least_effective_values
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.templates.config import TEMPLATES
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,37 @@ def refit_solutions(
         o.closed(f.values, f.loss) if math.isfinite(f.loss) else replace(o.solution, loss=math.inf)
         for o, f in zip(opened, fitted, strict=True)
     ]
+
+
+def least_effective_solution(
+    solution: Solution, X: FloatArray, y: FloatArray, weights: FloatArray, errors: InputErrors
+) -> Solution:
+    """A solution with the constants, named ones within their bounds, at which the effective variance of rows is least.
+
+    A factor of 1 stays: it was made so where another one does its work.
+    """
+    opened = OpenSolution.of(solution)
+    starts = np.array(opened.starts)
+    free = np.flatnonzero(np.abs(starts) != 1.0)
+    unbounded = [(-math.inf, math.inf)] * (len(starts) - len(solution.values))
+    bounds = np.array([*((c.low, c.high) for c in solution.template.constants), *unbounded]).reshape(-1, 2)[free]
+
+    def moved(values: FloatArray) -> Solution:
+        full = starts.copy()
+        full[free] = values
+        return opened.closed(full.tolist(), solution.loss)
+
+    return moved(
+        least_effective_values(
+            lambda values: moved(values).root,
+            starts[free],
+            X,
+            y,
+            weights,
+            errors,
+            bounds=(bounds[:, 0], bounds[:, 1]) if np.isfinite(bounds).any() else None,
+        )
+    )
 
 
 def random_values(template: Template, rng: np.random.Generator) -> list[float]:
