@@ -101,6 +101,32 @@ def test_a_target_that_varies_by_factors_has_no_outliers(rng: np.random.Generato
     assert "8 rows lie far from it: outliers?" in said(Constant(10.0), rng.uniform(0, 1, (150, 1)), y)
 
 
+def test_noise_that_is_a_factor_is_no_outlier_on_either_side(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 10, (400, 2))
+    law = 2 * X[:, 0] ** 1.5 / X[:, 1]
+    root = build("div", build("mul", Constant(2.0), build("pow", x, Constant(1.5))), Variable(1))
+    text = said(root, X, law * np.exp(0.5 * rng.standard_normal(400)))
+    assert "varies by factors: try its logarithm as the target, or loss='robust'" in text and "outliers?" not in text
+
+
+def test_copies_of_rows_are_told_and_are_no_pattern(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 4, (40, 1))
+    y = X[:, 0] ** 2 + 0.8 * rng.standard_normal(40)
+    text = said(build("square", x), np.tile(X, (5, 1)), np.tile(y, 5))
+    assert "160 of the 200 rows are copies of others" in text and "pattern" not in text
+    assert said(build("square", x), X, y) == ""
+    few = rng.integers(0, 5, (300, 2)).astype(float)
+    assert "copies" not in said(x, few, few[:, 0] + rng.integers(0, 3, 300))
+
+
+def test_rows_in_an_order_that_no_column_tells(rng: np.random.Generator) -> None:
+    X = rng.standard_normal((200, 1))
+    drifting = 50 + 0.2 * np.arange(200) + rng.standard_normal(200)
+    text = said(Constant(70.0), X, drifting)
+    assert "Errors of neighbouring rows are alike, as in a time series" in text and "more time" not in text
+    assert said(Constant(70.0), X, rng.permutation(drifting)) == ""
+
+
 def test_counts_ask_for_their_loss(rng: np.random.Generator) -> None:
     X = rng.uniform(0, 4, (300, 1))
     y = rng.poisson(2 + 5 * X[:, 0]).astype(float)

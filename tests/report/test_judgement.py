@@ -137,6 +137,20 @@ def test_a_chosen_constant_is_either_sure_or_not(monkeypatch: pytest.MonkeyPatch
         assert said in text and ("do not support" in text) != ("Not sure" in text)
 
 
+def test_a_preference_that_the_promised_errors_contradict_says_why(monkeypatch: pytest.MonkeyPatch):
+    data = training()
+    front = judged_front(data)
+    best = front.select("best").index
+    rival = 0 if best else 1
+    better = replace(front[rival].outlook, error=0.9 * front[best].outlook.error)
+    members = [replace(m, outlook=better) if m.index == rival else m for m in front]
+    monkeypatch.setattr(judgement, "rivals", lambda *_, **__: (Rival(rival, 0.5, True, 0.8),))
+    monkeypatch.setattr(Front, "select", lambda self, *_: self[best])
+    text = " ".join(judge(replace(front, members=tuple(members)), best, data))
+    assert "though that one promises a little less error: the difference is within the spread" in text
+    assert "promises a little less" not in " ".join(judge(front, best, data))
+
+
 def test_figures_are_weighted():
     y, predicted = np.array([0.0, 1.0, 10.0]), np.array([0.0, 1.0, 0.0])
     assert figures(predicted, y, np.array([1.0, 1.0, 0.0])).rmse == 0.0

@@ -75,7 +75,11 @@ def fit(
     selection: Annotated[str | None, _search("{choices}. (default: best)", complete=complete("selection"))] = None,
     max_complexity: Annotated[int | None, _search("No formula larger than this.")] = None,
     loss: Annotated[
-        str | None, _search("{choices}, which outliers move less. (default: squared)", complete=complete("loss"))
+        str | None,
+        _search(
+            "{choices}: what constants minimise; outliers move huber less and robust not at all. (default: squared)",
+            complete=complete("loss"),
+        ),
     ] = None,
     jobs: Annotated[int | None, _search("Threads. (default: all)", "--jobs", "-j")] = None,
     device: Annotated[str | None, _search("{choices}. (default: auto)", complete=complete("device"))] = None,

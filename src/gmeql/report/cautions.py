@@ -49,6 +49,11 @@ class CautionConfig:
     """Squared correlation from which a column is the target in other units."""
     counted: float = 100.0
     """A median above which counts have errors like other numbers."""
+    copied: float = 0.05
+    """Share of rows that repeat others from which they are worth a word, ..."""
+    copies_alike: float = 0.5
+    """... where at least this share of the pairs of rows with one target are alike as a whole: in a table of a few whole
+    numbers rows are alike by chance, and most with the same target differ elsewhere."""
 
 
 CAUTIONS = CautionConfig()
@@ -79,10 +84,10 @@ def cautions(
     rows = counted.weights > 0
     scaled = (residuals * np.sqrt(counted.weights) / expected)[rows]
     sentences += _nearly_the_target(training)
+    copies = copied_rows(training.X, training.y)
+    sentences += _copied(copies)
     if not counted.by_the_loss and varies_by_factors(predicted, training.y, far):
-        sentences.append(
-            "The errors are lopsided, as of a target that varies by factors: try its logarithm as the target."
-        )
+        sentences.append(_by_factors(int(far.sum())))
         return sentences
     sentences += _far_away(far, counted) or _behind_a_line(training, residuals, counted)
     if not far.any() and are_counts(training.y) and size_grows(predicted[rows], scaled, 0.0) and not loss.mean_is_nats:
@@ -91,8 +96,13 @@ def cautions(
         )
     elif not far.any() and errors_grow(predicted[rows], training.y[rows], scaled):
         sentences.append("The errors grow with the target: try its logarithm as the target.")
-    elif has_pattern(predicted[rows], scaled):
+    elif has_pattern(predicted[rows & ~copies], scaled[~copies[rows]]):
         sentences.append("Its errors still show a pattern, so there may be more to find: give it more time.")
+    elif has_pattern(np.flatnonzero(rows & ~copies), scaled[~copies[rows]]):
+        sentences.append(
+            "Errors of neighbouring rows are alike, as in a time series: a column that drives them may be missing, and "
+            "later rows may lie further off than stated."
+        )
     return sentences
 
 
@@ -115,6 +125,25 @@ def _far_away(far: np.ndarray, counted: CountedRows) -> list[str]:
     share = counted.share(far)
     weight = "no weight" if share == 0 else f"{percent_text(100 * share)} of the weight"
     return [f"{rows} far from it; the loss gives {them} {weight}."]
+
+
+def _by_factors(count: int) -> str:
+    rows, them = ("1 row lies", "it is a fault") if count == 1 else (f"{count} rows lie", "they are faults")
+    return (
+        f"{rows} far from it, as of a target that varies by factors: try its logarithm as the target, or loss='robust' "
+        f"(--loss robust) if {them}."
+    )
+
+
+def _copied(copies: np.ndarray) -> list[str]:
+    """Copies are no evidence of their own: with them, everything here sounds surer than it is."""
+    count = int(copies.sum())
+    if count < CAUTIONS.copied * len(copies):
+        return []
+    return [
+        f"{count:,} of the {len(copies):,} rows are copies of others: unless each was measured by itself, errors on "
+        "unseen rows and intervals are wider than stated."
+    ]
 
 
 def _undetermined(expression: Expression, training: Training, constants: int, counted: CountedRows) -> list[str]:
@@ -187,9 +216,24 @@ def _nearly_the_target(training: Training) -> list[str]:
     )
 
 
+def copied_rows(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Which rows [N] repeat an earlier one whole; none where rows of few whole numbers are alike by chance."""
+    _, first, of_row = np.unique(np.column_stack([X, y]), axis=0, return_index=True, return_counts=True)
+    of_target = np.unique(y, return_counts=True)[1]
+    copies = np.ones(len(y), bool)
+    copies[first] = False
+    pairs, alike = (int(np.sum(counts * (counts - 1))) for counts in (of_target, of_row))
+    return copies if alike > CAUTIONS.copies_alike * pairs else np.zeros(len(y), bool)
+
+
 def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
-    """Whether rows `far` [N] above a positive prediction are no outliers once errors are counted as factors."""
-    if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0 or (y < predicted)[far].any():
+    """Whether rows `far` [N] from a positive prediction are no outliers once errors are counted as factors.
+
+    Either all lie above it, or errors on both sides grow with it.
+    """
+    if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
+        return False
+    if (y < predicted)[far].any() and not size_grows(predicted, y - predicted):
         return False
     factors = np.log(y / predicted)
     return not rows_far_away(factors).any() and float(np.ptp(factors)) > math.log(CAUTIONS.skewed)
@@ -220,12 +264,14 @@ def size_grows(predicted: np.ndarray, residuals: np.ndarray, least: float = CAUT
 def has_pattern(predicted: np.ndarray, residuals: np.ndarray) -> bool:
     """Whether residuals, in the order of the prediction, resemble their neighbours more than chance does.
 
-    Lag-one correlation against its standard error 1/sqrt(N).
+    Lag-one correlation against its standard error 1/sqrt(N). A constant has no order.
     """
+    if len(residuals) < CAUTIONS.least_rows or np.ptp(predicted) == 0:
+        return False
     residuals = residuals[np.argsort(predicted, kind="stable")]
     residuals = residuals - residuals.mean()
     size = float(np.sum(residuals**2))
-    if len(residuals) < CAUTIONS.least_rows or size == 0:
+    if size == 0:
         return False
     correlation = float(np.sum(residuals[1:] * residuals[:-1])) / size
     return correlation * math.sqrt(len(residuals)) > CAUTIONS.pattern_z

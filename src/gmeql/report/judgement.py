@@ -80,7 +80,7 @@ def judge(front: Front, index: int, training: Training, *, loss: str = "squared"
         predicted = predictions(member, training.X, loss)
     found = figures(predicted, training.y, counted.weights)
     if not math.isfinite(found.rmse):
-        return [f"It is not defined on some of the {len(training.y)} rows."]
+        return [f"It is not defined on some of the {len(training.y):,} rows."]
     exact = found.relative <= EXACT
     own = find_loss(loss)
     if own.value is not None and not exact:
@@ -100,7 +100,7 @@ def predictions(member: FrontMember, X: np.ndarray, loss: str) -> np.ndarray:
 
 def _fit_by_loss(member: FrontMember, training: Training, loss: Loss, counted: CountedRows) -> str:
     """How well a formula meets the rows by the loss it was fitted by, beside the best constant."""
-    rows = f"{len(training.y)} rows"
+    rows = f"{len(training.y):,} rows"
     told = f"{loss.measure} of {three_digits(member.loss)} on {rows}{_unseen(member)}"
     if not member.expression.variables:
         return f"It is a constant, with a {told}."
@@ -113,10 +113,10 @@ def _fit_by_loss(member: FrontMember, training: Training, loss: Loss, counted: C
 
 def _fit(member: FrontMember, found: Figures, counted: CountedRows, *, exact: bool) -> str:
     """How well a formula meets the rows."""
-    rows = f"{len(counted.weights)} rows"
+    rows = f"{len(counted.weights):,} rows"
     weighted = " as the loss weighs them" if counted.by_the_loss else ""
     if exact:
-        met = f"{len(counted.weights) - counted.left_out} of the {rows}" if counted.left_out else f"all {rows}"
+        met = f"{len(counted.weights) - counted.left_out:,} of the {rows}" if counted.left_out else f"all {rows}"
         return f"It reproduces {met} to rounding: the largest error is {found.largest_error:.1g}."
     if not member.expression.variables:
         return f"It is a constant, with a typical error of {three_digits(found.rmse)} on {rows}{weighted}{_unseen(member)}."
@@ -150,8 +150,9 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
     """How likely it predicts unseen rows better than the next best formula, or worse than the best (`model/evidence`)."""
     best = front.select("best").index
     if len(front) == 1:
-        alone = _against_simpler(front, index)
-        return alone if front[index].expression.variables else [f"{_nothing_beyond(counted)}.", *alone]
+        if not front[index].expression.variables:
+            return [f"{_nothing_beyond(counted)}."]
+        return _against_simpler(front, index)
     if not front.has_outlooks:  # of an earlier version or another method: nothing was measured for those
         return _against_simpler(front, index)
     among = None if index == best else (index,)
@@ -175,9 +176,11 @@ def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], cou
     hardest = found[0]
     rival = f"formula {hardest.index} of the front, {_short(front[hardest.index])}"
     if hardest.chance >= LIKELY:
-        start = f"{_nothing_beyond(counted)}: it" if constant else "It"
+        doubtful = _promises_less_error(front[hardest.index], front[best])
+        start = f"{_nothing_beyond(counted, hardly=doubtful)}: it" if constant else "It"
+        doubt = ", though that one promises a little less error: the difference is within the spread" * doubtful
         return [
-            f"{start} is {_likely(hardest.chance)} to predict unseen rows better than the next best formula, {rival}."
+            f"{start} is {_likely(hardest.chance)} to predict unseen rows better than the next best formula, {rival}{doubt}."
         ]
     start = f"Not sure whether the data say more than {_plainest(counted)}" if constant else "Not sure"
     text = f"{start}: {rival}, is about as good"
@@ -187,8 +190,13 @@ def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], cou
     return [text + "."]
 
 
-def _nothing_beyond(counted: CountedRows) -> str:
-    return f"The data do not support anything beyond {_plainest(counted)}"
+def _promises_less_error(rival: FrontMember, best: FrontMember) -> bool:
+    """Whether the front shows less error on unseen rows for a rival than for the best formula, which readers will ask about."""
+    return rival.outlook is not None and best.outlook is not None and rival.outlook.error < best.outlook.error
+
+
+def _nothing_beyond(counted: CountedRows, *, hardly: bool = False) -> str:
+    return f"The data {'hardly' if hardly else 'do not'} support anything beyond {_plainest(counted)}"
 
 
 def _plainest(counted: CountedRows) -> str:

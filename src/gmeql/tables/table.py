@@ -19,7 +19,7 @@ from gmeql.tables.column import TableColumn, with_indicators
 
 MIN_ROWS = 2  # fewer say nothing about a formula
 MOSTLY_EMPTY = 0.5  # a column with a larger share of missing cells is left out rather than its rows
-_LABELS = " (class labels are not numbers)"
+_LABELS = " (class labels are not numbers: gmeql classify finds formulas for their chances)"
 
 
 @dataclass(frozen=True)
