@@ -109,6 +109,20 @@ def test_noise_that_is_a_factor_is_no_outlier_on_either_side(rng: np.random.Gene
     assert "varies by factors: try its logarithm as the target, or loss='robust'" in text and "outliers?" not in text
 
 
+def test_one_slip_of_the_pen_is_an_outlier_and_no_factor(rng: np.random.Generator) -> None:
+    y = rng.uniform(0.7, 2.4, 60)
+    y[17] *= 100
+    assert "1 row lies far from it: outliers?" in said(Constant(float(y.mean())), rng.uniform(1, 5, (60, 1)), y)
+
+
+def test_a_curve_over_the_few_values_of_a_code_is_a_guess(rng: np.random.Generator) -> None:
+    X = np.column_stack([rng.choice([101.0, 204.0, 305.0, 411.0], 200), rng.standard_normal(200)])
+    y = (X[:, 0] / 100) ** 2 + X[:, 1] + 0.1 * rng.standard_normal(200)
+    square = build("add", build("mul", Constant(1e-4), build("square", x)), Variable(1))
+    assert "x1 takes only 4 different values, so its curve between them is a guess" in said(square, X, y)
+    assert "different values" not in said(build("mul", x, Variable(1)), X, X[:, 0] * X[:, 1] + rng.standard_normal(200))
+
+
 def test_copies_of_rows_are_told_and_are_no_pattern(rng: np.random.Generator) -> None:
     X = rng.uniform(0, 4, (40, 1))
     y = X[:, 0] ** 2 + 0.8 * rng.standard_normal(40)

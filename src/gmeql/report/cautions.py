@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gmeql.formula.calculus import differentiate
+from gmeql.formula.nodes import Constant
 from gmeql.model.intervals import constant_intervals
 from gmeql.model.member import free_constants
 from gmeql.model.weighing import CountedRows
@@ -49,6 +51,8 @@ class CautionConfig:
     """Squared correlation from which a column is the target in other units."""
     counted: float = 100.0
     """A median above which counts have errors like other numbers."""
+    few_values: int = 6
+    """Different whole numbers of a column up to which a curve over it is a guess between them."""
     copied: float = 0.05
     """Share of rows that repeat others from which they are worth a word, ..."""
     copies_alike: float = 0.5
@@ -83,7 +87,7 @@ def cautions(
     # errors of rows that count, in units of what each row's weight lets expect
     rows = counted.weights > 0
     scaled = (residuals * np.sqrt(counted.weights) / expected)[rows]
-    sentences += _nearly_the_target(training)
+    sentences += _nearly_the_target(training) + _few_values(member.expression, training)
     copies = copied_rows(training.X, training.y)
     sentences += _copied(copies)
     if not counted.by_the_loss and varies_by_factors(predicted, training.y, far):
@@ -200,6 +204,23 @@ def _behind_a_line(training: Training, residuals: np.ndarray, counted: CountedRo
     ]
 
 
+def _few_values(expression: Expression, training: Training) -> list[str]:
+    """Columns of a few whole numbers over which the formula bends: codes of kinds, or steps with nothing between them."""
+    sentences = []
+    for index in expression.variables:
+        values = np.unique(training.X[:, index]) if index < training.X.shape[1] else np.empty(0)
+        if not 2 < len(values) <= CAUTIONS.few_values or not (values == np.rint(values)).all():
+            continue
+        if differentiate(differentiate(expression.root, index), index) == Constant(0.0):
+            continue
+        name = training.names[index]
+        sentences.append(
+            f"{name} takes only {len(values)} different values, so its curve between them is a guess; if they are codes of "
+            f"kinds, give them as words or as groups (--groups {name})."
+        )
+    return sentences
+
+
 def _nearly_the_target(training: Training) -> list[str]:
     """A column that holds the answer: nobody wants the target from itself in other units."""
     X, y = training.X, training.y
@@ -236,7 +257,9 @@ def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> 
     if (y < predicted)[far].any() and not size_grows(predicted, y - predicted):
         return False
     factors = np.log(y / predicted)
-    return not rows_far_away(factors).any() and float(np.ptp(factors)) > math.log(CAUTIONS.skewed)
+    sizes = np.abs(factors - np.median(factors))
+    beyond = sizes > CAUTIONS.far * NORMAL_MEDIAN * float(np.median(sizes))
+    return not beyond.any() and float(np.ptp(factors)) > math.log(CAUTIONS.skewed)
 
 
 def are_counts(y: np.ndarray) -> bool:
