@@ -52,6 +52,16 @@ def test_a_row_that_one_constant_exists_for_has_a_huge_error(rng: np.random.Gene
     assert np.abs(errors[:-1]) == pytest.approx(np.abs(y[:-1]), abs=1e-6)
 
 
+def test_a_row_that_a_pole_was_put_beside_is_not_known_without_it(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 5, (60, 1))
+    X[17, 0] = 2.5
+    y = X[:, 0].copy()
+    y[17] = 250.0  # a slip of the decimal point
+    beside = build("div", Constant(1e-5), build("sub", x, Constant(2.5 - 1e-5 / 247.5)))
+    errors = left_out_errors(build("add", build("mul", Constant(1.0), x), beside), X, y, np.ones(60))
+    assert abs(errors[17]) > 200 and np.abs(np.delete(errors, 17)).max() < 0.1
+
+
 def test_leverage_of_a_large_table_is_looked_at_on_its_first_rows(rng: np.random.Generator) -> None:
     X = rng.uniform(0, 1, (25_000, 1))
     y = X[:, 0] + rng.standard_normal(25_000)

@@ -70,7 +70,9 @@ def test_a_column_in_a_few_words(column, summary):
 
 def test_a_target_of_class_labels_says_that_they_are_no_numbers():
     table = read(b"a,kind\n1,cat\n2,dog\n3,cat\n", name="t.csv")
-    with pytest.raises(TableError, match="the target holds text; .*class labels are not numbers: gmeql classify") as caught:
+    with pytest.raises(
+        TableError, match="the target holds text; .*class labels are not numbers: gmeql classify"
+    ) as caught:
         table.select("kind")
     assert caught.value.column == "kind" and caught.value.row == 2
 

@@ -5,7 +5,8 @@ high power, a term that one row pays for. Two figures show it.
 
 - The error of each row with that row left out of the fit, in closed form from the fit's own slopes: with the hat matrix
   `H = J (JᵀWJ)⁻¹ JᵀW` of the linearised fit it is `rᵢ / (1 - hᵢᵢ)` (Cook and Weisberg, Residuals and Influence in
-  Regression, 1982). A row that one constant exists for has `hᵢᵢ` near 1.
+  Regression, 1982). A row that one constant exists for has `hᵢᵢ` near 1; where it is 1 to rounding, nothing but that row
+  tells what happens there, and its error without it is that of the others' mean.
 - The values at rows that could have been: columns of two rows mixed, and points on the line between two rows, kept
   where they are no further from a row than rows are from each other; and rows just beyond the ends. What lies far
   outside the range of the target there counts as error. A denominator that takes both signs there has a zero in between,
@@ -38,6 +39,7 @@ MARGIN_ROWS = 3.0
 MOST_ROWS = 20_000
 """Rows on which leverage is looked at, and poles are looked for."""
 LARGEST_LEVERAGE = 1.0 - 1e-6
+"""A row of more leverage stands alone; where the target runs over many magnitudes, the largest ones do so by right."""
 SQUARED = LOSSES["squared"]
 DETERMINED = 1e-9
 """Directions of the constants whose singular value is below this share of the largest are not determined at all."""
@@ -81,7 +83,13 @@ def left_out_errors(
         return np.where(np.isfinite(residual), residual, math.inf)
     if not np.isfinite(slopes).all():
         return np.full(len(y), math.inf)
-    return np.asarray(residual / (1.0 - _leverage(slopes, weights, n_rows or len(y))))
+    leverage = _leverage(slopes, weights, n_rows or len(y))
+    errors = residual / (1.0 - leverage)
+    alone = leverage >= LARGEST_LEVERAGE
+    if alone.all() or not alone.any() or magnitudes(y) is not None:
+        return np.asarray(errors)
+    unknown = y - np.average(y[~alone], weights=weights[~alone])
+    return np.where(alone & (np.abs(errors) < np.abs(unknown)), unknown, errors)
 
 
 def left_out_losses(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, loss: Loss) -> np.ndarray:

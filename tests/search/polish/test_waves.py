@@ -36,6 +36,17 @@ def test_a_faster_wave_is_known_only_where_noise_has_none_like_it() -> None:
     assert not waves_known(1e4, noise=3.0)
 
 
+def test_no_wave_is_known_through_the_few_values_of_a_code() -> None:
+    """Four machines by their numbers: a wave through four effects exists for any numbers and any effects."""
+    rng = np.random.default_rng(5)
+    code = rng.choice([101.0, 204.0, 305.0, 411.0], 250)
+    for x, known in ((code, False), (rng.uniform(101, 411, 250), True)):
+        target = -8 * np.cos(1.0232 * x) + 0.5 * rng.standard_normal(250)
+        rows = JudgedRows.of(x[:, None], target, None, ("x",))
+        root = parse_tree("-8.001*cos(1.0232*x)", ("x",))
+        assert are_waves_known(root, 0.25, rows, n_rows=250) == known
+
+
 def test_false_alarms_in_noise_are_rare() -> None:
     """The strongest of many frequencies in noise never stands out."""
     rng = np.random.default_rng(8)

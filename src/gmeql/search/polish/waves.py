@@ -18,37 +18,46 @@ FloatArray = NDArray[np.float64]
 
 WAVES = ("sin", "cos")
 """Operators that turn a formula into a wave."""
+CONSTANTS_OF_A_WAVE = 3
+"""Amplitude, frequency and phase."""
 
 
 def are_waves_known(root: Node, loss: float, rows: JudgedRows, *, n_rows: int) -> bool:
-    """Whether every wave is slow, with two of `n_rows` rows to a half-turn, or stands out from what noise would have.
+    """Whether every wave is slow, with two of `n_rows` rows (or of its angles) to a half-turn, or stands out from what noise would have.
 
     A wave of many turns goes through any points: however dense the rows, the best of as many frequencies explains some
     of their noise. It must explain what the formula without it does not.
     """
     for wave in dict.fromkeys(node for node in calls(root) if node.operator in WAVES):
         with np.errstate(all="ignore"):
-            angle = float(np.ptp(Expression(wave.args[0], rows.names)(rows.X)))
+            angles = Expression(wave.args[0], rows.names)(rows.X)
+            angle, n_angles = float(np.ptp(angles)), len(np.unique(angles))
             middle = float(np.mean(Expression(wave, rows.names)(rows.X)))
-        if angle <= min(math.pi / 2 * n_rows, 2 * math.pi * POLISH.slow_turns):
+        n_seen = n_rows if n_angles == len(angles) else min(n_rows, n_angles)
+        if angle <= min(math.pi / 2 * n_seen, 2 * math.pi * POLISH.slow_turns):
             continue
         if not math.isfinite(angle) or not math.isfinite(middle):
             return False
         without = refit([with_part(root, wave, Constant(middle))], rows)
-        if not without or not _earns_its_place(root, loss, without[0], rows, angle / math.pi):
+        if not without or not _earns_its_place(root, loss, without[0], rows, angle / math.pi, n_angles):
             return False
     return True
 
 
-def _earns_its_place(root: Node, loss: float, without: Scored, rows: JudgedRows, n_frequencies: float) -> bool:
-    """Whether what a wave adds to the formula without it, on the rows that it rests on, is beyond chance."""
+def _earns_its_place(
+    root: Node, loss: float, without: Scored, rows: JudgedRows, n_frequencies: float, n_angles: int
+) -> bool:
+    """Whether what a wave adds to the formula without it, on the rows that it rests on, is beyond chance.
+
+    Rows of one angle see the wave once: through the few values that a column of codes takes, some frequency always goes.
+    """
     if not without.loss > 0:
         return False
     with np.errstate(all="ignore"):
         plain = Expression(without.root, rows.names)(rows.X)
         added = Expression(root, rows.names)(rows.X) - plain
     n_rest = rows_rested_on(added, rows.target - plain, rows.weights)
-    n_free = min(n_rest, len(rows.target) - n_loose_constants(root))
+    n_free = min(n_rest, len(rows.target) - n_loose_constants(root), n_angles - CONSTANTS_OF_A_WAVE)
     return stands_out(1.0 - loss / without.loss, n_free, n_frequencies)
 
 
