@@ -89,7 +89,7 @@ def left_out_errors(
     if alone.all() or not alone.any() or magnitudes(y) is not None:
         return np.asarray(errors)
     unknown = y - np.average(y[~alone], weights=weights[~alone])
-    return np.where(alone & (np.abs(errors) < np.abs(unknown)), unknown, errors)
+    return np.asarray(np.where(alone & (np.abs(errors) < np.abs(unknown)), unknown, errors))
 
 
 def left_out_losses(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, loss: Loss) -> np.ndarray:

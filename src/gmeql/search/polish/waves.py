@@ -23,7 +23,7 @@ CONSTANTS_OF_A_WAVE = 3
 
 
 def are_waves_known(root: Node, loss: float, rows: JudgedRows, *, n_rows: int) -> bool:
-    """Whether every wave is slow, with two of `n_rows` rows (or of its angles) to a half-turn, or stands out from what noise would have.
+    """Whether every wave is slow, with two of `n_rows` rows (or angles) to a half-turn, or stands out from noise.
 
     A wave of many turns goes through any points: however dense the rows, the best of as many frequencies explains some
     of their noise. It must explain what the formula without it does not.
