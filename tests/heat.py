@@ -14,6 +14,12 @@ U = np.exp(-0.3 * T) * np.sin(X)[:, None] + 0.5 * np.exp(-1.2 * T) * np.cos(2 * 
 """[48, 31], u_t = 0.3 u_xx."""
 
 
+def long_form(time: str = "t", space: str = "x") -> str:
+    """The same as a table with a row for each point and time."""
+    rows = [f"{t},{x},{U[i, j]}" for j, t in enumerate(T.tolist()) for i, x in enumerate(X.tolist())]
+    return "\n".join([f"{time},{space},u", *rows])
+
+
 @cache
 def heat_model() -> GMEQLField:
     """Its law, found without the open-form search."""

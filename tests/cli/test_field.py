@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import run_gmeql
-from heat import T, U, X
+from heat import T, U, X, long_form
 
 from gmeql import GMEQLField
 
@@ -28,6 +28,13 @@ def test_laws_on_stdout_model_and_report_in_a_folder(arrays, tmp_path, capsys):
     assert capsys.readouterr().out == "u_t = 0.3*u_xx\n"
     assert str(GMEQLField.load(out / "model.json")) == "u_t = 0.3*u_xx"
     assert "Simulated against measured" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_table_with_a_row_for_each_point_and_time(tmp_path, capsys):
+    (tmp_path / "heat.csv").write_text(long_form("when", "place"))
+    columns = ("--time", "when", "--space", "place")
+    run_gmeql("field", str(tmp_path / "heat.csv"), *columns, "--out", str(tmp_path / "run"), *SMALL)
+    assert capsys.readouterr().out == "u_t = 0.3*u_xx\n"
 
 
 def test_one_json_object_for_programs(arrays, tmp_path, capsys):
@@ -52,7 +59,7 @@ def test_bad_input_is_one_line(arrays, arguments, message, capsys):
 
 
 def test_what_is_no_file_of_arrays_is_said_and_nothing_is_unpickled(tmp_path, capsys):
-    text, pickled = tmp_path / "table.csv", tmp_path / "pickled.npz"
+    text, pickled = tmp_path / "table.npz", tmp_path / "pickled.npz"
     text.write_text("x,t,u\n1,2,3\n")
     np.savez(pickled, u=np.array([{"a": 1}], dtype=object))
     for path in (text, pickled):

@@ -26,6 +26,12 @@ def test_other_forms(capsys):
     assert "one of text, sympy, latex" in capsys.readouterr().err
 
 
+def test_a_report_where_one_is_wanted(tmp_path, capsys):
+    run_gmeql(*OSCILLATOR, "--out", str(tmp_path / "run"))
+    assert capsys.readouterr().err.splitlines()[-1] == f"report: {tmp_path / 'run' / 'report.html'}"
+    assert "proven: equation and conditions" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+
+
 def test_no_closed_form_is_a_clear_no_with_its_own_exit_code(capsys):
     run_gmeql(
         "solve", "y' = x^2 + y^2", "--ics", "y(0)=0", "--domain", "0..1", "--max-candidates", "300", "-q", expect=3

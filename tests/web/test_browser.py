@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from browsing import HOSTILE, LINE
+from heat import long_form
 
 pytestmark = pytest.mark.browser
 NOISY = "a,y\n" + "".join(f"{i / 7},{i / 3 + (i * 7919 % 101) / 50}\n" for i in range(1, 60))
@@ -176,3 +178,54 @@ def test_a_bad_table_is_explained(page, server):
     page.locator("#error:not([hidden])").wait_for()
     assert "bad.csv, row 3" in page.locator("#error").inner_text()
     page.trouble[:] = [item for item in page.trouble if "422" not in item]
+
+
+SWING = "t,q,v\n" + "".join(
+    f"{i / 8},{math.cos(i / 4) + (i * 7919 % 101) / 400},{-2 * math.sin(i / 4)}\n" for i in range(60)
+)
+
+
+def test_a_time_series_is_stopped_and_keeps_what_was_found(page, server):
+    upload(page, server.address, SWING)
+    page.locator("#series").check()
+    page.fill("#seconds", "400")
+    page.click("#start")
+    page.locator("#said", has_text="candidates").wait_for(timeout=PATIENCE)
+    assert "of at most 400 s" in page.locator("#figures").inner_text()
+    page.click("#stop")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    assert page.locator("#state").inner_text() == "stopped"
+    assert page.frame_locator("#report").locator(".formula").count() == 2
+    with page.expect_download() as download:
+        page.click("#model")
+    assert "gmeql" in Path(download.value.path()).read_text()
+
+
+def test_a_field_from_table_to_law(page, server):
+    upload(page, server.address, long_form())
+    page.locator("#grid").check()
+    assert page.locator("#space input").evaluate_all("(all) => all.map((b) => [b.value, b.checked])")[0] == ["x", True]
+    page.fill("#seconds", "2")
+    page.click("#start")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    formula = page.frame_locator("#report").locator(".formula").first
+    assert formula.get_attribute("aria-label") == "u_t = 0.3*u_xx"
+
+
+def test_an_equation_is_refused_mended_and_solved(page, server):
+    page.goto(server.address)
+    page.click("#solve summary")
+    page.fill("#equation", "y'' = nonsense(y)")
+    page.fill("#ics", "y(0)=0, y'(0)=2")
+    page.click("#solve-start")
+    page.locator("#solve-error:not([hidden])").wait_for()
+    page.fill("#equation", "y'' = -4*y")
+    page.click("#solve-start")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    inner = page.frame_locator("#report")
+    assert inner.locator(".formula").first.get_attribute("aria-label") == "y = sin(2*x)"
+    assert "proven" in inner.locator(".verdict").inner_text()
+    page.goto(page.url.split("/equations/")[0] + "/")
+    page.locator("#runs a").first.wait_for()
+    assert "y = sin(2*x)" in page.locator("#runs").inner_text()
+    page.trouble[:] = [item for item in page.trouble if "422" not in item]  # the refused equation, as it should be

@@ -19,6 +19,7 @@ from gmeql.cli.options import (
     JsonOption,
     QuietOption,
     SeedOption,
+    listed,
 )
 
 if TYPE_CHECKING:
@@ -51,11 +52,12 @@ def dynamics(
     from gmeql import GMEQLDynamics
     from gmeql.cli.present import print_json
     from gmeql.model.fitting import InterruptedWarning
+    from gmeql.report.motion import build
+    from gmeql.runs.equations import trajectories, write_report
     from gmeql.runs.folder import default_folder
-    from gmeql.runs.motion import trajectories, write_motion
     from gmeql.tables.read import read
 
-    names, given = _listed(states), _listed(inputs)
+    names, given = listed(states), listed(inputs)
     if not names:
         raise Exit(USAGE, "gmeql: --states is empty; name the columns whose motion is to be explained, as in x,v")
     table = read(data)
@@ -63,7 +65,7 @@ def dynamics(
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLDynamics(
-        order, with_time=with_time, functions=_listed(functions) if functions else None, max_time=max_time,
+        order, with_time=with_time, functions=listed(functions) if functions else None, max_time=max_time,
         max_candidates=max_candidates, feature_names=names, n_jobs=jobs, random_state=seed, verbose=0 if quiet else 1,
     )  # fmt: skip
     with warnings.catch_warnings():
@@ -76,7 +78,7 @@ def dynamics(
             raise Exit(NO_MODEL, f"gmeql: {error}") from None
     folder = Path(out) if out else default_folder("" if data == "-" else data)
     command = shlex.join(["gmeql", *sys.argv[1:]])
-    write_motion(model, folder, source=table.source, time=time, command=command)
+    write_report(model, folder, build, source=table.source, time=time, command=command)
     if as_json:
         print_json(_record(model, folder))
     else:
@@ -85,10 +87,6 @@ def dynamics(
         say(f"report: {folder / 'report.html'}")
     if model.stop_reason_ == "interrupted":
         raise Exit(INTERRUPTED)
-
-
-def _listed(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _record(model: GMEQLDynamics, folder: Path) -> dict[str, Any]:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
-import zipfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import CandidatesOption, FolderOption, JobsOption, JsonOption, QuietOption, SeedOption
+from gmeql.cli.options import CandidatesOption, FolderOption, JobsOption, JsonOption, QuietOption, SeedOption, listed
 
 if TYPE_CHECKING:
     from gmeql.differential.fields.field import GMEQLField
 
 
 def field(
-    data: Annotated[str, typer.Argument(metavar="DATA.npz", help="Arrays by name, as numpy.savez writes them.")],
-    space: Annotated[str, typer.Option(help="Arrays of the coordinates of space, as in x,y.")] = "x",
-    time: Annotated[str, typer.Option("--time", "-t", help="Array of the times.")] = "t",
-    fields: Annotated[str, typer.Option(help="Arrays of the fields [*space, time]. (default: all others)")] = "",
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Table with a row for each point and time, or arrays by name (.npz).")
+    ],
+    space: Annotated[str, typer.Option(help="Coordinates of space, as in x,y.")] = "x",
+    time: Annotated[str, typer.Option("--time", "-t", help="Times.")] = "t",
+    fields: Annotated[
+        str, typer.Option(help="Fields, as in u,v; arrays are [*space, time]. (default: all others)")
+    ] = "",
     order: Annotated[int | None, typer.Option(help="Highest derivative by space. (default: 4, in 2D and 3D 2)")] = None,
     functions: Annotated[str | None, typer.Option(help="What a law may use, as in +,-,*,/,sin,exp.")] = None,
     max_time: Annotated[float | None, typer.Option(help="Seconds for the open-form search. (default: 60)")] = None,
@@ -42,13 +44,15 @@ def field(
     from gmeql import GMEQLField
     from gmeql.cli.present import print_json
     from gmeql.model.fitting import InterruptedWarning
+    from gmeql.report.field import build
+    from gmeql.runs.equations import read_gridded, write_report
     from gmeql.runs.folder import default_folder
 
-    u, x, t = _arrays(data, _listed(space), time, _listed(fields))
+    u, x, t = read_gridded(data, listed(space), time, listed(fields))
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLField(
-        order=order, functions=_listed(functions) if functions else None, max_time=max_time,
+        order=order, functions=listed(functions) if functions else None, max_time=max_time,
         max_candidates=max_candidates, n_jobs=jobs, random_state=seed, verbose=0 if quiet else 1,
     )  # fmt: skip
     with warnings.catch_warnings(record=True) as caught:
@@ -60,7 +64,8 @@ def field(
         except ArithmeticError as error:
             raise Exit(NO_MODEL, f"gmeql: {error}") from None
     folder = Path(out) if out else default_folder(data)
-    _write(model, folder, data)
+    command = shlex.join(["gmeql", *sys.argv[1:]])
+    write_report(model, folder, build, source=Path(data).name, command=command)
     if as_json:
         print_json(_record(model, folder))
     else:
@@ -69,45 +74,6 @@ def field(
         say(f"report: {folder / 'report.html'}")
     if any(issubclass(one.category, InterruptedWarning) for one in caught):
         raise Exit(INTERRUPTED)
-
-
-def _listed(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _arrays(path: str, space: list[str], time: str, fields: list[str]) -> tuple[dict[str, Any], list[Any], Any]:
-    """Fields by name, coordinates and times of a file of arrays; nothing in it is unpickled."""
-    import numpy as np
-
-    try:
-        with np.load(path, allow_pickle=False) as held:
-            if not hasattr(held, "files"):
-                raise Exit(
-                    USAGE, f"gmeql: {path}: holds one array without a name; write it with numpy.savez(u=, x=, t=)"
-                )
-            arrays = {name: held[name] for name in held.files}
-    except FileNotFoundError:
-        raise Exit(USAGE, f"gmeql: {path}: there is no such file") from None
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError, AttributeError):
-        raise Exit(USAGE, f"gmeql: {path}: is no file of arrays; write one with numpy.savez(u=, x=, t=)") from None
-    chosen = fields or [name for name in arrays if name not in (*space, time)]
-    for name, option in ((time, "--time"), *((s, "--space") for s in space), *((f, "--fields") for f in chosen)):
-        if name not in arrays:
-            raise Exit(
-                USAGE, f"gmeql: {path}: {option} names {name!r}; the file holds {', '.join(arrays) or 'nothing'}"
-            )
-    return {name: arrays[name] for name in chosen}, [arrays[name] for name in space], arrays[time]
-
-
-def _write(model: GMEQLField, folder: Path, source: str) -> None:
-    from gmeql.model.storage import write_atomic
-    from gmeql.report.field import build
-
-    folder.mkdir(parents=True, exist_ok=True)
-    model.save(folder / "model.json")
-    created = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    page = build(model, source=Path(source).name, created=created, command=shlex.join(["gmeql", *sys.argv[1:]]))
-    write_atomic(folder / "report.html", page.encode())
 
 
 def _record(model: GMEQLField, folder: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Annotated
 
 import typer
@@ -15,3 +16,13 @@ CandidatesOption = Annotated[int | None, typer.Option(help="Formulas to try: the
 SeedOption = Annotated[int, typer.Option(help="Seed of the search.")]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")]
 FolderOption = Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")]
+
+
+def listed(text: str) -> list[str]:
+    """Names between commas; one that holds a comma itself stands in double quotes.
+
+    >>> listed('x, "speed, m/s"')
+    ['x', 'speed, m/s']
+    """
+    rows = csv.reader([text], skipinitialspace=True) if text.strip() else ()
+    return [word.strip() for row in rows for word in row if word.strip()]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import CandidatesOption, JobsOption, JsonOption, QuietOption, SeedOption
+from gmeql.cli.options import CandidatesOption, JobsOption, JsonOption, QuietOption, SeedOption, listed
 
 if TYPE_CHECKING:
     from gmeql.differential.solving.solutions import Solutions
@@ -34,6 +37,7 @@ def solve(
     seed: SeedOption = 0,
     format: Annotated[str, typer.Option("--format", "-f", help="text, sympy or latex.")] = "text",
     jobs: JobsOption = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for a report, if one is wanted.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -50,7 +54,7 @@ def solve(
         raise Exit(USAGE, f"gmeql: --format {format!r}: unknown; one of {', '.join(FORMATS)}")
     try:
         problem = read_text(
-            equation, ics=ics, domain=domain, variables=_listed(variables), parameters=_listed(parameters)
+            equation, ics=ics, domain=domain, variables=listed(variables), parameters=listed(parameters)
         )
         found = gmeql.solve(
             problem.equations,
@@ -58,7 +62,7 @@ def solve(
             ics=problem.ics,
             domain=problem.domain,
             parameters=problem.parameters,
-            functions=_listed(functions) if functions else None,
+            functions=listed(functions) if functions else None,
             max_time=max_time,
             max_candidates=max_candidates,
             n_jobs=jobs,
@@ -69,17 +73,21 @@ def solve(
         raise Exit(USAGE, f"gmeql: {' '.join(str(error).split())}") from None
     except ArithmeticError as error:
         raise Exit(NO_MODEL, f"gmeql: {error}") from None
+    if out is not None:
+        from gmeql.report.solution import build
+        from gmeql.runs.equations import write_report
+
+        given = {"equation": equation, "conditions": ics, "command": shlex.join(["gmeql", *sys.argv[1:]])}
+        write_report(found, Path(out), build, **given)
     if as_json:
         print_json(_record(found))
     _tell(found, format, quiet=quiet, on_stdout=not as_json)
+    if out is not None and not quiet:
+        say(f"report: {Path(out) / 'report.html'}")
     if found.reason == "interrupted":
         raise Exit(INTERRUPTED)
     if not found.is_closed_form:
         raise Exit(NO_MODEL)
-
-
-def _listed(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _tell(found: Solutions, format: str, *, quiet: bool, on_stdout: bool) -> None:

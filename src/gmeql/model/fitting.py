@@ -234,11 +234,16 @@ def _python(code: str) -> subprocess.Popen[bytes]:
     """Another process of this Python, which sees the same packages and says nothing."""
     return subprocess.Popen(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=same_packages(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+def same_packages() -> dict[str, str]:
+    """The environment in which another process of this Python finds the packages that this one does."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 @contextmanager

@@ -15,6 +15,10 @@ from gmeql.tables.read import Table
 from gmeql.web.jobs import Jobs, Uploads
 
 MAX_LISTED_COLUMNS = 500
+REPORT_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+)
+"""A report brings its own scripts and is shown inside the page, so it has another policy than the pages."""
 
 
 async def refuse(request: Request, error: Exception) -> Response:

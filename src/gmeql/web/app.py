@@ -16,15 +16,16 @@ from starlette.routing import Route
 from gmeql.model.storage import StorageError
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.cells import TableError
-from gmeql.web import motions, pages, runs
+from gmeql.web import equations, pages, runs
 from gmeql.web.answers import refuse, refuse_plainly
+from gmeql.web.commands import Commands
 from gmeql.web.guard import Guard
 from gmeql.web.jobs import Jobs, Uploads
 
 
 def create_app(folder: str | Path, token: str) -> Starlette:
     """The ASGI application for the runs under `folder`, open to whoever holds `token`."""
-    jobs, uploads = Jobs(Path(folder)), Uploads(Path(folder))
+    jobs, uploads, commands = Jobs(Path(folder)), Uploads(Path(folder)), Commands(Path(folder))
     templates = Environment(
         loader=ChoiceLoader([PackageLoader("gmeql.web", "assets"), PackageLoader("gmeql.report", "assets")]),
         autoescape=True,
@@ -36,7 +37,7 @@ def create_app(folder: str | Path, token: str) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         jobs.start()
         yield
-        await asyncio.to_thread(jobs.close)
+        await asyncio.gather(asyncio.to_thread(jobs.close), asyncio.to_thread(commands.close))
 
     app = Starlette(
         routes=[
@@ -54,9 +55,14 @@ def create_app(folder: str | Path, token: str) -> Starlette:
             Route("/runs/{name}/steer", runs.steer_run, methods=["POST"]),
             Route("/runs/{name}/report", runs.run_report),
             Route("/runs/{name}/files/{file}", runs.run_file),
-            Route("/motions", motions.add_motion, methods=["POST"]),
-            Route("/motions/{name}", motions.show_motion),
-            Route("/motions/{name}/report", motions.motion_report),
+            Route("/motions", equations.add_motion, methods=["POST"]),
+            Route("/fields", equations.add_field, methods=["POST"]),
+            Route("/solutions", equations.add_solution, methods=["POST"]),
+            Route("/equations/{name}", equations.show_equations),
+            Route("/equations/{name}/state", equations.equations_state),
+            Route("/equations/{name}/stop", equations.stop_equations, methods=["POST"]),
+            Route("/equations/{name}/report", equations.equations_report),
+            Route("/equations/{name}/files/model.json", equations.equations_model),
         ],
         middleware=[Middleware(Guard, token=token)],
         exception_handlers={
@@ -68,5 +74,5 @@ def create_app(folder: str | Path, token: str) -> Starlette:
         lifespan=lifespan,
     )
     app.state.jobs, app.state.uploads, app.state.templates = jobs, uploads, templates
-    app.state.motions = motions.Motions(Path(folder))
+    app.state.commands = commands
     return app

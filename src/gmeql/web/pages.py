@@ -41,6 +41,8 @@ async def static(request: Request) -> Response:
         "charts.js": "text/javascript",
         "home.js": "text/javascript",
         "run.js": "text/javascript",
+        "live.js": "text/javascript",
+        "equations.js": "text/javascript",
     }
     if name not in kinds:
         raise HTTPException(404, "there is no such file")

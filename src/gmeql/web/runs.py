@@ -18,8 +18,17 @@ from gmeql.runs.folder import Run
 from gmeql.runs.knowing import training_of
 from gmeql.runs.settings import ConfigError, resolve
 from gmeql.tables.read import TableError, read
-from gmeql.web.motions import motions_of
-from gmeql.web.answers import body_of, find_run, find_upload, function_choices, jobs_of, render, snapshot
+from gmeql.web.answers import (
+    REPORT_POLICY,
+    body_of,
+    find_run,
+    find_upload,
+    function_choices,
+    jobs_of,
+    render,
+    snapshot,
+)
+from gmeql.web.equations import commands_of
 
 POLL_SECONDS = 0.15
 KEEPALIVE_SECONDS = 15.0
@@ -67,9 +76,10 @@ async def list_runs(request: Request) -> Response:
         for run in jobs.runs()[:200]:
             state = snapshot(jobs, run)
             best = state["chosen"] or (state["progress"] or {}).get("best") or {}
-            keys = ("name", "state", "reason", "position", "target", "source", "created")
-            found.append({key: state[key] for key in keys} | {"formula": best.get("formula"), "loss": best.get("loss")})
-        found += motions_of(request).listed()
+            shown = {key: state[key] for key in ("name", "state", "reason", "position", "source", "created")}
+            shown |= {"title": state["target"], "link": f"/runs/{state['name']}"}
+            found.append(shown | {"formula": best.get("formula"), "loss": best.get("loss")})
+        found += commands_of(request).listed()
         return sorted(found, key=lambda item: str(item["created"]), reverse=True)
 
     return JSONResponse(await asyncio.to_thread(collect))
@@ -196,14 +206,11 @@ def seconds_of(content: dict[str, Any]) -> float | None:
 
 
 async def run_report(request: Request) -> Response:
-    """The report, with its own content security policy instead of the pages'."""
     run = find_run(request)
     path = run.folder / "report.html"
     if not path.is_file():
         raise HTTPException(404, "the report is not written yet")
-    scripts = "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-    policy = f"default-src 'none'; {scripts}; frame-ancestors 'self'"
-    return FileResponse(path, media_type="text/html", headers={"content-security-policy": policy})
+    return FileResponse(path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
 
 
 async def run_file(request: Request) -> Response:

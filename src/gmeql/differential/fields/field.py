@@ -139,7 +139,10 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
             members = [(s, [terms[k] for k in s.terms]) for s in sums]
             spent = time.monotonic() - begun
             share = None if self.max_time is None else (self.max_time - spent) / (len(grid.names) - f)
-            members += self._open_form(f, grid, jets, bumps, terms, rows, left, share, seed + f)
+            try:
+                members += self._open_form(f, grid, jets, bumps, terms, rows, left, share, seed + f)
+            except KeyboardInterrupt:  # before its first formula; the sums are there
+                self._interrupted = True
             front, pick = _front(members, f, grid, jets, bumps, left)
             fronts.append(front)
             picks.append(pick)
@@ -199,7 +202,8 @@ class GMEQLField(BaseEstimator):  # type: ignore[misc]  # untyped
         )
         with self._display(grid.names[f]) as display:
             callbacks = [display.update] if display is not None else []
-            result = run_search(prepare(X, y), config=config, seed=seed % (2**31 - 1), callbacks=callbacks)
+            data = prepare(X, y, names=tuple(jets.names[c] for c in columns))
+            result = run_search(data, config=config, seed=seed % (2**31 - 1), callbacks=callbacks)
         self._interrupted = result.interrupted
         roots = [_over(m.expression.root, columns) for m in result.front]
         new = found_terms(reversed(roots), terms, jets)

@@ -7,7 +7,7 @@ the exponentials and waves that it has where its coefficients are largest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from gmeql.differential.solving.problem import FloatArray, Problem
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Leaf, Node, Variable, row_values, transform
 from gmeql.formula.parsing import parse_tree
+from gmeql.search.events import Progress
 
 _COMPANIONS = {"sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh"}
 """Functions whose derivatives are each other."""
@@ -68,6 +69,12 @@ class Hints:
             return node
 
         return Expression(transform(root, leaf), self.names)
+
+    def restore_progress(self, progress: Progress) -> Progress:
+        """An event of the search over variables and parameters, to be shown."""
+        front = tuple(replace(m, expression=self.restore(m.expression.root)) for m in progress.front)
+        best = replace(progress.best, expression=self.restore(progress.best.expression.root))
+        return replace(progress, front=front, best=best)
 
 
 def characteristic_functions(problem: Problem) -> list[Any]:

@@ -100,6 +100,11 @@ class Problem:
         """Whether there is one variable."""
         return len(self.variables) == 1
 
+    def domain_text(self, box: tuple[tuple[float, float], ...]) -> str:
+        """Where a solution was followed, for people."""
+        sides = zip(self.variables, box, strict=True)
+        return ", ".join(f"{low:.4g} <= {v.name} <= {high:.4g}" for v, (low, high) in sides)
+
     @cached_property
     def highest(self) -> tuple[Jet, ...]:
         """The highest derivative of each function of one variable."""

@@ -40,6 +40,11 @@ class Judged:
     proven: bool
     verdict: str
 
+    @property
+    def complexity(self) -> int:
+        """Of all formulas together."""
+        return sum(e.complexity for e in self.expressions)
+
 
 class Judge:
     """Polishes, recognises and proves formulas for one problem."""

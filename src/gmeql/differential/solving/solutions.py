@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 
@@ -70,6 +73,12 @@ class Solutions(Sequence[Solution]):
     reason: str
     """Why the search ended."""
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """Columns of `rows`: the variables, then the parameters."""
+    rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)), compare=False)
+    """Points [N, V] at which the solution in numbers was taken, and ..."""
+    values: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)), compare=False)
+    """... its values [N, F] there."""
 
     @overload
     def __getitem__(self, index: int) -> Solution: ...

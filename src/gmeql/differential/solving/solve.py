@@ -156,13 +156,18 @@ class _Run:
     def solutions(self) -> Solutions:
         tables: list[SolutionTable] = []
         stream = solution_tables(self.problem)
-        while not self.reason:
-            for round_number, table in self._rounds(tables, stream):
-                if self._try(table, round_number, several=len(tables) > 1):
-                    self.reason = "a closed form is proven"
-                self.reason = self.reason or self.budget.is_over()
-                if self.reason:
-                    break
+        try:
+            while not self.reason:
+                for round_number, table in self._rounds(tables, stream):
+                    if self._try(table, round_number, several=len(tables) > 1):
+                        self.reason = "a closed form is proven"
+                    self.reason = self.reason or self.budget.is_over()
+                    if self.reason:
+                        break
+        except KeyboardInterrupt:
+            if not self.found:
+                raise
+            self.reason = "interrupted"
         return self._result(tables)
 
     def _rounds(
@@ -226,7 +231,7 @@ class _Run:
                 for event in events:
                     progress = data.restore_progress(event)
                     if display is not None:
-                        display.update(progress)
+                        display.update(hints.restore_progress(progress))
                     self.budget.candidates += search.candidates - tried
                     tried = search.candidates
                     found.front[:] = [hints.restore(m.expression.root) for m in progress.front]
@@ -279,7 +284,7 @@ class _Run:
     # --- what is given back ------------------------------------------------------------------------------------------
 
     def _result(self, tables: Sequence[SolutionTable]) -> Solutions:
-        ranked = sorted(self.found.values(), key=lambda f: (_complexity(f[0]), -f[0].proven, f[0].relative))
+        ranked = sorted(self.found.values(), key=lambda f: (f[0].complexity, -f[0].proven, f[0].relative))
         front: list[tuple[Judged, SolutionTable]] = []
         for judged, table in ranked:
             if judged.proven or not front or judged.relative < min(f[0].relative for f in front):
@@ -294,7 +299,7 @@ class _Run:
                 names=self.problem.names,
                 expressions=judged.expressions,
                 forms=tuple(form.xreplace(back) for form in judged.forms),
-                complexity=_complexity(judged),
+                complexity=judged.complexity,
                 residual=judged.residual,
                 misfit=judged.misfit,
                 proven=judged.proven,
@@ -309,11 +314,14 @@ class _Run:
             equation=", ".join(
                 f"{name}({', '.join(v.name for v in self.problem.variables)})" for name in self.problem.names
             ),
-            domain=_domain_text(self.problem, box),
+            domain=self.problem.domain_text(box),
             candidates=self.budget.candidates,
             seconds=self.budget.seconds,
             reason=self.reason,
             notes=self._notes(chosen),
+            names=chosen.names,
+            rows=chosen.X,
+            values=chosen.Y,
         )
 
     def _notes(self, table: SolutionTable) -> tuple[str, ...]:
@@ -321,15 +329,5 @@ class _Run:
         if table.solution.filled:
             notes.append(f"the conditions leave the solution open; this one has {table.solution.filled}")
         if table.solution.problem.box != self.problem.box:
-            notes.append(f"the solution was followed on {_domain_text(self.problem, table.solution.problem.box)} only")
+            notes.append(f"the solution was followed on {self.problem.domain_text(table.solution.problem.box)} only")
         return tuple(notes)
-
-
-def _complexity(judged: Judged) -> int:
-    return sum(e.complexity for e in judged.expressions)
-
-
-def _domain_text(problem: Problem, box: Any) -> str:
-    return ", ".join(
-        f"{low:.4g} <= {v.name} <= {high:.4g}" for v, (low, high) in zip(problem.variables, box, strict=True)
-    )

@@ -2,10 +2,10 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent), at = (id) => document.getElementById(id);
   const points = (list) => list.map((s) => ({ kind: "points", ...s })), curves = (list) => list.map((s) => ({ kind: "line", ...s }));
-  const legend = [["measured", "measured"], ["simulated", "simulated"]];
+  const legend = data.legend || [["measured", "measured"], ["simulated", "simulated"]];
   for (const course of data.courses) {
     const plot = document.createElement("div"); plot.className = "plot"; at("courses").append(plot);
-    Charts.draw(plot, { label: `${course.name} over ${data.time}: measured points and the simulated curve`, height: 260, legend, x: { label: data.time }, y: { label: course.name }, series: [...curves(course.curves), ...points(course.points)] });
+    Charts.draw(plot, { label: `${course.name} over ${data.time}: ${legend.map(([, text]) => text).join(" and ")}`, height: 260, legend: course.points.length ? legend : legend.slice(1), x: { label: data.time }, y: { label: course.name }, series: [...curves(course.curves), ...points(course.points)] });
   }
   if (data.phase) {
     const [first, second] = data.phase.names;

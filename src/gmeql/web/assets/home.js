@@ -34,28 +34,28 @@
     at("time").replaceChildren(...usable.map((column) => { const option = cell("option", column.name); option.value = column.name; return option; }));
     const clock = usable.find((column) => /^(t|time|year|date|day|hour|minute|second)s?$/i.test(column.name)) || usable[0];
     if (clock) at("time").value = clock.name;
-    series();
+    kinds();
     columns();
   }
-  function columns() {
-    const target = at("target").value;
-    at("columns").replaceChildren(...table.columns.filter((column) => column.name !== target && column.explains).map((column) => {
-      const label = document.createElement("label"), box = document.createElement("input"); box.type = "checkbox"; box.value = column.name; box.checked = !column.summary.startsWith("constant");
-      label.append(box, document.createTextNode(column.name)); label.title = column.summary; return label;
-    }));
+  const boxes = (id, some, isChecked) => at(id).replaceChildren(...some.map((column) => {
+    const label = document.createElement("label"), box = document.createElement("input"); box.type = "checkbox"; box.value = column.name; box.checked = isChecked(column);
+    label.append(box, document.createTextNode(column.name)); label.title = column.summary; return label;
+  }));
+  const varies = (column) => !column.summary.startsWith("constant");
+  const columns = () => boxes("columns", table.columns.filter((column) => column.name !== at("target").value && column.explains), varies);
+  /* A time series or a field: columns move by differential equations instead of one being explained by the others. */
+  const kind = () => document.querySelector("input[name=kind]:checked").value;
+  function kinds() {
+    for (const node of document.querySelectorAll("[data-kind]")) node.hidden = !node.dataset.kind.split(" ").includes(kind());
+    const others = (table ? table.columns : []).filter((column) => column.kind === "number" && column.name !== at("time").value), isSpace = (column) => /^[xyz]$/i.test(column.name);
+    boxes("states", others, varies);
+    boxes("space", others, isSpace);
+    boxes("fields", others, (column) => !isSpace(column) && varies(column));
   }
-  /* A time series: columns move by differential equations instead of one being explained by the others. */
-  function series() {
-    const on = at("series").checked, time = at("time").value;
-    for (const node of document.querySelectorAll("[data-table]")) node.hidden = on;
-    for (const node of document.querySelectorAll("[data-series]")) node.hidden = !on;
-    at("states").replaceChildren(...(table ? table.columns : []).filter((column) => column.kind === "number" && column.name !== time).map((column) => {
-      const label = document.createElement("label"), box = document.createElement("input"); box.type = "checkbox"; box.value = column.name; box.checked = !column.summary.startsWith("constant");
-      label.append(box, document.createTextNode(column.name)); label.title = column.summary; return label;
-    }));
-  }
-  at("series").addEventListener("change", series); at("time").addEventListener("change", series);
+  for (const node of document.querySelectorAll("input[name=kind], #time")) node.addEventListener("change", kinds);
   const checked = (id) => [...at(id).querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value);
+  const post = async (path, body) => answer(await fetch(path, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }));
+  const openEquations = async (path, body) => { location.href = "/equations/" + encodeURIComponent((await post(path, body)).equations); };
   at("target").addEventListener("change", columns);
   at("file").addEventListener("change", () => { if (at("file").files[0]) upload(at("file").files[0]); });
   for (const kind of ["dragover", "dragleave", "drop"]) at("drop").addEventListener(kind, (event) => {
@@ -64,16 +64,14 @@
   });
   at("form").addEventListener("submit", async (event) => {
     event.preventDefault(); fail(""); at("start").disabled = true;
-    if (at("series").checked) {
-      const body = { table: table.table, time: at("time").value, states: checked("states"), order: Number(at("order").value), max_time: Number(at("seconds").value), seed: Number(at("seed").value) };
-      try {
-        const content = await answer(await fetch("/motions", { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }));
-        location.href = "/motions/" + encodeURIComponent(content.motion);
-      } catch (error) { fail(error.message); at("start").disabled = false; }
+    const budget = { table: table.table, max_time: Number(at("seconds").value), seed: Number(at("seed").value) };
+    if (kind() !== "table") {
+      const chosen = { time: at("time").value, ...(kind() === "series" ? { states: checked("states"), order: Number(at("order").value) } : { space: checked("space"), fields: checked("fields") }) };
+      try { await openEquations(kind() === "series" ? "/motions" : "/fields", { ...budget, ...chosen }); } catch (error) { fail(error.message); at("start").disabled = false; }
       return;
     }
     const all = at("functions").querySelectorAll("input").length, functions = checked("functions"), apart = [at("groups").value, at("weights").value], chosen = checked("columns").filter((name) => !apart.includes(name)), offered = at("columns").querySelectorAll("input").length;
-    const body = { table: table.table, target: at("target").value, max_time: Number(at("seconds").value), seed: Number(at("seed").value), loss: at("loss").value, selection: at("selection").value };
+    const body = { ...budget, target: at("target").value, loss: at("loss").value, selection: at("selection").value };
     if (functions.length < all) body.functions = functions;
     if (chosen.length < offered) body.columns = chosen;
     for (const id of ["units", "constant_units", "template", "constants", "groups", "weights", "y_error", "x_error"]) if (at(id).value.trim()) body[id] = at(id).value.trim();
@@ -83,17 +81,22 @@
     try {
       if (!functions.length) throw new Error("Choose at least one function.");
       if (!chosen.length) throw new Error("Choose at least one column.");
-      const content = await answer(await fetch("/runs", { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }));
-      location.href = "/runs/" + encodeURIComponent(content.run);
+      location.href = "/runs/" + encodeURIComponent((await post("/runs", body)).run);
     } catch (error) { fail(error.message); at("start").disabled = false; }
+  });
+  at("solve-form").addEventListener("submit", async (event) => {
+    event.preventDefault(); at("solve-error").hidden = true; at("solve-start").disabled = true;
+    const body = { max_time: Number(at("solve-seconds").value) };
+    for (const id of ["equation", "ics", "domain", "parameters"]) body[id] = at(id).value.trim();
+    try { await openEquations("/solutions", body); } catch (error) { at("solve-error").textContent = error.message; at("solve-error").hidden = false; at("solve-start").disabled = false; }
   });
   async function runs() {
     try {
       const list = await answer(await fetch("/runs"));
       at("none").hidden = list.length > 0;
       at("runs").replaceChildren(...list.map((run) => {
-        const row = document.createElement("tr"), state = cell("span", run.position > 0 ? `waiting, no. ${run.position}` : run.state, "state " + run.state), link = cell("a", `${run.target} in ${run.source}`);
-        link.href = run.link || "/runs/" + encodeURIComponent(run.name);
+        const row = document.createElement("tr"), state = cell("span", run.position > 0 ? `waiting, no. ${run.position}` : run.state, "state " + run.state), link = cell("a", run.source ? `${run.title} in ${run.source}` : run.title);
+        link.href = run.link;
         const first = document.createElement("td"), second = document.createElement("td"); first.append(state); second.append(link);
         row.append(first, second, cell("td", run.state === "failed" ? run.reason : run.formula || "", "code"), cell("td", Charts.show(run.loss), "number"), cell("td", run.created.replace("T", " ").slice(0, 16)));
         return row;

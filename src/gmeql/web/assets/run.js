@@ -69,14 +69,6 @@
     source.addEventListener("state", (event) => { fail(""); show(JSON.parse(event.data)); });
     source.onerror = () => { if (source) fail("The server does not answer; this page goes on when it is back."); };
   }
-  /* The body of the report knows its height, also when it becomes less; the frame follows it, so that there is one scroll bar. */
-  at("report").addEventListener("load", () => {
-    const inner = at("report").contentDocument; if (!inner || !inner.body) return;
-    new ResizeObserver(() => { at("report").style.height = Math.ceil(inner.body.getBoundingClientRect().height) + 4 + "px"; }).observe(inner.body);
-    const theme = () => { inner.documentElement.dataset.theme = document.documentElement.dataset.theme || ""; };
-    if (document.documentElement.dataset.theme) theme();
-    at("theme").addEventListener("click", theme);
-  });
   at("stop").addEventListener("click", async () => { at("stop").disabled = true; try { await post("/stop"); } catch (error) { fail(error.message); } });
   at("resume").addEventListener("click", async () => {
     try { picked = null; at("best-title").textContent = "Best so far"; await post("/resume", { max_time: Number(at("seconds").value) }); watch(); } catch (error) { fail(error.message); }
@@ -88,5 +80,6 @@
     try { location.href = "/runs/" + encodeURIComponent((await post("/steer", { forbid, pin: pin ? [pin] : [], max_time: Number(at("steer-seconds").value) })).run); } catch (error) { fail(error.message); }
   });
   hintScroll(at("best"));
+  followReport(at("report"));
   watch();
 })();
