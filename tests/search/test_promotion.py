@@ -12,6 +12,7 @@ from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
+from gmeql.search.groups.table import Grouping
 from gmeql.search.island import Island
 from gmeql.search.polish.scoring import refit
 from gmeql.search.promotion import (
@@ -177,3 +178,19 @@ def test_members_that_no_time_is_left_for_leave_the_front() -> None:
     assert 2 <= len(front) <= 3  # two, and the mean
     for member in front:
         assert member.loss == pytest.approx(np.sqrt(np.mean((member.expression(X) - y) ** 2)), rel=1e-6)
+
+
+@pytest.mark.parametrize("n_rows", [60, 2400])
+def test_groups_keep_their_own_constants_where_a_search_ends_without_time(n_rows: int) -> None:
+    rng = np.random.default_rng(0)
+    X, codes = rng.uniform(1.0, 3.0, (n_rows, 2)), np.arange(n_rows) % 4
+    y = np.array([1.0, 2.0, 5.0, 9.0])[codes] * X[:, 0] ** 2 + 0.5 * X[:, 1] + 0.01 * rng.standard_normal(n_rows)
+    search = Search(X, y, groups=Grouping.of(codes.tolist()), config=SearchConfig(**SMALL, max_candidates=600))
+    next(iter(search.run()))
+    made = search._state
+    root = parse_tree("2.5*x1**2 + 0.4*x2 + 0.003*x1", ("x1", "x2"))
+    made.offer(refit([root], made.rows.polished, keep_recognised=False))
+    assert made.leaderboard.best.source is not None  # constants of groups' own stand in its formula
+    finish(made, LATE)
+    assert len(made.leaderboard.members) > 1
+    assert all(np.isfinite(member.loss) for member in made.progress().front)
