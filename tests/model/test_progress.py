@@ -11,7 +11,7 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.progress import ProgressDisplay, choose_mode, front_html, summary
+from gmeql.model.progress import Notes, ProgressDisplay, choose_mode, front_html, summary
 from gmeql.search.events import Member, Progress
 
 NAME = "<script>alert(1)</script>[bold]x[/]"
@@ -96,3 +96,12 @@ def test_html_and_summary_say_the_same() -> None:
     progress = event()
     assert "1,000 candidates" in front_html(progress) and "1,000 candidates" in summary(progress)
     assert "max_time" in front_html(event(done=True))
+
+
+def test_notes_are_few_and_short() -> None:
+    stream = io.StringIO()
+    notes = Notes(stream)
+    for _ in range(100):
+        notes.say("3 systems compared: " + "x" * 500)
+    (line,) = stream.getvalue().splitlines()
+    assert line.startswith("3 systems compared") and len(line) <= 200

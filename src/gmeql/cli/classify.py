@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +17,7 @@ from gmeql.cli.options import (
     JsonOption,
     QuietOption,
     SeedOption,
+    typed_command,
 )
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def _write(model: GMEQLClassifier, folder: Path, training: Training, labels: Any
             settings={"loss": "logistic", "method": "fitted"},
             versions=versions(),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command=shlex.join(["gmeql", *sys.argv[1:]]),
+            command=typed_command(),
         )
         path = folder / ("report.html" if len(told) == 1 else f"report-{number + 1}.html")
         write_atomic(path, page.encode())

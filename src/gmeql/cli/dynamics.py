@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +18,7 @@ from gmeql.cli.options import (
     QuietOption,
     SeedOption,
     listed,
+    typed_command,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def dynamics(
         except ArithmeticError as error:
             raise Exit(NO_MODEL, f"gmeql: {error}") from None
     folder = Path(out) if out else default_folder("" if data == "-" else data)
-    command = shlex.join(["gmeql", *sys.argv[1:]])
+    command = typed_command()
     write_report(model, folder, build, source=table.source, time=time, command=command)
     if as_json:
         print_json(_record(model, folder))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import CandidatesOption, FolderOption, JobsOption, JsonOption, QuietOption, SeedOption, listed
+from gmeql.cli.options import (
+    CandidatesOption,
+    FolderOption,
+    JobsOption,
+    JsonOption,
+    QuietOption,
+    SeedOption,
+    listed,
+    typed_command,
+)
 
 if TYPE_CHECKING:
     from gmeql.differential.fields.field import GMEQLField
@@ -64,7 +71,7 @@ def field(
         except ArithmeticError as error:
             raise Exit(NO_MODEL, f"gmeql: {error}") from None
     folder = Path(out) if out else default_folder(data)
-    command = shlex.join(["gmeql", *sys.argv[1:]])
+    command = typed_command()
     write_report(model, folder, build, source=Path(data).name, command=command)
     if as_json:
         print_json(_record(model, folder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from typing import Annotated
 
 import typer
@@ -16,6 +17,13 @@ CandidatesOption = Annotated[int | None, typer.Option(help="Formulas to try: the
 SeedOption = Annotated[int, typer.Option(help="Seed of the search.")]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")]
 FolderOption = Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")]
+
+
+def typed_command() -> str:
+    """The command as it was given, for the page that says how to repeat it."""
+    from gmeql.runs.settings import shell_line
+
+    return shell_line(["gmeql", *(word for word in sys.argv[1:] if word != "--json")])
 
 
 def listed(text: str) -> list[str]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import CandidatesOption, JobsOption, JsonOption, QuietOption, SeedOption, listed
+from gmeql.cli.options import CandidatesOption, JobsOption, JsonOption, QuietOption, SeedOption, listed, typed_command
 
 if TYPE_CHECKING:
     from gmeql.differential.solving.solutions import Solutions
@@ -77,7 +75,7 @@ def solve(
         from gmeql.report.solution import build
         from gmeql.runs.equations import write_report
 
-        given = {"equation": equation, "conditions": ics, "command": shlex.join(["gmeql", *sys.argv[1:]])}
+        given = {"equation": equation, "conditions": ics, "command": typed_command()}
         write_report(found, Path(out), build, **given)
     if as_json:
         print_json(_record(found))

@@ -21,6 +21,7 @@ REFRESH_SECONDS = 0.1
 """Live displays: faster than the eye needs, slower than the search is disturbed by."""
 LINE_SECONDS = 5.0
 """Plain lines: one when the best formula changes, and one at least this often."""
+NOTE_SECONDS = 1.0
 SHOWN_MEMBERS = 12
 SHOWN_WIDTH = 200
 KEY_WIDTH = 3
@@ -175,6 +176,21 @@ class ProgressDisplay:
             self._handle = display(HTML(html), display_id=True)
         else:
             self._handle.update(HTML(html))
+
+
+class Notes:
+    """Plain lines about work that has no events of a search, at most one a second."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream if stream is not None else sys.stderr
+        self._said_at = -float("inf")
+
+    def say(self, text: str) -> None:
+        """Write a line, unless the last one is too recent."""
+        now = time.monotonic()
+        if now - self._said_at >= NOTE_SECONDS:
+            print(_clip(text), file=self.stream, flush=True)
+            self._said_at = now
 
 
 def _clip(text: str) -> str:

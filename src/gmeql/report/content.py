@@ -103,6 +103,7 @@ def assemble(
     chosen = members.index(selected)
     log = history_points(history)
     names = ", ".join(training.names)
+    written = created.replace("T", " ").replace("+00:00", " UTC")
     view = {
         "title": f"{training.target} from {_listing(training.names)}",
         "subtitle": " · ".join(
@@ -111,7 +112,7 @@ def assemble(
                 training.source,
                 f"{len(training.y):,} rows",
                 f"{len(front)} formulas",
-                created.replace("T", " ").replace("+00:00", " UTC"),
+                written,
             )
             if part
         ),
@@ -131,7 +132,7 @@ def assemble(
         "repeat_line": repeat_line(settings),
         "facts": facts(settings, versions),
         "version": versions.get("gmeql", ""),
-        "created": created,
+        "written": written,
     }
     payload = {
         "target": training.target,

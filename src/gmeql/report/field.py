@@ -78,4 +78,4 @@ def _courses(model: GMEQLField) -> tuple[list[dict[str, Any]], str, str]:
                     "curves": [{"x": plain_list(x), "y": plain_list(curve)}],
                 }
             )
-    return found, grid.axis_names[0], " x ".join(map(str, grid.values.shape[1:]))
+    return found, grid.axis_names[0], " × ".join(map(str, grid.values.shape[1:]))

@@ -18,6 +18,8 @@ from gmeql.report.numbers import four_digits
 if TYPE_CHECKING:
     from gmeql.differential.solving.solutions import Solution, Solutions
 
+POINTS = 60
+"""Points of the solution in numbers, about, so that the curve is seen between them."""
 SLICES = 3
 """Curves over the first variable, each at other values of the further ones."""
 
@@ -29,7 +31,7 @@ def build(found: Solutions, *, equation: str, conditions: str = "", created: str
     best = found.best
     view: dict[str, Any] = {
         "title": equation,
-        "subtitle": " · ".join(part for part in (conditions, found.domain, created) if part),
+        "subtitle": " · ".join(part for part in (conditions, found.domain.replace("<=", "≤"), created) if part),
         "state": "proven" if best.proven else "verified" if found.is_closed_form else "open",
         "formulas": [
             {"name": name, "text": text, "mathml": Markup(_mathml(best, k))}
@@ -37,7 +39,10 @@ def build(found: Solutions, *, equation: str, conditions: str = "", created: str
         ],
         "verdict": best.verdict,
         "notes": found.notes,
-        "figures": [("largest residual", f"{best.residual:.1e}"), ("conditions missed by", f"{best.misfit:.1e}")],
+        "figures": [
+            ("largest residual", four_digits(best.residual)),
+            ("conditions missed by", four_digits(best.misfit)),
+        ],
         "members": [
             {
                 "complexity": m.complexity,
@@ -58,14 +63,21 @@ def build(found: Solutions, *, equation: str, conditions: str = "", created: str
         "version": __version__,
     }
     script = asset("charts.js") + asset("motion.js")
-    courses = {"time": found.names[0], "courses": _courses(found), "phase": None}
+    courses = _courses(found)
+    payload = {
+        "time": found.names[0],
+        "courses": courses,
+        "phase": None,
+        "legend": [["measured", "in numbers"], ["simulated", "formula"]],
+    }
     page = environment().get_template("solution.html.j2")
     return page.render(
         **view,
+        many=len(courses) > 1,
         style=Markup(asset("style.css")),
         script=Markup(script),
         csp=policy(script),
-        payload=Markup(safe_json(courses | {"legend": [["measured", "in numbers"], ["simulated", "formula"]]})),
+        payload=Markup(safe_json(payload)),
     )
 
 
@@ -93,6 +105,7 @@ def _courses(found: Solutions) -> list[dict[str, Any]]:
 
     Of several variables the further ones stand at a few fixed values, where no points of the numbers lie.
     """
+    every = max(1, len(found.rows) // POINTS)
     rows, values = found.rows, found.values
     low, high = rows.min(axis=0), rows.max(axis=0)
     shares = [0.5] if rows.shape[1] == 1 else [k / (SLICES - 1) for k in range(SLICES)]
@@ -104,7 +117,7 @@ def _courses(found: Solutions) -> list[dict[str, Any]]:
             with np.errstate(all="ignore"):
                 curve = expression(np.column_stack([x, *(np.full(len(x), value) for value in others)]))
             at = ", ".join(f"{n} = {value:.4g}" for n, value in zip(found.names[1:], others, strict=True))
-            points = [] if at else [{"x": plain_list(rows[:, 0]), "y": plain_list(values[:, f])}]
+            points = [] if at else [{"x": plain_list(rows[::every, 0]), "y": plain_list(values[::every, f])}]
             curves = [{"x": plain_list(x), "y": plain_list(curve)}]
             courses.append({"name": f"{name} at {at}" if at else name, "points": points, "curves": curves})
     return courses

@@ -321,7 +321,17 @@ def reproduce_command(description: Mapping[str, Any], *, known: Path | None = No
         else:
             words += [option, ",".join(_quoted(item) for item in value) if isinstance(value, list) else str(value)]
     words += ["--known", str(known)] if known is not None else []
-    return shlex.join(words + (["--seed", "0"] if settings.seed == 0 else []))
+    return shell_line(words + (["--seed", "0"] if settings.seed == 0 else []))
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """Words as a shell reads them; those with primes, as equations have, in double quotes where these mean nothing else.
+
+    >>> print(shell_line(["gmeql", "solve", "y'' = -y"]))
+    gmeql solve "y'' = -y"
+    """
+    plain = [f'"{word}"' if "'" in word and not set(word) & set('"$`\\!\n') else shlex.quote(word) for word in words]
+    return " ".join(plain)
 
 
 def _quoted(name: str) -> str:

@@ -206,6 +206,8 @@ def judge_on_all_rows(state: SearchState, out_of_time: OutOfTime) -> None:
     for place, member in enumerate(member for member in members if member.complexity > 1):
         if place >= state.config.front.judged_at_least and out_of_time():
             break
-        fits = [refit([member.source or member.root], rows, keep_recognised=keep, max_steps=steps) for keep in (True, False)]
+        fits = [
+            refit([member.source or member.root], rows, keep_recognised=keep, max_steps=steps) for keep in (True, False)
+        ]
         found += sorted((scored for fit in fits for scored in fit), key=lambda scored: scored.length)[:1]
     state.rank_anew(found, settled=True)

@@ -16,15 +16,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gmeql.differential.motion.config import MOTION
+from gmeql.differential.motion.exports import lines
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.moves import cut_systems, longer_systems, merged, shorter_systems
 from gmeql.differential.motion.outlook import share_running_away
 from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
-from gmeql.differential.motion.systems import System, SystemFront, fit_system, outlines
+from gmeql.differential.motion.systems import System, SystemFront, fit_system, outlines, plain
+from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.formula.products import split_terms
 from gmeql.model.fitting import RunResult, search_targets
 from gmeql.model.front import Front
+from gmeql.model.progress import Notes
 from gmeql.search.config import SearchConfig
 
 
@@ -49,6 +52,8 @@ class Comparison:
     known: dict[tuple[Node, ...], System] = field(default_factory=dict)
     tries: Counter[tuple[Node, ...]] = field(default_factory=Counter)
     best: System | None = None
+    tell: Callable[[System, int], None] | None = None
+    """Called with a new best system and how many were compared."""
 
     @property
     def is_late(self) -> bool:
@@ -103,6 +108,8 @@ class Comparison:
         self.known[key] = system
         if system.is_finite and (self.best is None or system.length < self.best.length):
             self.best = system
+            if self.tell is not None:
+                self.tell(system, len(self.known))
         return system
 
     def _from(self, equations: Sequence[Node], like: System | None) -> System:
@@ -168,7 +175,8 @@ def discover(
     """Search for systems of equations until the time of `config` is up, or one is exact."""
     begin = time.monotonic()
     max_time = config.max_time if config.max_time is not None else float("inf")
-    comparison = Comparison(motion, begin + MOTION.system.first_share * max_time)
+    tell = _teller(motion, begin, config.max_time) if verbose else None
+    comparison = Comparison(motion, begin + MOTION.system.first_share * max_time, tell=tell)
     E = motion.n_equations
     searched: list[list[Node]] = [[] for _ in range(E)]
     proposals: list[list[Proposal]] = []
@@ -206,6 +214,18 @@ def discover(
     fronts = tuple(state_front(motion, j, proposals[j]) for j in range(E))
     systems = SystemFront.of(list(comparison.known.values()), motion.columns.names)
     return Discovery(systems, fronts, candidates, time.monotonic() - begin, reason, interrupted)
+
+
+def _teller(motion: Motion, begin: float, max_time: float | None) -> Callable[[System, int], None]:
+    """Says on stderr which system is the best so far."""
+    notes, budget = Notes(), "" if max_time is None else f" of {max_time:g} s"
+
+    def tell(system: System, compared: int) -> None:
+        right = [Expression(plain(root), motion.columns.names) for root in system.equations]
+        found = "; ".join(lines(motion.columns, right))
+        notes.say(f"{time.monotonic() - begin:.1f} s{budget}, {compared} systems compared, nearest: {found}")
+
+    return tell
 
 
 def compare(comparison: Comparison, lists: Sequence[Sequence[Node]], searched: Sequence[Sequence[Node]]) -> None:
