@@ -53,7 +53,7 @@ def test_errors_are_those_of_the_formula_and_not_of_rounded_values():
     data = training()
     member = front_for(data)[-1]
     predicted = data.y - 1e-9 * np.cos(np.arange(len(data.y)))
-    record = content.member_record(member, data, data.X, data.y, predicted, {0: 0})
+    record = content.member_record(member, data, data.X, data.y, predicted, {0: 0}, 1)
     np.testing.assert_allclose(record["residuals"], data.y - predicted, rtol=1e-4, atol=1e-15)
 
 

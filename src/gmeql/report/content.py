@@ -14,7 +14,7 @@ from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
 from gmeql.model.ranges import column_ranges
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.constants import constant_rows
-from gmeql.report.groups import group_view
+from gmeql.report.groups import group_view, n_columns
 from gmeql.report.judgement import Figures, figures, judge, predictions
 from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
@@ -37,6 +37,10 @@ MAX_HISTORY = 600
 MAX_RANGES = 50  # columns whose range the page states
 MAX_MEMBERS = 60
 DIGITS = 6  # significant digits of numbers in plots
+READINGS = {"logistic": "The formula is the logit of the chance, which is 1/(1 + exp(-formula)): 0 means even odds."}
+"""What a formula says where it is not the target itself, by the loss."""
+PARITY_LINES = {"logistic": "Rows of other classes stand on the left, rows of this class on the right."}
+AXES = {"logistic": ["measured (1: this class)", "predicted chance"]}
 EXPORTS = {
     "Text": "text",
     "LaTeX": "latex",
@@ -90,6 +94,7 @@ def assemble(
     used = sorted({column for k in members for column in front[k].expression.variables})
     place = {column: i for i, column in enumerate(used)}
     loss = str(settings.get("loss") or "squared")
+    columns = training.names[: n_columns(training, own)]
     counted = counted_rows(front, training.X, training.y, training.weights, loss=loss)
     views, records = [], []
     for number, k in enumerate(members):
@@ -99,13 +104,15 @@ def assemble(
         shown = member_view(front[k], found, training, counted, knowledge)
         groups = group_view(front[k].expression, training, own, loss=loss, knowledge=knowledge)
         views.append(shown | {"index": number, "judgement": judge(front, k, training, loss=loss), "groups": groups})
-        records.append(member_record(front[k], training, X, y, predicted[rows], place))
+        records.append(member_record(front[k], training, X, y, predicted[rows], place, len(columns)))
     chosen = members.index(selected)
     log = history_points(history)
-    names = ", ".join(training.names)
+    names, drawn = ", ".join(columns), [front[k].expression for k in members]
+    if own is not None and training.groups is not None:
+        drawn = [own.compact(expression, len(columns)) for expression in drawn]
     written = created.replace("T", " ").replace("+00:00", " UTC")
     view = {
-        "title": f"{training.target} from {_listing(training.names)}",
+        "title": f"{training.target} from {_listing(columns)}" + ("" if own is None else f", by {own.column}"),
         "subtitle": " · ".join(
             part
             for part in (
@@ -121,10 +128,12 @@ def assemble(
         "target": training.target,
         "sampled": f" {len(rows):,} of {len(training.y):,} rows are drawn." if len(rows) < len(training.y) else "",
         "search_line": search_line(history, settings),
-        "network": Markup(draw_network({i: front[k].expression for i, k in enumerate(members)}, training.target)),
+        "network": Markup(draw_network(dict(enumerate(drawn)), training.target)),
+        "reading": READINGS.get(loss, ""),
+        "parity_line": PARITY_LINES.get(loss, "On the dashed line both are equal."),
         "source": training.source,
-        "columns": names if len(names) < 2000 else _listing(training.names),
-        "ranges": ranges_line(training),
+        "columns": names if len(names) < 2000 else _listing(columns),
+        "ranges": ranges_line(training, len(columns)),
         "rows": f"{len(training.y):,}",
         "fingerprint": training.fingerprint,
         "notes": [str(note) for note in training.notes],
@@ -143,6 +152,7 @@ def assemble(
         "history": log,
         "exact": plain(front.exact_level),
         "measure": measure_name(loss),
+        "axes": AXES.get(loss, [f"measured {training.target}", f"predicted {training.target}"]),
     }
     return Content(view, payload)
 
@@ -189,6 +199,7 @@ def member_record(
     y: np.ndarray,
     predicted: np.ndarray,
     place: Mapping[int, int],
+    n_columns: int,
 ) -> dict[str, Any]:
     """What the page's script draws of one formula, on the rows X [n, V], y [n] that are drawn."""
     return {
@@ -198,7 +209,7 @@ def member_record(
         "outlook": None if member.outlook is None else member.outlook.to_dict(),
         "predicted": plain_list(predicted),
         "residuals": plain_list(y - predicted),
-        "responses": responses(member.expression, training, X, y - predicted, place),
+        "responses": responses(member.expression, training, X, y - predicted, place, n_columns),
         "exports": exports(member.expression, training.table_names),
     }
 
@@ -264,13 +275,12 @@ def cells_line(expression: Expression, table_columns: Sequence[str] | None) -> s
     return f"{where}functions and separators of the spreadsheet formula are English."
 
 
-def ranges_line(training: Training) -> str:
+def ranges_line(training: Training, n_columns: int) -> str:
     """The smallest and largest value of each column, between which the formulas were fitted."""
-    shown = [
-        f"{name} {low:.4g} to {high:.4g}"
-        for name, (low, high) in zip(training.names[:MAX_RANGES], column_ranges(training.X), strict=False)
-    ]
-    more = len(training.names) - MAX_RANGES
+    names = training.names[: min(MAX_RANGES, n_columns)]
+    ranges = zip(names, column_ranges(training.X), strict=False)
+    shown = [f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in ranges]
+    more = n_columns - MAX_RANGES
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
@@ -295,15 +305,21 @@ def equation(target: str, expression: Expression, constants: Sequence[Mapping[st
 
 
 def responses(
-    expression: Expression, training: Training, X: np.ndarray, residuals: np.ndarray, place: Mapping[int, int]
+    expression: Expression,
+    training: Training,
+    X: np.ndarray,
+    residuals: np.ndarray,
+    place: Mapping[int, int],
+    n_columns: int,
 ) -> list[dict[str, Any]]:
     """A curve per used column, the others at their median, and each row at its distance from the formula.
 
-    For a formula of one column the points are the measured values themselves.
+    Own constants of groups, behind the first `n_columns`, are no columns that move. For a formula of one column the
+    points are the measured values themselves.
     """
     middle = np.median(training.X, axis=0)
     found = []
-    for column in expression.variables[:MAX_RESPONSES]:
+    for column in [c for c in expression.variables if c < n_columns][:MAX_RESPONSES]:
         low, high = float(training.X[:, column].min()), float(training.X[:, column].max())
         grid = np.linspace(low, high, CURVE_POINTS)
         on_curve = np.tile(middle, (CURVE_POINTS, 1))
@@ -340,9 +356,9 @@ def history_points(history: Sequence[Mapping[str, Any]]) -> dict[str, list[float
 
 
 def search_line(history: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
-    """How long, how many, and why it ended."""
+    """How long, how many, and why it ended; empty where the run kept no log."""
     if not history:
-        return "Best loss against time."
+        return ""
     last = history[-1]
     ended = f", then {last['reason']}" if last.get("reason") else ""
     method = settings.get("method", "fitted")

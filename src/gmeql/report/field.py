@@ -17,12 +17,16 @@ from gmeql.report.numbers import four_digits
 if TYPE_CHECKING:
     from gmeql.differential.fields.field import GMEQLField
 
+POOR = 0.5
+"""Below this share of the change, a law explains less of it than it leaves open."""
+
 
 def build(model: GMEQLField, *, source: str = "", created: str = "", command: str = "") -> str:
     """The page of a model that was just fitted, as one HTML text."""
     from markupsafe import Markup
 
     courses, axis, shape = _courses(model)
+    share = model.score()
     view: dict[str, Any] = {
         "title": f"What moves {', '.join(model.field_names_)}",
         "subtitle": " · ".join(part for part in (source, f"{shape} points", created) if part),
@@ -30,11 +34,14 @@ def build(model: GMEQLField, *, source: str = "", created: str = "", command: st
             {"name": name, "text": str(law), "mathml": Markup(law._repr_html_())}
             for name, law in zip(model.field_names_, model.equations_, strict=True)
         ],
-        "figures": [("explained share of the change", f"{model.score():.4f}")]
+        "figures": [("explained share of the change", f"{share:.4f}")]
         + [
             (f"noise of {name}", four_digits(sigma))
             for name, sigma in zip(model.field_names_, model.noise_, strict=True)
         ],
+        "caution": ""
+        if share >= POOR
+        else f"The law explains only {share:.0%} of how the fields change: it is not to be relied on.",
         "fronts": [
             {
                 "name": name,

@@ -29,6 +29,12 @@ MAX_CONSTANTS = 200
 """Constants, of all groups together, up to which intervals are computed: the time grows with their square."""
 
 
+def n_columns(training: Training, own: OwnConstants | None) -> int:
+    """How many columns are the user's; the own constants of groups stand behind them."""
+    own_count = 0 if own is None or training.groups is None else int(own.values.shape[1])
+    return int(training.X.shape[1]) - own_count
+
+
 def group_view(
     expression: Expression,
     training: Training,
@@ -43,7 +49,7 @@ def group_view(
     """
     if own is None or training.groups is None:
         return None
-    n_variables = training.X.shape[1] - own.values.shape[1]
+    n_variables = n_columns(training, own)
     used = own_columns(expression.root, n_variables)
     if not used:
         return None

@@ -25,6 +25,8 @@ Course = Sequence[tuple[FloatArray, FloatArray]]
 """Times [N] and values [N, states] of every trajectory."""
 BEYOND = 0.5
 """A simulated curve leaves the plot this many times the measured range outside it."""
+POOR = 0.7
+"""From this distance on, in spreads of the states, the simulation explains less than half of their variance."""
 ARROW = 0.8
 """Length of a line of the phase portrait, in steps of its grid."""
 FORMATS = {"Text": "text", "LaTeX": "latex", "Python (SciPy)": "python", "JAX (diffrax)": "jax", "C": "c"}
@@ -44,7 +46,7 @@ def build(model: GMEQLDynamics, *, source: str = "", created: str = "", command:
         "phase": _phase(model, measured, simulated) if len(columns.states) > 1 else None,
     }
     view: dict[str, Any] = {
-        "title": f"How {', '.join(columns.measured)} move",
+        "title": f"How {', '.join(columns.measured)} {'move' if len(columns.measured) > 1 else 'moves'}",
         "subtitle": " · ".join(part for part in (source, f"{points} points", created) if part),
         "equations": [
             {
@@ -60,6 +62,7 @@ def build(model: GMEQLDynamics, *, source: str = "", created: str = "", command:
             (f"noise of {name}", four_digits(float(noise)))
             for name, noise in zip(columns.measured, model.noise_, strict=True)
         ],
+        "caution": caution(model.systems_[model.selected_index_].loss),
         "sampled": f" {drawn:,} of {points:,} points are drawn." if drawn < points else "",
         "phase": payload["phase"] is not None,
         "systems": [
@@ -90,6 +93,16 @@ def build(model: GMEQLDynamics, *, source: str = "", created: str = "", command:
             csp=policy(script),
             payload=Markup(safe_json(payload)),
         )
+    )
+
+
+def caution(loss: float) -> str:
+    """What is to be said where the simulation hardly follows the measurements; empty where it does."""
+    if loss < POOR:
+        return ""
+    return (
+        f"These equations do not describe the measurements: simulated, they miss them by {four_digits(loss)} of their "
+        "spread, where a constant misses them by 1. More time, more points or other columns may help."
     )
 
 

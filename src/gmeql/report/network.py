@@ -104,7 +104,7 @@ def draw(expressions: Mapping[int, Expression], target: str) -> str:
     for number, top in tops.items():
         net.users[output].add(number)
         net.wires[top, output][number] = ""
-    names = display_names(next(iter(expressions.values())).names)
+    names = display_names(max((e.names for e in expressions.values()), key=len))
     labels = {key: label(key, names, output) for key in net.users}
     half = max(box_width(text) for key, text in labels.items() if key[0] == 0) / 2
     left, first = EDGE + half, COLUMN + half - HEIGHT  # long names leave the numbers after them their room

@@ -22,7 +22,7 @@
   const wiring = () => {
     for (const node of document.querySelectorAll("#network [data-users]")) node.classList.toggle("lit", node.dataset.users.split(" ").includes(String(current)));
     const net = document.querySelector("#network svg"); for (const wire of net.querySelectorAll(".wire.lit")) wire.parentNode.append(wire); /* lit wires over the others, */
-    for (const part of net.querySelectorAll(".unit, .weight.lit")) part.parentNode.append(part); /* nodes over the wires */
+    for (const kind of [".unit", ".weight.lit"]) for (const part of net.querySelectorAll(kind)) part.parentNode.append(part); /* nodes over the wires, numbers over the nodes */
   };
   const exportsOf = () => {
     const member = members[current], holder = at("copies"), codes = at("codes");
@@ -36,8 +36,8 @@
   const plots = (focus) => {
     const member = members[current], target = data.target;
     Charts.front(at("front-plot"), members, { picked: current, chosen: data.selected, onPick: select, focus, exact: data.exact, measure: data.measure });
-    Charts.draw(at("parity"), { label: "Predicted against measured", height: 320, diagonal: true, x: { label: "measured " + target }, y: { label: "predicted " + target }, series: [{ kind: "points", x: data.y, y: member.predicted }] });
-    Charts.draw(at("residuals"), { label: "Errors against predicted value", height: 320, zero: true, x: { label: "predicted " + target }, y: { label: "measured − predicted" }, series: [{ kind: "points", x: member.predicted, y: member.residuals }] });
+    Charts.draw(at("parity"), { label: "Predicted against measured", height: 320, diagonal: true, x: { label: data.axes[0] }, y: { label: data.axes[1] }, series: [{ kind: "points", x: data.y, y: member.predicted }] });
+    Charts.draw(at("residuals"), { label: "Errors against predicted value", height: 320, zero: true, x: { label: data.axes[1] }, y: { label: "measured − predicted" }, series: [{ kind: "points", x: member.predicted, y: member.residuals }] });
     const holder = at("responses"); holder.replaceChildren();
     for (const response of member.responses) {
       const plot = document.createElement("div"); plot.className = "plot"; holder.append(plot);
@@ -61,8 +61,7 @@
     });
   }
   for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copyText(at(button.dataset.copy).textContent, button));
-  if (data.history.elapsed.length) Charts.draw(at("training"), { label: "Best loss during the search", height: 300, x: { label: "seconds" }, y: { label: "best loss (RMSE), log scale", log: true, exact: data.exact }, series: [{ kind: "step", end: true, x: data.history.elapsed, y: data.history.loss }] });
-  else at("training").textContent = "The run kept no log.";
+  if (data.history.elapsed.length > 1) Charts.draw(at("training"), { label: "Best loss during the search", height: 300, x: { label: "seconds" }, y: { label: `best loss (${data.measure}), log scale`, log: true, exact: data.exact }, series: [{ kind: "step", end: true, x: data.history.elapsed, y: data.history.loss }] });
   if (window.self !== window.top) { document.documentElement.classList.add("embedded"); document.querySelector("header.top").hidden = true; } /* the page around it has one */
   const wanted = /^#formula-(\d+)$/.exec(location.hash);
   if (wanted && members[Number(wanted[1])]) current = Number(wanted[1]);
