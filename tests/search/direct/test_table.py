@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from itertools import count, islice
 
 import numpy as np
+import pytest
 
-from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.methods import DIRECT_METHODS
 from gmeql.search.direct.table import DirectTable, Effort
 
 
@@ -45,3 +49,21 @@ def test_more_work_is_kept_for_a_method_on_a_trail() -> None:
     assert Effort(1.0, more=lambda: more).on_trail() is more
     assert Effort.timed(1.0, until=time.perf_counter() + 9, more=lambda: more).on_trail() is more
     assert alone.on_trail() is alone
+
+
+@pytest.mark.parametrize("name", DIRECT_METHODS)
+def test_counts_decide_where_no_time_is_set_not_the_machine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0.5, 6, (150, 2))
+    given = DirectTable(X, X[:, 1] * np.cos(9 * X[:, 0]) + np.sqrt(X[:, 0]), np.ones(150))
+
+    def proposed() -> list[Node]:
+        method = DIRECT_METHODS[name]
+        found = method(given, functions=FunctionSet(), effort=Effort(0.15), rng=np.random.default_rng(0))
+        return list(islice(found, 200))
+
+    at_ease = proposed()
+    ticks = count(0.0, 0.2)  # a machine on which whatever is timed takes a fifth of a second
+    for clock in ("process_time", "perf_counter", "monotonic"):
+        monkeypatch.setattr(time, clock, lambda: next(ticks))
+    assert proposed() == at_ease

@@ -15,7 +15,6 @@ Legend: `N` rows, `G` points of a grid, `M` frequencies.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -115,12 +114,11 @@ def _of_reading(table: DirectTable, functions: FunctionSet, effort: Effort) -> I
         rest = _unexplained(found)
         if cost > left or effort.out_of_time() or rest < WAVES.rounding:
             break
-        began = time.process_time()
         if looks:
             seen = _found(X, residual[:n], looks, grid)
         else:  # between the first scan and those that take longer
-            seen = [] if found else _of_sums(table, residual, functions, replace(effort, seconds=left))
-        left -= max(cost, time.process_time() - began) if looks else time.process_time() - began
+            seen, cost = ([], 0.0) if found else _of_sums(table, residual, functions, replace(effort, seconds=left))
+        left -= cost
         found = seen if _unexplained(seen) < rest else found
     for one in found[:1]:
         yield build("mul", Constant(math.sqrt(2 * one.share) * float(np.std(residual))), one.node())
@@ -146,11 +144,13 @@ def _without_trend(table: DirectTable) -> FloatArray:
     return np.asarray(y - trend @ np.linalg.lstsq(trend, y, rcond=None)[0])
 
 
-def _of_sums(table: DirectTable, residual: FloatArray, functions: FunctionSet, effort: Effort) -> list[Wave]:
-    """The wave of a sum of products that stands out most, if one does."""
+def _of_sums(
+    table: DirectTable, residual: FloatArray, functions: FunctionSet, effort: Effort
+) -> tuple[list[Wave], float]:
+    """The wave of a sum of products that stands out most, if one does, and how many seconds it took by count."""
     X, n_columns = table.X[: len(residual)], table.n_columns
     if not functions.allows({"square", "cube"}):
-        return []
+        return [], 0.0
     angles, before = products_of(n_columns), amplitudes_of(n_columns)
     products, amplitudes = (np.stack([_values(node, X) for node in nodes]) for nodes in (angles, before))
     tried, best, amplitude = 0.0, None, amplitudes[0]
@@ -162,11 +162,11 @@ def _of_sums(table: DirectTable, residual: FloatArray, functions: FunctionSet, e
         if found is not None and (best is None or found.share > best.share):
             best, amplitude = found, amplitudes[number]
     if best is None:
-        return []
+        return [], effort.seconds - left
     summed = products[list(best.products)].T
     wave = Wave(tuple(angles[i] for i in best.products), *_refined(summed, residual, np.array(best.factors), amplitude))
     known = stands_out(wave.share, len(residual), tried) and _turns(summed, wave) >= WAVES.least_turns
-    return [wave] if known else []
+    return ([wave] if known else []), effort.seconds - left
 
 
 def _angles(X: FloatArray, functions: FunctionSet) -> list[Node]:
