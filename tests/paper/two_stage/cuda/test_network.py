@@ -49,8 +49,8 @@ def test_values_and_slopes_are_those_of_the_relaxed_network():
     selections = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     weights, columns = rng.uniform(0.5, 1.2, EVERY.n_weights), rng.uniform(0.2, 1.5, (2, 50))
     targets = rng.normal(size=(1, 50))
-    loss_of = jax.value_and_grad(
-        lambda s, w: relaxed.mean_absolute_error(EVERY, s, w, columns, targets), argnums=(0, 1)
+    loss_of = jax.jit(
+        jax.value_and_grad(lambda s, w: relaxed.mean_absolute_error(EVERY, s, w, columns, targets), argnums=(0, 1))
     )
     with jax.enable_x64(True):
         loss, (by_selection, by_weight) = loss_of(selections, weights)
