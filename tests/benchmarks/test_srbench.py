@@ -26,7 +26,11 @@ def entry():
 
 @pytest.fixture(scope="module")
 def fitted(entry):
-    return clone(entry.est).set_params(max_time=None, max_candidates=4000, random_state=3, n_jobs=1).fit(X, Y)
+    return (
+        clone(entry.est)
+        .set_params(max_time=None, max_candidates=800, max_complexity=12, random_state=3, n_jobs=1)
+        .fit(X, Y)
+    )
 
 
 def values(text, table):

@@ -15,26 +15,31 @@ from gmeql.model.storage import StorageError
 SHIFT = {"red": -5.0, "green": 0.0, "blue": 5.0}
 
 
+def few(**changes) -> GMEQLRegressor:
+    """Every formula is fitted to every group, so that few and short ones are enough here."""
+    return quick(**{"max_candidates": 200, "max_complexity": 9, **changes})
+
+
 @pytest.fixture(scope="module")
 def bands() -> tuple[pd.DataFrame, np.ndarray]:
     """A target that its category shifts by 5 either way."""
     rng = np.random.default_rng(0)
-    colour, t = rng.choice(list(SHIFT), 240), rng.uniform(0.5, 3, 240)
-    y = 2.5 * t**2 + np.array([SHIFT[c] for c in colour]) + 0.05 * rng.standard_normal(240)
+    colour, t = rng.choice(list(SHIFT), 150), rng.uniform(0.5, 3, 150)
+    y = 2.5 * t**2 + np.array([SHIFT[c] for c in colour]) + 0.05 * rng.standard_normal(150)
     return pd.DataFrame({"t": t, "colour": colour}), y
 
 
 @pytest.fixture(scope="module")
 def banded(bands) -> GMEQLRegressor:
-    return quick().fit(*bands, groups="colour")
+    return few().fit(*bands, groups="colour")
 
 
 @pytest.fixture(scope="module")
 def decays() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    codes, t = np.repeat(np.arange(5), 40), rng.uniform(0.1, 3, 200)
+    codes, t = np.repeat(np.arange(5), 20), rng.uniform(0.1, 3, 100)
     sizes, rates = rng.uniform(0.5, 2, 5), rng.uniform(0.5, 2, 5)
-    y = sizes[codes] * np.exp(-rates[codes] * t) + 0.005 * rng.standard_normal(200)
+    y = sizes[codes] * np.exp(-rates[codes] * t) + 0.005 * rng.standard_normal(100)
     return pd.DataFrame({"t": t}), y, codes
 
 
@@ -50,20 +55,20 @@ class TestOneFormula:
 
     def test_frames_of_polars_and_labels_as_an_array_give_the_same(self, bands, banded) -> None:
         frame, y = bands
-        by_array = quick().fit(frame[["t"]], y, groups=frame["colour"])
+        by_array = few().fit(frame[["t"]], y, groups=frame["colour"])
         assert by_array.expression_ == banded.expression_
-        by_polars = quick().fit(pl.from_pandas(frame), y, groups="colour")
+        by_polars = few().fit(pl.from_pandas(frame), y, groups="colour")
         np.testing.assert_array_equal(by_polars.predict(pl.from_pandas(frame)), banded.predict(frame))
 
     def test_equal_rows_of_two_groups_are_not_merged(self) -> None:
         t = np.tile(np.linspace(1, 3, 20), 2)
         groups = np.repeat(["a", "b"], 20)
-        model = quick().fit(t[:, None], t + np.repeat([0.0, 4.0], 20), groups=groups)
+        model = few().fit(t[:, None], t + np.repeat([0.0, 4.0], 20), groups=groups)
         np.testing.assert_allclose(model.predict(t[:, None], groups=groups), t + np.repeat([0.0, 4.0], 20), atol=1e-9)
 
     def test_validation_judges_on_rows_of_known_groups(self, bands) -> None:
         frame, y = bands
-        model = quick(model_selection="validation").fit(frame, y, groups="colour")
+        model = few(model_selection="validation").fit(frame, y, groups="colour")
         assert model.score(frame, y) > 0.99
 
 
@@ -82,7 +87,7 @@ class TestPrediction:
             banded.predict(frame[["t"]])
         with pytest.raises(ValueError, match="unknown colour 'pink'"):
             banded.predict(frame[["t"]], groups=["pink"] * len(frame))
-        with pytest.raises(ValueError, match="2 labels for 240 rows"):
+        with pytest.raises(ValueError, match="2 labels for 150 rows"):
             banded.predict(frame[["t"]], groups=["red", "blue"])
 
     def test_intervals_cover_own_constants_too(self, bands, banded) -> None:
@@ -159,9 +164,9 @@ class TestFiles:
     def test_a_resumed_run_ends_where_an_unbroken_one_does(self, bands, tmp_path) -> None:
         frame, y = bands
         noisy = y + np.random.default_rng(5).standard_normal(len(y))
-        whole = quick(max_candidates=500).fit(frame, noisy, groups="colour")
-        quick(max_candidates=300, checkpoint=tmp_path).fit(frame, noisy, groups="colour")
-        resumed = quick(max_candidates=500, checkpoint=tmp_path).fit(frame, noisy, groups="colour")
+        whole = few().fit(frame, noisy, groups="colour")
+        few(max_candidates=100, checkpoint=tmp_path).fit(frame, noisy, groups="colour")
+        resumed = few(checkpoint=tmp_path).fit(frame, noisy, groups="colour")
         assert resumed.candidates_ == whole.candidates_
         assert [str(m) for m in resumed.front_] == [str(m) for m in whole.front_]
 
@@ -181,13 +186,13 @@ class TestWhatElseIsKnown:
     )
     def test_the_law_is_found_with_two_own_constants(self, decays, known) -> None:
         frame, y, codes = decays
-        model = quick(max_candidates=400, **known).fit(frame, y, groups=codes)
+        model = few(**known).fit(frame, y, groups=codes)
         assert model.group_table().shape == (5, 2)
         assert np.std(model.predict(frame, groups=codes) - y) < 0.006
 
     def test_no_group_breaks_a_constraint(self, decays) -> None:
         frame, y, codes = decays
-        model = quick(max_candidates=400, constraints=["decreasing in t", "output >= 0"]).fit(frame, y, groups=codes)
+        model = few(constraints=["decreasing in t", "output >= 0"]).fit(frame, y, groups=codes)
         points = pd.DataFrame({"t": np.linspace(frame["t"].min(), frame["t"].max(), 2000)})
         for member in model.front_:
             for group in range(5):
@@ -197,7 +202,7 @@ class TestWhatElseIsKnown:
     def test_every_formula_keeps_strict_units(self, decays) -> None:
         frame, y, codes = decays
         units = {"units": {"t": "s"}, "target_units": "s"}
-        model = quick(max_candidates=300, **units).fit(frame, y, groups=codes)
+        model = few(**units).fit(frame, y, groups=codes)
         for member in model.front_:  # without a unit for constants only multiples of t are left
             assert "exp" not in str(member) and "t" in str(member)
 

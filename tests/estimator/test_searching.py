@@ -149,6 +149,7 @@ class TestCheckpoints:
         assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 class TestPaperMethods:
     @pytest.mark.parametrize("method", ["released", pytest.param("paper", marks=pytest.mark.slow)])
     def test_they_fit_and_print_what_they_predict(self, table, method: str) -> None:

@@ -41,6 +41,7 @@ def test_a_model_file_of_two_targets_loads_and_predicts() -> None:
     assert [str(e) for e in model.expression_] == ["2.5*x1 + 3*x2", "x1*x2"]
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 @pytest.mark.parametrize("name", MAKER.CHECKPOINTS)
 def test_a_checkpoint_goes_on(name: str, tmp_path: Path) -> None:
     data = lzma.decompress((OLD / f"{name}.gmeql.xz").read_bytes())

@@ -1,5 +1,10 @@
-"""Programs of JAX are compiled without the passes that only make them fast."""
+"""Every program of JAX here runs for a moment."""
 
-from quick_jax import compiled_quickly
+from __future__ import annotations
 
-__all__ = ["compiled_quickly"]
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_quickly(compiled_quickly: None) -> None:
+    """See `tests/conftest.py`."""

@@ -248,7 +248,7 @@ def test_a_step_is_not_sold_as_a_law() -> None:
     rng = np.random.default_rng(1)
     t = rng.uniform(-3.0, 3.0, (150, 1))
     y = 2 * np.sign(t[:, 0]) + 0.5 * t[:, 0] + 0.1 * rng.standard_normal(150)
-    final = run(Search(t, y, names=("t",), config=SearchConfig(max_candidates=6000, **SMALL)))
+    final = run(Search(t, y, names=("t",), config=SearchConfig(max_candidates=1500, max_complexity=20, **SMALL)))
     assert len(final.front) > 2
     constants = [abs(c) for member in final.front for c in member.expression.constants]
     assert max(constants) < 1e5

@@ -58,6 +58,7 @@ def test_second_order_finds_the_law_from_positions_alone():
     assert model.predict([[1.0, 0.0]]) == pytest.approx(-4.01, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result():
     t = np.linspace(0.0, 3.0, 12)
     x = np.exp(-t) * (1 + 0.03 * np.random.default_rng(0).standard_normal(12))
