@@ -7,7 +7,6 @@ chance against all others (one against the rest), and the chances are made to su
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,10 +20,9 @@ from gmeql.estimator.regressor import GMEQLRegressor
 from gmeql.estimator.searching import Searching
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.model.front import Front
-from gmeql.model.inputs import TrainingRows, check_rows, column_names
+from gmeql.model.inputs import TrainingRows
 from gmeql.model.member import FrontMember
 from gmeql.model.parameters import check_parameters
-from gmeql.model.ranges import RangeWarning, column_ranges, rows_outside
 from gmeql.search.losses import sigmoid
 
 if TYPE_CHECKING:
@@ -121,9 +119,7 @@ feature_ranges_
         is_class = codes[:, None] == (np.array([1]) if n == 2 else np.arange(n))
         targets = _chances(is_class, np.ones(len(codes)) if weight is None else weight)
         rows = TrainingRows(X, targets, weight)
-        searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
-        self._keep_results(self._search(searched), held_out, None if n == 2 else n)
-        self.feature_ranges_ = column_ranges(rows.X)
+        self._learn(rows, None if n == 2 else n)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -133,11 +129,7 @@ feature_ranges_
         """
         check_is_fitted(self)
         expressions = self._expressions()
-        used = self._used_columns(expressions)
-        X = check_rows(self, X, used)
-        outside = rows_outside(X, getattr(self, "feature_ranges_", None), used)
-        if outside is not None:
-            warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=2)
+        X = self._rows_for(expressions, X)
         values = np.column_stack([expression(X) for expression in expressions])
         values = np.asarray(np.nan_to_num(values, nan=0.0))
         chosen: FloatArray = values[:, 0] if len(self.classes_) == 2 else values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from gmeql.estimator.formulas import Formulas
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, leaves
 from gmeql.model.inputs import check_rows, column_names, input_errors, split_groups, weight_of_errors
+from gmeql.model.ranges import RangeWarning, rows_outside
 from gmeql.model.targets import as_list, one_or_list
 from gmeql.search.groups.joint import GroupedTable, fit_jointly
 from gmeql.search.groups.table import OwnConstants, group_labels, own_columns, with_own_columns
@@ -70,6 +72,15 @@ class Groups(Formulas):
     def _used_columns(self, expressions: Sequence[Expression]) -> set[int]:
         """Columns of the user's table that the formulas use."""
         return {column for e in expressions for column in e.variables if column < self.n_features_in_}
+
+    def _rows_for(self, expressions: Sequence[Expression], X: Any) -> FloatArray:
+        """Rows of the user's table, checked for what the formulas use; those outside the ranges of `fit` are a warning."""
+        used = self._used_columns(expressions)
+        rows: FloatArray = check_rows(self, X, used)
+        outside = rows_outside(rows, getattr(self, "feature_ranges_", None), used)
+        if outside is not None:
+            warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=3)
+        return rows
 
     def group_table(self, index: int | None = None) -> Any:
         """The own constants of the chosen formula, or of another `index`: a data frame with a row for each group."""

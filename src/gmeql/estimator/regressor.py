@@ -7,7 +7,6 @@ target, `front` chooses. What was learnt ends in an underscore.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,6 @@ from gmeql.model.intervals import ConstantInterval, PredictionBasis, constant_in
 from gmeql.model.member import FrontMember
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters
-from gmeql.model.ranges import RangeWarning, column_ranges, rows_outside
 from gmeql.model.targets import one_or_list
 
 if TYPE_CHECKING:
@@ -230,10 +228,7 @@ callable, default="squared"
         if errors is not None:
             self._check_errors_allowed()
             rows = replace(rows, errors=errors)
-        searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
-        self._keep_results(self._search(searched), held_out, target_columns)
-        self._prediction_bases = self._bases(searched)
-        self.feature_ranges_ = column_ranges(rows.X)
+        self._prediction_bases = self._bases(self._learn(rows, target_columns))
         return self
 
     def _check_errors_allowed(self) -> None:
@@ -254,11 +249,7 @@ callable, default="squared"
         check_is_fitted(self)
         expressions = self._expressions(index)
         X, groups = self._without_group_column(X, groups)
-        used = self._used_columns(expressions)
-        X = check_rows(self, X, used)
-        outside = rows_outside(X, getattr(self, "feature_ranges_", None), used)
-        if outside is not None:
-            warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=2)
+        X = self._rows_for(expressions, X)
         values = [expression(seen) for expression, seen in zip(expressions, self._extended(X, groups), strict=True)]
         return values[0] if self._target_columns is None else np.column_stack(values)
 

@@ -17,6 +17,7 @@ from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows, column_names
 from gmeql.model.member import FrontMember
 from gmeql.model.parameters import KNOWLEDGE_PARAMETERS
+from gmeql.model.ranges import column_ranges
 from gmeql.model.targets import one_or_list
 from gmeql.search.groups.table import OwnConstants
 
@@ -109,6 +110,13 @@ class Searching(Groups):
         if self.callbacks is None:
             return []
         return [self.callbacks] if callable(self.callbacks) else list(self.callbacks)
+
+    def _learn(self, rows: TrainingRows, target_columns: int | None) -> TrainingRows:
+        """Search for formulas of checked rows, keep them and choose; returns the rows that the search saw."""
+        searched, held_out = rows.split() if self.model_selection == "validation" else (rows, None)
+        self._keep_results(self._search(searched), held_out, target_columns)
+        self.feature_ranges_ = column_ranges(rows.X)
+        return searched
 
     def _keep_results(
         self, results: list[RunResult], held_out: TrainingRows | None, target_columns: int | None

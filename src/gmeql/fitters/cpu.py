@@ -7,7 +7,8 @@ machine compiles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,17 +101,28 @@ def fit(
     `start` [B, P] replaces the programs' own constants where given. Programs that hold an operator registered by
     the user take the slower path of `reference.py`.
     """
+    engine = partial(fit_arrays, n_threads=n_threads)
+    return fit_by(engine, programs, start, inputs, target, weights, max_steps=max_steps, tolerance=tolerance)
+
+
+def fit_by(
+    engine: Callable[..., FitResult],
+    programs: Sequence[Program],
+    start: np.ndarray | None,
+    inputs: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray | None,
+    **limits: Any,
+) -> FitResult:
+    """Hand programs as arrays to an engine's `fit_arrays`; those with an operator of the user's to `reference.py`."""
     codes, lengths, n_free, own = stack(programs)
     constants = starts(own, start)
     weights = np.ones(inputs.shape[1]) if weights is None else np.asarray(weights, float)
     if any((program.code[0] >= USER_OPCODE).any() for program in programs):
         from gmeql.fitters import reference
 
-        return reference.fit(programs, constants, inputs, target, weights, max_steps=max_steps, tolerance=tolerance)
-    return fit_arrays(
-        codes, lengths, n_free, constants, inputs, target, weights, max_steps=max_steps, tolerance=tolerance,
-        n_threads=n_threads,
-    )  # fmt: skip
+        return reference.fit(programs, constants, inputs, target, weights, **limits)
+    return engine(codes, lengths, n_free, constants, inputs, target, weights, **limits)
 
 
 def fit_batches(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gmeql.fitters.cpu import fit_user_operators
+from gmeql.fitters.cpu import fit_by, fit_user_operators
 from gmeql.fitters.cuda import driver as accelerators
 from gmeql.fitters.cuda.driver import Driver
 from gmeql.fitters.cuda.launch import launch_fit, send_data
 from gmeql.fitters.cuda.source import BATCH, SIZES, size_of
 from gmeql.fitters.jobs import FitJob
 from gmeql.fitters.kernel.arrays import FitData
-from gmeql.fitters.opcodes import USER_OPCODE
-from gmeql.fitters.programs import Program, stack, starts
+from gmeql.fitters.programs import Program
 from gmeql.fitters.result import FitResult
 
 LARGEST_BATCH = 1 << 18
@@ -151,18 +151,9 @@ def fit(
     drivers: Sequence[Driver] | None = None,
 ) -> FitResult:
     """The contract of `cpu.fit`; `n_threads` is the accelerator's own affair."""
-    codes, lengths, n_free, own = stack(programs)
-    constants = starts(own, start)
-    weights = np.ones(inputs.shape[1]) if weights is None else np.asarray(weights, float)
-    if any((program.code[0] >= USER_OPCODE).any() for program in programs):
-        from gmeql.fitters import reference
-
-        return reference.fit(programs, constants, inputs, target, weights, max_steps=max_steps, tolerance=tolerance)
     n_constants = np.array([len(program.start) for program in programs])
-    return fit_arrays(
-        codes, lengths, n_free, constants, inputs, target, weights, max_steps=max_steps, tolerance=tolerance,
-        n_constants=n_constants, drivers=drivers,
-    )  # fmt: skip
+    engine = partial(fit_arrays, n_constants=n_constants, drivers=drivers)
+    return fit_by(engine, programs, start, inputs, target, weights, max_steps=max_steps, tolerance=tolerance)
 
 
 def fit_batches(
