@@ -125,6 +125,16 @@ def test_every_row_of_the_page_is_a_file() -> None:
         assert len(rows) == len(set(rows)), f"a file stands in two rows of {room}"
 
 
+def test_the_row_of_a_folder_names_what_is_in_it() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for room, rows in ROOMS.items():
+        for folder in (PACKAGE / room / row for row in rows if (PACKAGE / room / row).is_dir()):
+            texts = re.findall(rf"^\| `{folder.name}/` \| (.*)$", page, re.MULTILINE)
+            named = {name.rstrip("/") for text in texts for name in re.findall(r"`([\w/.]+)`", text)}
+            inside = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+            assert inside - named <= {"__init__.py"}, f"{room}: the row of {folder.name} lacks {inside - named}"
+
+
 def test_the_reader_of_imports_sees_every_form() -> None:
     source = (
         "import gmeql.cli\nfrom gmeql.search import search\nfrom gmeql import estimator\nfrom . import cpu\n"

@@ -9,10 +9,14 @@
 3. learn: islands keep their elites and learn their structure parameters (`island.py`);
 4. compete: at certain ages the worse half of a generation is closed; what the better half was opened with is chosen more
    often from then on (`portfolio.py`);
-5. see: once, after the first stage, the data are asked for symmetries that make smaller tables, and direct methods look
-   at every table for formulas that need no search (`symmetries`, `seeing.py`, `direct`);
-6. polish: what islands found is cut to shape (`promotion.py`) and offered to the front of loss against complexity
-   (`leaderboard.py`).
+5. polish: what islands found is cut to shape (`promotion.py`) and offered to the front of loss against complexity
+   (`leaderboard.py`);
+6. see: direct methods look for formulas that need no search (`seeing.py`, `direct`): the cheapest at the very start, all
+   after the first stage, those for noise later; also at the smaller tables that symmetries of the data allow, for which
+   it is asked once, after the first stage (`symmetries`).
+
+Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. What the search
+carries is a `SearchState` (`state.py`); how it is made and what others see of it stands in `running.py`.
 
 The search ends when a formula is exact, when a budget is spent, or when nothing has been gained for long (`stopping.py`).
 With a candidate budget the result depends on the seed alone, not on threads or clocks.
