@@ -13,6 +13,7 @@ from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
+from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
 from gmeql.search.polish.scoring import refit
@@ -23,6 +24,7 @@ from gmeql.search.seeing import (
     look_again,
     look_at_once,
     look_directly,
+    look_early,
     views_of_leading,
 )
 from gmeql.search.state import SearchState
@@ -56,6 +58,36 @@ def test_sums_of_columns_are_there_before_the_first_candidate() -> None:
     alone = state(X, X[:, 0], direct=())
     look_at_once(alone, Clock.unlimited())
     assert len(alone.leaderboard.members) == 1
+
+
+def test_linear_algebra_is_asked_early_and_once() -> None:
+    X, y = pagie()
+    seen = state(X, y)
+    assert look_early(seen, Clock.unlimited())
+    assert has_exact_formula(seen) and not seen.direct_done and seen.candidates == 0
+    waves = state(X, np.sin(5 * X[:, 0] * X[:, 1]))
+    assert not look_early(waves, Clock.unlimited())
+    spent = waves.direct_spent
+    assert 0 < spent < waves.config.direct_seconds
+    assert not look_early(waves, Clock.unlimited()) and waves.direct_spent == spent
+
+
+def test_what_was_asked_early_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def noting(name: str) -> Any:
+        def propose(*_: Any, **__: Any) -> list[Any]:
+            asked.append(name)
+            return []
+
+        return propose
+
+    monkeypatch.setattr("gmeql.search.seeing.DIRECT_METHODS", {name: noting(name) for name in DIRECT_METHODS})
+    seen = state(*pagie())
+    look_early(seen, Clock.unlimited())
+    look_directly(seen, Clock.unlimited())
+    assert asked[: len(EARLY)] == list(EARLY)
+    assert sorted(asked) == sorted(name for name in AT_FIRST if name != "derivatives")
 
 
 def test_methods_can_be_left_out() -> None:

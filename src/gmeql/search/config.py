@@ -100,7 +100,8 @@ class ClockConfig:
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
     direct_share: float = 0.1  # given to direct methods: a table on which they see nothing loses no more
-    later_share: float = 0.4  # ... of which so much is for those that are asked again when
+    early_share: float = 0.2  # ... of which so much is for those that are asked before symmetries are looked for,
+    later_share: float = 0.4  # and so much for those that are asked again when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     later_candidates: int = 100_000  # or of so many candidates where there is none
     trail_share: float = 0.2  # kept for the first of them that has seen part of a formula

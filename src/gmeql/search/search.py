@@ -12,8 +12,8 @@
 5. polish: what islands found is cut to shape (`promotion.py`) and offered to the front of loss against complexity
    (`leaderboard.py`);
 6. see: direct methods look for formulas that need no search (`seeing.py`, `direct`): the cheapest at the very start, all
-   after the first stage, those for noise later; also at the smaller tables that symmetries of the data allow, for which
-   it is asked once, after the first stage (`symmetries`).
+   after the first stage, those of linear algebra first, those for noise later; also at the smaller tables that
+   symmetries of the data allow, for which it is asked once, after the first stage (`symmetries`).
 
 Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. What the search
 carries is a `SearchState` (`state.py`); how it is made and what others see of it stands in `running.py`.
@@ -40,7 +40,14 @@ from gmeql.search.offering import Offering
 from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
 from gmeql.search.readings import PLAIN
 from gmeql.search.running import RunningSearch
-from gmeql.search.seeing import is_time_to_look_again, look_again, look_at_once, look_directly, views_of_leading
+from gmeql.search.seeing import (
+    is_time_to_look_again,
+    look_again,
+    look_at_once,
+    look_directly,
+    look_early,
+    views_of_leading,
+)
 from gmeql.search.state import SearchState
 from gmeql.search.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
@@ -233,7 +240,9 @@ class Search(RunningSearch):
             reweigh(state, reweighted)
             state.islands = []  # what they learnt was learnt with other weights
         if not state.symmetries_done:
-            self._look_for_symmetries()
+            self._offering.settle(state)
+            if not look_early(state, self._clock):
+                self._look_for_symmetries()
         elif not state.islands:
             state.rows = state.rows.grown()
         if state.rows is not before:

@@ -2,10 +2,10 @@
 
 It is taken once, after the look for symmetries: smaller tables come first, since there a formula is short. Of several
 tables with as many columns, which the same symmetry gives, the plainest is looked at. Methods that cost next to nothing
-are asked about the plain columns before that, at the very start; methods for noisy targets later, when nothing exact was
-found for long and the best formula so far tells how large noise can be. Time or work is shared out over the tables and,
-as `SHARES` says, over the methods; time that a method leaves over is the next one's. Some more is kept for the first
-method that has seen part of a formula.
+are asked about the plain columns at the very start, those of linear algebra before symmetries are looked for; methods for
+noisy targets later, when nothing exact was found for long and the best formula so far tells how large noise can be. Time
+or work is shared out over the tables and, as `SHARES` says, over the methods; time that a method leaves over is the next
+one's. Some more is kept for the first method that has seen part of a formula.
 
 Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
 to all.
@@ -21,7 +21,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, LATER, SHARES
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LATER, SHARES
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.scoring import Scored, clean, refit
@@ -42,10 +42,19 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
         _look(state, clock, _asked(state, AT_ONCE), state.config.direct_seconds, cut=False)
 
 
+def look_early(state: SearchState, clock: Clock) -> bool:
+    """Ask methods of linear algebra about the columns as they are, once; whether that made a formula exact."""
+    if state.direct_done or state.direct_spent > 0 or has_exact_formula(state):
+        return False
+    _look(state, clock, _asked(state, EARLY), state.config.clock.early_share * state.config.direct_seconds, cut=True)
+    return has_exact_formula(state)
+
+
 def look_directly(state: SearchState, clock: Clock) -> None:
     """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
     state.direct_done = True
-    seconds = (1.0 - state.config.clock.later_share) * state.config.direct_seconds
+    numbers = state.config.clock
+    seconds = (1.0 - numbers.early_share - numbers.later_share) * state.config.direct_seconds
     _look(state, clock, _asked(state, AT_FIRST), seconds, cut=True)
 
 
@@ -166,14 +175,20 @@ def _proposals(state: SearchState, names: list[str], seconds: float) -> Iterator
     Methods that were asked at once are heard again only where they fit better than the best formula so far.
     """
     tables = [(view, table) for view in _views(state) if (table := _table(view, state)) is not None]
-    looks = [(view, table, name) for view, table in tables for name in names]
     first = not state.direct_done
+    looked = (
+        EARLY if state.direct_done and state.direct_spent > 0 and not state.later_looks else ()
+    )  # ... and those asked early are not asked twice
     # what formulas suggest that were found until now is worth more than what the data did; of that, the columns as they
     # are get half, since a symmetry may be an illusion
     smaller = max(len(tables) - 1, 1)
     at_first = [1.0 / smaller] * (len(tables) - 1) + [1.0]
     sizes = at_first if not state.later_looks else [1.0 / (1 + place) for place in range(len(tables))]
-    shares = np.array([size * SHARES.get(name, 1.0) for size in sizes for name in names])
+    looks, shares = [], np.zeros(0)
+    for (view, table), size in zip(tables, sizes, strict=True):
+        asked = [name for name in names if not (view.is_raw and name in looked)]
+        looks += [(view, table, name) for name in asked]
+        shares = np.append(shares, [size * SHARES.get(name, 1.0) for name in asked])
     each, began = seconds * shares / shares.sum(), time.perf_counter()
     kept = _Kept(state, state.config.trail_seconds)
     for i, (view, table, name) in enumerate(looks):

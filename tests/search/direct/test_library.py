@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gmeql.formula.nodes import calls, row_values
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.library import LibraryConfig, library
+from gmeql.search.direct.library import PLAIN_TERMS, LibraryConfig, library, vocabulary
 
 RNG = np.random.default_rng(0)
 SIGNED = RNG.uniform(-2, 2, (40, 1))
@@ -89,3 +91,23 @@ def test_a_rate_of_one_is_no_constant() -> None:
     terms = library(X, FunctionSet().allows)
     bare = [i for i, factor in enumerate(terms.factors) if str(factor.node) == "Call('exp', (Variable(index=0),))"]
     assert bare and all(not terms.factors[i].slope.any() for i in bare)
+
+
+def test_a_vocabulary_has_one_and_plain_terms_in_order() -> None:
+    terms = vocabulary(TABLE, DEFAULT)
+    assert not terms.tuned.any()
+    np.testing.assert_array_equal(terms.values[0], 1.0)
+    assert np.sum(np.ptp(terms.values, axis=1) == 0) == 1
+    for m in range(0, len(terms), 41):
+        np.testing.assert_allclose(terms.values[m], row_values(terms.node(m), ("a", "b"), TABLE), rtol=1e-12)
+    shorter = vocabulary(TABLE, DEFAULT, numbers=replace(PLAIN_TERMS, most_terms=50))
+    assert [shorter.node(m) for m in range(len(shorter))] == [terms.node(m) for m in range(len(shorter))]
+
+
+def test_the_same_terms_with_other_values() -> None:
+    terms = library(TABLE, DEFAULT)
+    before = terms.values.copy()
+    other = terms.of_values(2 * terms.values)
+    np.testing.assert_array_equal(other.values, 2 * before)
+    np.testing.assert_array_equal(terms.values, before)
+    assert other.node(7) == terms.node(7)

@@ -9,7 +9,7 @@ import pytest
 
 from gmeql.formula.nodes import calls, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sections import propose
+from gmeql.search.direct.sections import _error, _errors, propose
 from gmeql.search.direct.table import DirectTable, Effort
 
 
@@ -48,3 +48,14 @@ def test_functions_that_are_not_allowed_are_not_used() -> None:
     )
     assert table.error(roots[0]) < 1e-7
     assert {call.operator for call in calls(roots[0])} <= {"add", "mul", "div", "square", "exp", "pow", "neg", "inv"}
+
+
+def test_many_functions_are_ranked_as_each_is_by_itself() -> None:
+    rng = np.random.default_rng(0)
+    span = np.linalg.qr(rng.standard_normal((200, 12)))[0]
+    h = np.concatenate([rng.standard_normal((5, 200)), 1e6 + rng.uniform(0, 1, (2, 200)), np.ones((1, 200))])
+    left = h[3] * (span @ rng.standard_normal(12)) + 0.1 * rng.standard_normal(200)
+    left = left - span @ (span.T @ left)
+    errors = _errors(h, span, left)
+    np.testing.assert_allclose(errors[:7], [_error(one, span, left) for one in h[:7]], rtol=1e-6)
+    assert np.argmin(errors) == 3 and np.isinf(errors[7])

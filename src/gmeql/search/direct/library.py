@@ -9,6 +9,7 @@ Legend: `N` rows, `F` factors, `M` terms.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
@@ -41,6 +42,8 @@ class LibraryConfig:
 
 
 LIBRARY = LibraryConfig()
+PLAIN_TERMS = LibraryConfig(exponents=(), rates=(), offsets=(), turns=0, bumps=0)
+"""Without functions that have constants to fit."""
 
 
 TUNED = ("exponent", "tuned", "wave")
@@ -73,13 +76,17 @@ class Factor(NamedTuple):
 
 
 class Library:
-    """Terms as products of up to three factors, `parts` [M, 3]: `values` [M, N], `tuned` [M], `kinds` [M] of like terms."""
+    """Terms as products of up to three factors, `parts` [M, 3]: `values` [M, N], `tuned` [M], `kinds` [M] of like terms.
 
-    def __init__(self, factors: Sequence[Factor], parts: NDArray[np.int64]) -> None:
+    Terms of one value are left out, 1 too unless `constant` keeps it.
+    """
+
+    def __init__(self, factors: Sequence[Factor], parts: NDArray[np.int64], *, constant: bool = False) -> None:
         table = np.stack([factor.values for factor in factors])
         with np.errstate(all="ignore"):
             values = table[parts[:, 0]] * table[parts[:, 1]] * table[parts[:, 2]]
-            kept = np.isfinite(np.sum(values**2, axis=1)) & (np.ptp(values, axis=1) > 0)
+            differs = (np.ptp(values, axis=1) > 0) | (constant & (parts == 0).all(axis=1))
+            kept = np.isfinite(np.sum(values**2, axis=1)) & differs
         self._table = table
         self.factors, self.parts, self.values = factors, parts[kept], values[kept]
         self.tuned = np.array([factor.group in TUNED for factor in factors])[self.parts].any(axis=1)
@@ -90,6 +97,12 @@ class Library:
 
     def __len__(self) -> int:
         return len(self.parts)
+
+    def of_values(self, values: FloatArray) -> Library:
+        """The same terms with other values [M, N]."""
+        other = copy.copy(self)
+        other.values = values
+        return other
 
     def slopes(self, numbers: NDArray[np.int64]) -> FloatArray:
         """Slopes [M', N] of some terms by the inner constant of their first tuned factor; zero where there is none."""
@@ -121,6 +134,29 @@ def library(X: FloatArray, allows: Allows, *, numbers: LibraryConfig = LIBRARY, 
 
     `waves` are functions to tune besides, of any columns.
     """
+    factors, columns = _of_columns(X, allows, numbers)
+    given = [Factor.of(node, -1, f"wave {i}", "wave", X) for i, node in enumerate(waves)]
+    numbered = list(range(len(factors), len(factors) + len(given)))
+    factors += given
+    return _first(factors, chain(_given_products(columns, numbered), _products(columns)), numbers.most_terms)
+
+
+def vocabulary(X: FloatArray, allows: Allows, *, numbers: LibraryConfig = PLAIN_TERMS) -> Library:
+    """1 and the terms without constants to fit that people write, the plainest first."""
+    factors, columns = _of_columns(X, allows, numbers)
+    return _first(factors, chain([(0, 0, 0)], _plain_products(columns)), numbers.most_terms, constant=True)
+
+
+def _first(
+    factors: Sequence[Factor], products: Iterator[tuple[int, int, int]], most: int, *, constant: bool = False
+) -> Library:
+    """A library of the first so many products of factors."""
+    parts = np.array([part for _, part in zip(range(most), products, strict=False)], np.int64)
+    return Library(factors, parts.reshape(-1, 3), constant=constant)
+
+
+def _of_columns(X: FloatArray, allows: Allows, numbers: LibraryConfig) -> tuple[list[Factor], list[_Column]]:
+    """Factor 1 and all functions of single columns, and which of them play which part."""
     factors = [Factor.of(Constant(1.0), -1, "1", "power", X)]
     columns: list[_Column] = []
     for column in range(X.shape[1]):
@@ -136,12 +172,7 @@ def library(X: FloatArray, allows: Allows, *, numbers: LibraryConfig = LIBRARY, 
             if group == "mixed":
                 groups["mixed"].append(len(factors) - 1)
         columns.append(_Column(**groups))
-    given = [Factor.of(node, -1, f"wave {i}", "wave", X) for i, node in enumerate(waves)]
-    numbered = list(range(len(factors), len(factors) + len(given)))
-    factors += given
-    products = chain(_given_products(columns, numbered), _products(columns))
-    parts = np.array([part for _, part in zip(range(numbers.most_terms), products, strict=False)], np.int64)
-    return Library(factors, parts.reshape(-1, 3))
+    return factors, columns
 
 
 class _Column(NamedTuple):
@@ -183,6 +214,29 @@ def _products(columns: Sequence[_Column]) -> Iterator[tuple[int, int, int]]:
                 yield from ((f, g, 0) for f in columns[i].exponent for g in columns[j].tuned)
     for a, b in combinations(columns, 2):
         yield from ((f, g, 0) for f in a.plain for g in b.plain)
+
+
+def _plain_products(columns: Sequence[_Column]) -> Iterator[tuple[int, int, int]]:
+    """The same for a vocabulary: few powers in products, functions times columns before powers of two columns."""
+    every = range(len(columns))
+    first = [c.mixed[0] for c in columns if c.mixed]  # the columns themselves
+    for c in columns:
+        yield from ((f, 0, 0) for f in (*c.power, *c.plain))
+    for a, b in combinations(columns, 2):
+        yield from ((p, q, 0) for p in a.mixed[:3] for q in b.mixed[:3])
+    yield from combinations(first, 3)
+    yield from ((f, x, 0) for c in columns for x in first for f in c.plain)
+    for i in every:
+        yield from ((f, x, 0) for j in every if j != i for x in columns[j].mixed[:1] for f in columns[i].mixed[3:])
+    for i in every:
+        for j in every:
+            yield from ((f, p, 0) for f in columns[i].plain for p in columns[j].mixed[1:])
+    for a, b in combinations(columns, 2):
+        yield from ((f, g, 0) for f in a.plain for g in b.plain)
+    for i in every:
+        for j in every:
+            own = columns[i].mixed[:1] if i != j else []
+            yield from ((f, x, p) for x in own for p in columns[j].mixed for f in columns[i].plain)
 
 
 def _given_products(columns: Sequence[_Column], given: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from gmeql.search.direct import damped, derivatives, forms, linear, peeled, rational, roots, sections, terms, waves
+from gmeql.search.direct import (
+    damped,
+    derivatives,
+    forms,
+    linear,
+    peeled,
+    rational,
+    roots,
+    sections,
+    terms,
+    vocabulary,
+    waves,
+)
 from gmeql.search.direct.middle import meeting, pairs
 from gmeql.search.direct.table import DirectMethod
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
     "rational": rational.propose,
+    "vocabulary": vocabulary.propose,
     "roots": roots.propose,
     "peeled": peeled.propose,
     "waves": waves.propose,
@@ -21,10 +34,14 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "pairs": pairs.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
-SHARES: dict[str, float] = {"linear": 0.1, "waves": 2.0, "damped": 0.2, "sections": 4.0, "meeting": 3.0, "terms": 3.0}
+SHARES: dict[str, float] = {
+    "linear": 0.1, "vocabulary": 2.0, "waves": 2.0, "damped": 0.2, "sections": 2.0, "meeting": 3.0, "terms": 3.0,
+}  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""
+EARLY = ("rational", "vocabulary", "sections")
+"""Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("pairs",)
 """Methods for noisy targets, asked once nothing exact was found for long."""
 AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in LATER)

@@ -38,13 +38,16 @@ class SectionsConfig:
     spanned: float = 1e-10  # singular values below this share of the largest span nothing
     tried: int = 4  # functions h whose inner constants are fitted, those that leave least
     steps: int = 40  # of such a fit
+    first_steps: int = 10  # after which it must leave
+    promising: float = 0.1  # share of the error that it began with, to go on
+    ridge: float = 1e-12  # added to the normal equations by which the h are ranked
     held: float = 1e-6  # error, relative to the target's spread, from which h is taken for right
     told: float = 1e-5  # error of a sum of one column, relative to the spread of g, from which it is taken for it
     told_rest: float = 30.0  # ... and of f, relative to what the fit leaves
     rounding: float = 1e-12
     dropped: float = 1e-8  # share of the target's spread below which a term is rounding
     beams: tuple[int, ...] = (12, 12, 8)  # sums of each length with none, one and two tuned terms
-    least_seconds: float = 0.3
+    least_seconds: float = 0.1
 
 
 SECTIONS = SectionsConfig()
@@ -58,17 +61,14 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if effort.seconds < SECTIONS.least_seconds:
         return
     few = DirectTable(table.X[:n], table.y[:n], table.weights[:n])
+    libraries = [library(few.X[:, [j]], functions.allows) for j in range(2)]
     for outer in (1, 0):
-        found = _outer_function(few, outer, functions, effort.out_of_time)
+        found = _outer_function(few, outer, libraries, effort.out_of_time)
         if found is not None:
-            root = _written(few, 1 - outer, found, functions, effort.on_trail().out_of_time)
+            root = _written(few, 1 - outer, found, libraries[1 - outer], effort.on_trail().out_of_time)
             if root is not None:
                 yield root
                 return
-
-
-def _column_library(x: FloatArray, functions: FunctionSet) -> Library:
-    return library(x[:, None], functions.allows)
 
 
 def _span(x: FloatArray, terms: Library) -> FloatArray:
@@ -79,31 +79,50 @@ def _span(x: FloatArray, terms: Library) -> FloatArray:
 
 
 def _outer_function(
-    table: DirectTable, outer: int, functions: FunctionSet, out_of_time: Callable[[], bool]
+    table: DirectTable, outer: int, libraries: Sequence[Library], out_of_time: Callable[[], bool]
 ) -> tuple[Node, FloatArray] | None:
     """The function h of the outer column, over all columns of the table, and the span of the inner one; None: no such."""
     x, z = table.X[:, 1 - outer], table.X[:, outer]
     if not (np.ptp(x) > 0 and np.ptp(z) > 0):
         return None
-    span = _span(x, _column_library(x, functions))
+    span = _span(x, libraries[1 - outer])
     left = table.y - span @ (span.T @ table.y)
-    if float(np.std(left)) < SECTIONS.held * table.spread:
+    held = SECTIONS.held * table.spread
+    if float(np.std(left)) < held or out_of_time():
         return None  # a function of the inner column alone: others see it
-    own = _column_library(z, functions)
-    errors = []
-    for factor in own.factors[1:]:
-        if out_of_time():
-            return None
-        errors.append(_error(factor.values, span, left))
-    order = np.argsort(errors, kind="stable")[: SECTIONS.tried]
-    for place in order:
-        factor = own.factors[1 + int(place)]
-        node, error = factor.node, errors[int(place)]
-        if factor.group in TUNED and error > SECTIONS.held * table.spread:
-            node, error = _tuned(factor, z, span, left, functions)
-        if error <= SECTIONS.held * table.spread:
+    factors = libraries[outer].factors[1:]
+    errors = _errors(np.stack([factor.values for factor in factors]), span, left)
+    for place in np.argsort(errors, kind="stable")[: SECTIONS.tried]:
+        factor = factors[int(place)]
+        node, error = factor.node, _error(factor.values, span, left)
+        if factor.group in TUNED and error > held and not out_of_time():
+            node, error = _tuned(factor, z, span, left)
+        if error <= held:
             return _over(outer, [node])[0], span
     return None
+
+
+def _errors(h: FloatArray, span: FloatArray, left: FloatArray) -> FloatArray:
+    """Roughly the error for each of many h [F, N]: by normal equations, all of them from two products of matrices.
+
+    With B the span, (hB)'(hB) and B'(hB) are sums over rows of h² and h times the products of B's columns.
+    """
+    n_rows, k = span.shape
+    centred = h - h.mean(axis=1, keepdims=True)  # what is constant times B is in the span
+    sizes = np.sqrt(np.mean(centred**2, axis=1))
+    usable = np.isfinite(sizes) & (sizes > 0)
+    centred = centred[usable] / sizes[usable, None]
+    products = (span[:, :, None] * span[:, None, :]).reshape(n_rows, k * k)
+    inside = (centred @ products).reshape(-1, k, k)
+    grams = (centred**2 @ products).reshape(-1, k, k) - inside @ inside
+    towards = (centred * left) @ span
+    scale = np.sqrt(np.maximum(np.einsum("fkk->fk", grams), SECTIONS.ridge))
+    grams = grams / (scale[:, :, None] * scale[:, None, :]) + SECTIONS.ridge * np.eye(k)
+    towards = towards / scale
+    explained = np.sum(towards * np.linalg.solve(grams, towards[:, :, None])[:, :, 0], axis=1)
+    errors = np.full(len(h), np.inf)
+    errors[usable] = np.sqrt(np.maximum(float(left @ left) - explained, 0.0) / n_rows)
+    return errors
 
 
 def _error(h: FloatArray, span: FloatArray, left: FloatArray) -> float:
@@ -122,9 +141,7 @@ def _rest(h: FloatArray, span: FloatArray, left: FloatArray) -> FloatArray:
     return np.asarray(left - basis @ (basis.T @ left))
 
 
-def _tuned(
-    factor: Factor, z: FloatArray, span: FloatArray, left: FloatArray, functions: FunctionSet
-) -> tuple[Node, float]:
+def _tuned(factor: Factor, z: FloatArray, span: FloatArray, left: FloatArray) -> tuple[Node, float]:
     """A function with the inner constants that leave least, and the error then."""
     from scipy.optimize import least_squares
 
@@ -139,11 +156,14 @@ def _tuned(
             h = row_values(put(constants), ("z",), z[:, None])
         return np.nan_to_num(_rest(h, span, left), nan=1e300, posinf=1e300)
 
-    scale = np.maximum(np.abs(start), 1e-3)
-    fit = least_squares(
-        rest, np.array(start), x_scale=scale, max_nfev=SECTIONS.steps, xtol=1e-15, ftol=1e-15, gtol=1e-15
-    )
-    return put(fit.x), float(np.sqrt(np.mean(fit.fun**2)))
+    scale, before = np.maximum(np.abs(start), 1e-3), _error(factor.values, span, left)
+    constants, error = np.array(start), math.inf
+    for steps in (SECTIONS.first_steps, SECTIONS.steps - SECTIONS.first_steps):
+        fit = least_squares(rest, constants, x_scale=scale, max_nfev=steps, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        constants, error = fit.x, float(np.sqrt(np.mean(fit.fun**2)))
+        if error > SECTIONS.promising * before:
+            break
+    return put(constants), error
 
 
 # --- f and g --------------------------------------------------------------------------------------------------------------
@@ -153,35 +173,35 @@ def _written(
     table: DirectTable,
     inner: int,
     found: tuple[Node, FloatArray],
-    functions: FunctionSet,
+    terms: Library,
     out_of_time: Callable[[], bool],
 ) -> Node | None:
     """The sum with f and g as sums of terms of the inner column; None where either is none."""
     h, span = found
     values, k = table.values(h), span.shape[1]
-    g = _beside_span(values, span, table, inner, functions, out_of_time)
+    g = _beside_span(values, span, table, inner, terms, out_of_time)
     if g is None:
         inside = span @ _solved(np.hstack([span, values[:, None] * span]), table.y)[0][k:]
-        g = _as_terms(inside, SECTIONS.told * float(np.std(inside)), table, inner, functions, out_of_time)
+        g = _as_terms(inside, SECTIONS.told * float(np.std(inside)), table, inner, terms, out_of_time)
     if g is None:
         return None
     # with g known f is what is left, to many more digits
     solved, rest = _solved(np.column_stack([span, *(values * table.values(term) for term in g)]), table.y)
     beside, error = span @ solved[:k], float(np.sqrt(np.mean(rest**2)))
     f = _as_terms(
-        beside, SECTIONS.told_rest * max(error, SECTIONS.rounding * table.spread), table, inner, functions, out_of_time
+        beside, SECTIONS.told_rest * max(error, SECTIONS.rounding * table.spread), table, inner, terms, out_of_time
     )
     if f is None:
         return None
-    terms = [*f, *(build("mul", h, term) for term in g)]
-    columns = np.column_stack([table.values(term) for term in terms])
+    both = [*f, *(build("mul", h, term) for term in g)]
+    columns = np.column_stack([table.values(term) for term in both])
     factors, _ = _solved(columns, table.y)
     seen = np.abs(factors) * np.abs(columns).max(axis=0) > SECTIONS.dropped * table.spread
     if not seen.any():
         return None
     factors, _ = _solved(columns[:, seen], table.y)
-    terms = [term for term, kept in zip(terms, seen, strict=True) if kept]
-    return build("add", *(build("mul", Constant(float(c)), term) for c, term in zip(factors, terms, strict=True)))
+    both = [term for term, kept in zip(both, seen, strict=True) if kept]
+    return build("add", *(build("mul", Constant(float(c)), term) for c, term in zip(factors, both, strict=True)))
 
 
 def _beside_span(
@@ -189,7 +209,7 @@ def _beside_span(
     span: FloatArray,
     table: DirectTable,
     inner: int,
-    functions: FunctionSet,
+    terms: Library,
     out_of_time: Callable[[], bool],
 ) -> list[Node] | None:
     """1 and plain terms of the inner column that times h are the target beside anything smooth; None: there are none."""
@@ -200,9 +220,8 @@ def _beside_span(
     if float(np.sqrt(np.mean(left**2))) < allowed:
         return [Constant(1.0)]
     x = table.X[:, inner]
-    terms = _column_library(x, functions)
     products = h * terms.values
-    terms.values = products - (products @ span) @ span.T
+    terms = terms.of_values(products - (products @ span) @ span.T)
     rows = JudgedRows.of(x[:, None], left, np.ones_like(left), ["x0"])
     best = _first_within(terms, rows, allowed, [~terms.plain & ~terms.tuned, ~terms.tuned], out_of_time)
     return None if best is None else _over(inner, [Constant(1.0), *(term.node for term in best.terms)])
@@ -221,7 +240,7 @@ def _as_terms(
     allowed: float,
     table: DirectTable,
     inner: int,
-    functions: FunctionSet,
+    terms: Library,
     out_of_time: Callable[[], bool],
 ) -> list[Node] | None:
     """Terms of the inner column that add up to values [N] within an error, 1 among them where it is needed."""
@@ -230,7 +249,6 @@ def _as_terms(
     if float(np.std(values)) < allowed:
         return [Constant(1.0)]
     x = table.X[:, inner]
-    terms = _column_library(x, functions)
     rows = JudgedRows.of(x[:, None], values, table.weights, ["x0"])
     powers, every = ~terms.plain & ~terms.tuned, np.ones(len(terms), bool)
     best = _first_within(terms, rows, allowed, [powers, ~terms.tuned, ~terms.plain, every], out_of_time)

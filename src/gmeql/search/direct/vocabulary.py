@@ -1,0 +1,292 @@
+"""Sums of any number of plain terms, their fractions and what has a root beside them: one fit over a whole vocabulary.
+
+Where a table has more rows than a vocabulary has terms, none need be chosen: if the target is a sum of some of them, one
+least squares fit over all leaves nothing, and what it does not need is dropped afterwards, many terms at a time. The
+basis of the vocabulary also answers, for next to nothing, whether a reading of the target is such a sum, whether it is one
+times a small denominator D (y D is in the span for a null vector D of what the span leaves of y times small terms), and
+whether y is L ± sqrt(Q) (y² - 2 L y is in the span).
+
+Many terms together come near anything smooth. A sum is believed only where each of its terms is seen: without it the others
+leave far more than rounding.
+
+Legend: `N` rows, `M` terms, `K` dimensions of their span, `B` small terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.library import PLAIN_TERMS, vocabulary
+from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.term_sums import orthonormal
+
+FloatArray = NDArray[np.float64]
+Weighted = list[tuple[float, Node]]
+"""Terms with their factors."""
+
+
+@dataclass(frozen=True)
+class VocabularyConfig:
+    """Numbers of the method; "tried" on sums of three to six terms of the vocabulary over one to five columns."""
+
+    sizes: tuple[int, ...] = (160, 350, 700)  # of vocabularies, one after the other
+    max_columns: int = 10
+    rows_per_term: float = 1.3
+    spare_rows: int = 20
+    most_rows_per_term: float = 2.0  # more tell nothing more
+    spanned: float = 1e-15  # singular values below this share of the largest span nothing
+    exact: float = 1e-11  # error, relative to the target's size, from which it is taken to be in the span
+    rounding: float = 3e-14  # ... and up to which what is left is rounding,
+    above_fit: float = 30.0  # or up to so many times what the whole vocabulary leaves
+    seen: float = 1e-6  # error, relative to the target's size, that a sum must have without any of its terms
+    max_terms: int = 14
+    digits: int = 9  # to which the values of two terms, over their sizes, agree where they are one
+    dropped: float = 1 / 3  # share of the terms that are dropped together at first
+    singly: int = 40  # terms from which each is tried by itself
+    null: float = 1e-11  # singular values of y times small terms, beside the span, that are none,
+    gap: float = 1e4  # and by how much the next must be larger
+    verified: float = 1e-8  # error of the formula on all rows, relative to the target's spread
+    divided: int = 100  # terms that may stand over a denominator, or beside it
+    seconds_per_product: float = 1.3e-9  # of a row with two terms, on one core (measured)
+
+
+VOCABULARY = VocabularyConfig()
+
+
+def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
+    """A sum of plain terms, a fraction of two, or one with a root beside it that is the target. Draws nothing."""
+    if not 1 <= table.n_columns <= VOCABULARY.max_columns or not functions.allows({"add", "mul"}):
+        return
+    if not np.isfinite(table.X).all() or not (np.abs(table.X).max(axis=0) > 0).all() or not np.ptp(table.y) > 0:
+        return
+    sign = 1.0 if table.y.mean() >= 0 else -1.0
+    left, last = effort.seconds, 0
+    for size in VOCABULARY.sizes:
+        most = min(size, int((len(table.y) - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
+        n = min(len(table.y), int(VOCABULARY.most_rows_per_term * most) + VOCABULARY.spare_rows)
+        left -= VOCABULARY.seconds_per_product * n * most**2
+        if left < 0 or most <= last or effort.out_of_time():
+            return
+        terms = vocabulary(table.X[:n], functions.allows, numbers=replace(PLAIN_TERMS, most_terms=most))
+        last = most
+        span = _Span(terms.values, terms.node)
+        readings = {name: target[:n] for name, target in direct_readings(table.y, functions).items()}
+        for root in _formulas(span, table.X[:n], readings, functions, sign):
+            if table.error(root) < VOCABULARY.verified:
+                yield root
+                return
+
+
+def _formulas(
+    span: _Span, X: FloatArray, readings: dict[str, FloatArray], functions: FunctionSet, sign: float
+) -> Iterator[Node]:
+    """Formulas whose target is in the span in one way or another, sums first."""
+    for name, target in readings.items():
+        found = span.sparse(target)
+        if found is not None:
+            yield DIRECT_READINGS[name].invert(_sum(found), sign)
+    below = _small_terms(X) if functions.allows({"div"}) or functions.allows({"sqrt"}) else []
+    for some in (below[: 1 + X.shape[1]], below) if functions.allows({"div"}) else ():
+        for name, target in readings.items():
+            fraction = _fraction(span, target, some)
+            if fraction is not None:
+                yield DIRECT_READINGS[name].invert(fraction, sign)
+    if functions.allows({"sqrt"}):
+        beside = _beside_root(span, next(iter(readings.values())), below)
+        if beside is not None:
+            yield beside
+
+
+def _sum(terms: Weighted) -> Node:
+    return build("add", *(build("mul", Constant(factor), node) for factor, node in terms))
+
+
+class _Span:
+    """What terms with values [M, N] span: `columns` [N, M'] of size 1 and a `basis` [N, K]; `node` says which term is m."""
+
+    def __init__(self, values: FloatArray, node: Callable[[int], Node]) -> None:
+        sizes = np.sqrt(np.mean(values**2, axis=1))
+        usable = np.flatnonzero(np.isfinite(sizes) & (sizes > 0))
+        # of terms that are one another's multiples on these rows the plainest
+        alike = np.round(values[usable] / sizes[usable, None], VOCABULARY.digits)
+        self.numbers = usable[np.sort(np.unique(alike, axis=0, return_index=True)[1])]
+        self.values, self.node, self.sizes = values[self.numbers], node, sizes[self.numbers]
+        self.columns = (self.values / self.sizes[:, None]).T
+        self.basis = orthonormal(self.columns, VOCABULARY.spanned)
+
+    def with_quotients(self, denominator: Node, below: FloatArray) -> _Span:
+        """The plainest of the terms, and each of them over a denominator [N]."""
+        values, m = self.values[: VOCABULARY.divided], min(len(self.values), VOCABULARY.divided)
+
+        def node(k: int) -> Node:
+            own = self.node(int(self.numbers[k % m]))
+            return own if k < m else build("div", own, denominator)
+
+        return _Span(np.concatenate([values, values / below]), node)
+
+    def left(self, targets: FloatArray) -> FloatArray:
+        """What is left of targets [N] or [N, T] beside the span; projected twice, since once rounds."""
+        for _ in range(2):
+            targets = targets - self.basis @ (self.basis.T @ targets)
+        return np.asarray(targets)
+
+    def sparse(self, target: FloatArray) -> Weighted | None:
+        """The few terms whose sum is the target; None where there are none, or where one of them is hardly seen."""
+        size = _size(target)
+        if not (math.isfinite(size) and size > 0) or _size(self.left(target)) > VOCABULARY.exact * size:
+            return None
+        target = target / size
+        kept, factors, error = self._fitted(np.arange(self.columns.shape[1]), target)
+        allowed = max(VOCABULARY.rounding, VOCABULARY.above_fit * error)
+        few = self._without_small(kept, factors, target, allowed)
+        kept, factors = min((self._singly(*few, target, allowed, weight) for weight in (_sizes, _seen)),
+                            key=lambda one: len(one[0]))  # fmt: skip
+        least = np.min(_seen(self.columns[:, kept], factors))
+        if len(kept) > VOCABULARY.max_terms or not least > VOCABULARY.seen:
+            return None
+        own = size * factors / self.sizes[kept]
+        return [(float(f"{c:.13g}"), self.node(int(self.numbers[m]))) for c, m in zip(own, kept, strict=True)]
+
+    def _fitted(self, kept: NDArray[np.int64], target: FloatArray) -> tuple[NDArray[np.int64], FloatArray, float]:
+        columns = self.columns[:, kept]
+        factors = np.asarray(np.linalg.lstsq(columns, target, rcond=VOCABULARY.spanned)[0])
+        return kept, factors, _size(target - columns @ factors)
+
+    def _without_small(
+        self, kept: NDArray[np.int64], factors: FloatArray, target: FloatArray, allowed: float
+    ) -> tuple[NDArray[np.int64], FloatArray]:
+        """The terms that are left when those of least size go, as many together as leave no more than rounding."""
+        together = max(1, int(VOCABULARY.dropped * len(kept)))
+        while together and len(kept) > VOCABULARY.singly:
+            fewer = np.sort(kept[np.argsort(np.abs(factors), kind="stable")[together:]])
+            trial = self._fitted(fewer, target)
+            if trial[2] <= allowed:
+                kept, factors, _ = trial
+                together = max(1, min(2 * together, len(kept) // 2))
+            else:
+                together //= 2
+        return kept, factors
+
+    def _singly(
+        self, kept: NDArray[np.int64], factors: FloatArray, target: FloatArray, allowed: float, weight: _Weight
+    ) -> tuple[NDArray[np.int64], FloatArray]:
+        """The terms that are left when one after the other goes, that of least weight of those that can."""
+        needed: set[int] = set()
+        while len(kept) > 1 and len(kept) <= VOCABULARY.singly:
+            order = kept[np.argsort(weight(self.columns[:, kept], factors), kind="stable")]
+            m = next((int(m) for m in order if m not in needed), None)
+            if m is None:
+                break
+            trial = self._fitted(kept[kept != m], target)
+            if trial[2] <= allowed:
+                kept, factors, _ = trial
+            else:
+                needed.add(m)
+        return kept, factors
+
+
+_Weight = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def _sizes(columns: FloatArray, factors: FloatArray) -> FloatArray:
+    """How large terms are [M], given columns [N, M] of size 1."""
+    return np.abs(factors)
+
+
+def _seen(columns: FloatArray, factors: FloatArray) -> FloatArray:
+    """What the others leave without each term [M], least squares: |c| over the root of the diagonal of (A'A)⁻¹."""
+    inverse = np.linalg.pinv(np.linalg.qr(columns, mode="r"), rcond=VOCABULARY.spanned)
+    return np.asarray(np.abs(factors) / np.sqrt(np.sum(inverse**2, axis=1) * len(columns)))
+
+
+def _size(values: FloatArray) -> float:
+    """Root mean square."""
+    return math.sqrt(float(np.mean(values**2)))
+
+
+# --- fractions and roots ------------------------------------------------------------------------------------------------
+
+
+def _small_terms(X: FloatArray) -> list[tuple[Node, FloatArray]]:
+    """1, the columns, their squares and products of two, with their values [N]."""
+    columns: list[tuple[Node, FloatArray]] = [(Variable(j), x) for j, x in enumerate(X.T)]
+    products = [
+        (build("mul", a, b) if a != b else build("square", a), x * z)
+        for (a, x), (b, z) in combinations_with_replacement(columns, 2)
+    ]
+    return [(Constant(1.0), np.ones(len(X))), *columns, *products]
+
+
+def _fraction(span: _Span, y: FloatArray, below: Sequence[tuple[Node, FloatArray]]) -> Node | None:
+    """S/D with S in the span and D a sum of small terms, where y is that; None where it is not."""
+    small = np.stack([values for _, values in below], axis=1)
+    vector = _null_vector(span, y[:, None] * small)
+    if vector is None or np.count_nonzero(vector) < 1 or not np.ptp(small @ vector) > 0:
+        return None
+    values = small @ vector
+    above = span.sparse(y * values)
+    if above is None or not (values != 0).all():
+        return None
+    denominator = _sum([(float(f"{c:.13g}"), node) for c, (node, _) in zip(vector, below, strict=True) if c])
+    forms = [build("div", _sum(above), denominator)]
+    mixed = span.with_quotients(denominator, values).sparse(y)
+    forms += [] if mixed is None else [_sum(mixed)]
+    return min(forms, key=tree_complexity)
+
+
+def _beside_root(span: _Span, y: FloatArray, before: Sequence[tuple[Node, FloatArray]]) -> Node | None:
+    """L ± sqrt(Q) with L a sum of small terms and Q in the span, where y is that; None where it is not."""
+    small = np.stack([values for _, values in before], axis=1)
+    vector = _null_vector(span, np.column_stack([y**2, y[:, None] * small]))
+    if vector is None or not vector[0] or not np.count_nonzero(vector[1:]):
+        return None
+    factors = -vector[1:] / (2 * vector[0])
+    ahead = small @ factors
+    under = span.sparse((y - ahead) ** 2)
+    if under is None:
+        return None
+    root = build("sqrt", _sum(under))
+    whole = [(float(f"{c:.11g}"), node) for c, (node, _) in zip(factors, before, strict=True) if c]
+    return build("add", _sum(whole), root if np.mean(y - ahead) >= 0 else build("neg", root))
+
+
+def _null_vector(span: _Span, columns: FloatArray) -> FloatArray | None:
+    """The one sum of columns [N, B] that is in the span, with as few of them as it takes; None where there is none.
+
+    Columns that are in the span themselves say nothing.
+    """
+    sizes = np.sqrt(np.mean(columns**2, axis=0))
+    if not (np.isfinite(sizes).all() and (sizes > 0).all()):
+        return None
+    beside = span.left(columns / sizes)
+    kept = np.flatnonzero(np.sqrt(np.mean(beside**2, axis=0)) > VOCABULARY.exact)
+    vector = _last(beside[:, kept])
+    if vector is None:
+        return None
+    for m in kept[np.argsort(np.abs(vector), kind="stable")]:
+        fewer = kept[kept != m]
+        trial = _last(beside[:, fewer]) if len(fewer) else None
+        if trial is not None:
+            kept, vector = fewer, trial
+    found = np.zeros(len(sizes))
+    found[kept] = vector / sizes[kept]
+    return np.asarray(found / found[kept[np.argmin(np.abs(found[kept]))]])
+
+
+def _last(columns: FloatArray) -> FloatArray | None:
+    """The factors that make columns [N, B] vanish; None where they do not, or where there are several such."""
+    if columns.shape[1] < 2:
+        return None
+    _, singular, vectors = np.linalg.svd(np.linalg.qr(columns, mode="r"))
+    if singular[-1] > VOCABULARY.null * singular[0] or singular[-2] < VOCABULARY.gap * singular[-1]:
+        return None
+    return np.asarray(vectors[-1])
