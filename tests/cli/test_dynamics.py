@@ -15,7 +15,7 @@ SMALL = ("--max-candidates", "1000", "--jobs", "1", "-q")
 
 @pytest.fixture
 def table(tmp_path):
-    t = np.linspace(0.0, 6.0, 50)
+    t = np.linspace(0.0, 6.0, 30)
     path = tmp_path / "swing.csv"
     rows = zip(t, np.cos(2 * t), -2 * np.sin(2 * t), t % 1, strict=True)
     path.write_text("t,q,v,u\n" + "\n".join(",".join(map(repr, map(float, row))) for row in rows))

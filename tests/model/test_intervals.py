@@ -47,11 +47,11 @@ class TestIntervals(Lines):
     @pytest.mark.parametrize(("method", "tolerance"), [("jacobian", 0.03), ("bootstrap", 0.07)])
     def test_intervals_cover_as_often_as_they_say(self, method: str, tolerance: float) -> None:
         rng = np.random.default_rng(11)
-        runs = 400 if method == "jacobian" else 60
+        runs = 400 if method == "jacobian" else 40
         covered = 0
         for _ in range(runs):
             X, y = self.line(rng)
-            _, slope = constant_intervals(self.fitted_line(X, y), X, y, level=0.9, method=method, resamples=60)
+            _, slope = constant_intervals(self.fitted_line(X, y), X, y, level=0.9, method=method, resamples=40)
             covered += slope.low <= 2.5 <= slope.high
         assert abs(covered / runs - 0.9) < tolerance + 2 * math.sqrt(0.09 / runs)
 

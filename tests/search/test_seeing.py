@@ -139,7 +139,7 @@ def test_a_view_that_hides_rows_is_not_looked_at() -> None:
     assert _table(View((Variable(0),), Variable(1)), seen) is not None
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("noise", [0.0, pytest.param(0.05, marks=pytest.mark.slow)])
 def test_what_is_seen_in_one_group_is_fitted_to_all(noise: float) -> None:
     """A law that islands meet seldom: own frequencies and phases, a shared rate."""
     rng = np.random.default_rng(0)

@@ -25,7 +25,11 @@ RELEASED = dataclasses.asdict(TwoStageConfig.released())
         (TINY, {"use_elites": False, "use_stage1": False}),
         (TINY, {"use_offline": False, "gradient_clip": 0.02, "fill_first": True}),
         pytest.param(TWO_OUTPUTS, {"offline_rule": "squared_difference", "temperature": 1.0}, marks=pytest.mark.slow),
-        (TWO_OUTPUTS, {"weights_mean": 1.0, "weights_scale": 0.1, "logits_scale": 0.5, "resample_fraction": 1.0}),
+        pytest.param(
+            TWO_OUTPUTS,
+            {"weights_mean": 1.0, "weights_scale": 0.1, "logits_scale": 0.5, "resample_fraction": 1.0},
+            marks=pytest.mark.slow,
+        ),
         (
             TINY,
             {

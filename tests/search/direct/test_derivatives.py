@@ -14,7 +14,7 @@ Y = 0.5 + 3.0 * np.exp(-X[:, 0]) * (0.5 / np.sqrt(X[:, 0]) - np.sqrt(X[:, 0]))
 """0.5 + 3 D(sqrt(x1) exp(-x1), x1)."""
 
 
-def proposed(functions: FunctionSet, y: np.ndarray = Y, seconds: float = 5.0) -> list:
+def proposed(functions: FunctionSet, y: np.ndarray = Y, seconds: float = 1.0) -> list:
     table = DirectTable(X, y, np.ones(len(y)))
     return list(propose(table, functions=functions, effort=Effort(seconds), rng=np.random.default_rng(0)))
 
