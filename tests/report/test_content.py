@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,19 @@ def test_losses_stand_on_the_page_under_their_own_name() -> None:
         page = content.assemble(front, 0, data, [], {"loss": loss}, {}, "2026-01-01", "gmeql fit")
         assert page.payload["measure"] == page.view["members"][0]["measure"] == name
     assert page.view["members"][0]["loss"] == content.four_digits(front[0].loss)
+
+
+def test_chances_have_axes_and_words_of_their_own():
+    data = training()
+    data = replace(data, y=(data.y > np.median(data.y)).astype(float))
+    for loss, line in (("logistic", "Rows of other classes"), ("squared", "On the dashed line")):
+        page = content.assemble(front_for(data), 0, data, [], {"loss": loss}, {}, "", "")
+        assert page.view["parity_line"].startswith(line) and ("logit" in page.view["reading"]) == (loss == "logistic")
+        assert page.payload["axes"][1] == ("predicted chance" if loss == "logistic" else "predicted " + data.target)
+
+
+def test_formulas_break_after_operators_and_stay_text():
+    from gmeql.report import environment
+
+    broken = environment().get_template("parts.html.j2").module.broken
+    assert broken("2*x**3*f(<b>)") == "2*<wbr>x**3*<wbr>f(<wbr>&lt;b&gt;)"

@@ -26,3 +26,9 @@ def test_names_are_escaped() -> None:
     model = GMEQLField(functions=[]).fit({"<b>u": U}, x=X, t=T)
     page = build(model, source="</script>")
     assert "<b>u" not in page and page.count("</script>") == 2
+
+
+def test_a_law_that_explains_little_is_called_so(monkeypatch) -> None:
+    assert "not to be relied on" not in build(heat_model())
+    monkeypatch.setattr(GMEQLField, "score", lambda self: 0.21)
+    assert "explains only 21% of how the fields change" in build(heat_model())

@@ -10,7 +10,10 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.knowledge.knowledge import read_knowledge
 from gmeql.knowledge.of_groups import GroupsKnowledge
+from gmeql.model.front import Front
+from gmeql.report.content import assemble
 from gmeql.report.groups import MAX_GROUPS, group_view
+from gmeql.search.events import Member
 from gmeql.search.groups.table import OwnConstants
 from gmeql.tables.read import Training
 
@@ -62,3 +65,20 @@ def test_nothing_where_there_is_nothing() -> None:
     assert group_view(shared, training, own) is None
     assert group_view(LAW, training, None) is None
     assert group_view(LAW, replace(training, groups=None), own) is None
+
+
+def test_the_page_names_the_users_columns_and_draws_the_own_constants_of_each_formula() -> None:
+    training, own = rows()
+    own = replace(own, values=np.hstack([own.values, 2 * own.values]))  # another formula's, behind those of the law
+    assert training.groups is not None
+    names = ("x", "k1[batch]", "own constant 2 of another formula")
+    training = replace(training, X=own.extended(training.X[:, :1], own.codes(list(training.groups))), names=names)
+    other = Expression(parse_tree("k", ["x", "a", "k"]), ("x", "own constant 1 of another formula", "k1[batch]"))
+    law = Expression(LAW.root, names)
+    members = [Member(other, 1.0, other.complexity), Member(law, 0.1, law.complexity)]
+    front = Front.from_members(members, rows=len(training.y), target_spread=1.0, target_largest=5.0)
+    page = assemble(front, 1, training, [], {}, {}, "", "", None, own)
+    assert page.view["title"] == "y from x, by batch" and page.view["columns"] == "x"
+    assert page.view["ranges"].startswith("x ") and "batch" not in page.view["ranges"]
+    assert "another formula" not in page.view["network"] and "k1[batch]" in page.view["network"]
+    assert [response["name"] for response in page.payload["members"][1]["responses"]] == ["x"]

@@ -10,7 +10,7 @@ import pytest
 from motions import hunters
 
 from gmeql import GMEQLDynamics
-from gmeql.report.motion import _within, build
+from gmeql.report.motion import POOR, _within, build, caution
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +47,8 @@ def test_lines_of_the_phase_portrait_lead_where_the_system_goes_and_are_equally_
 def test_a_curve_that_runs_away_leaves_the_plot():
     kept = _within(np.array([0.0, 1.0, 1.4, 1e9, np.inf, np.nan]), np.array([0.0, 1.0]))
     assert np.isfinite(kept).tolist() == [True, True, True, False, False, False]
+
+
+def test_equations_that_do_not_follow_the_measurements_are_called_so(model):
+    assert caution(0.9 * POOR) == "" and "do not describe the measurements" in caution(1.2)
+    assert "do not describe" not in build(model)

@@ -77,7 +77,7 @@ def dynamics(
             raise Exit(NO_MODEL, f"gmeql: {error}") from None
     folder = Path(out) if out else default_folder("" if data == "-" else data)
     command = typed_command()
-    write_report(model, folder, build, source=table.source, time=time, command=command)
+    write_report(model, folder, build, source=Path(table.source).name, time=time, command=command)
     if as_json:
         print_json(_record(model, folder))
     else:

@@ -223,7 +223,9 @@ def _teller(motion: Motion, begin: float, max_time: float | None) -> Callable[[S
     def tell(system: System, compared: int) -> None:
         right = [Expression(plain(root), motion.columns.names) for root in system.equations]
         found = "; ".join(lines(motion.columns, right))
-        notes.say(f"{time.monotonic() - begin:.1f} s{budget}, {compared} systems compared, nearest: {found}")
+        notes.say(
+            f"{time.monotonic() - begin:.1f} s{budget}, {compared} system{'s' * (compared > 1)} compared, nearest: {found}"
+        )
 
     return tell
 

@@ -220,12 +220,12 @@ const Charts = (() => {
   };
 
   /* The front: loss against complexity, one clickable point per formula. `chosen` keeps its ring whichever is `picked`. */
-  function front(holder, members, { picked, chosen, onPick, focus, exact, measure = "RMSE" }) {
+  function front(holder, members, { picked, chosen, onPick, focus, exact, measure = "RMSE", preferred = "chosen" }) {
     const x = members.map((m) => m.complexity), y = members.map((m) => m.loss), unseen = unseenSeries(members);
     const some = unseen.x.length > 0;
     draw(holder, {
       label: "Front of formulas: loss against complexity", height: 330, focus, x: { label: "complexity", whole: true }, y: { label: `${measure === "RMSE" ? "error (RMSE)" : measure}, log scale`, log: true, exact },
-      legend: [["train", "training rows"], ...(some ? [["unseen", "unseen rows ± standard error"]] : []), ...(chosen === undefined ? [] : [["chosen", "chosen"]])],
+      legend: [["train", "training rows"], ...(some ? [["unseen", "unseen rows ± standard error"]] : []), ...(chosen === undefined ? [] : [["chosen", preferred]])],
       series: [
         { kind: "step", className: "frontline", x, y },
         ...(some ? [unseen] : []),
@@ -268,3 +268,5 @@ async function copyText(text, button) {
   const before = button.dataset.name || button.textContent; button.dataset.name = before; button.textContent = "Copied"; button.classList.add("copied");
   setTimeout(() => { button.textContent = before; button.classList.remove("copied"); }, 1200);
 }
+/* A report inside the live page: the page around it has a heading. */
+if (window.self !== window.top) { document.documentElement.classList.add("embedded"); document.querySelector("header.top").hidden = true; }

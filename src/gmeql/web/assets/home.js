@@ -93,12 +93,12 @@
   async function runs() {
     try {
       const list = await answer(await fetch("/runs"));
-      at("none").hidden = list.length > 0;
+      at("none").hidden = list.length > 0; at("heads").hidden = !list.length;
       at("runs").replaceChildren(...list.map((run) => {
         const row = document.createElement("tr"), state = cell("span", run.position > 0 ? `waiting, no. ${run.position}` : run.state, "state " + run.state), link = cell("a", run.source ? `${run.title} in ${run.source}` : run.title);
         link.href = run.link;
         const first = document.createElement("td"), second = document.createElement("td"); first.append(state); second.append(link);
-        row.append(first, second, cell("td", run.state === "failed" ? run.reason : run.formula || "", "code"), cell("td", Charts.show(run.loss), "number"), cell("td", run.created.replace("T", " ").slice(0, 16)));
+        row.append(first, second, cell("td", run.state === "failed" ? run.reason : run.formula || "", "code"), cell("td", Charts.show(run.loss), "number"), cell("td", new Date(run.created).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }), "when"));
         return row;
       }));
     } catch (error) { at("none").hidden = false; at("none").textContent = "The server does not answer. Start it again with: gmeql ui"; }

@@ -23,7 +23,7 @@
     if (picked !== null && members[shown()].text !== picked) { picked = null; at("best-title").textContent = "Best so far"; }
     const index = shown(), list = at("formulas"), focused = [...list.children].indexOf(document.activeElement), known = members.some((member) => member.outlook);
     at("unseen-title").hidden = !known; /* it is computed when a search ends */
-    Charts.front(at("front-plot"), members, { picked: index, chosen: best, onPick: pick, exact: EXACT * Math.max(...members.map((member) => member.loss)) });
+    Charts.front(at("front-plot"), members, { picked: index, chosen: best, onPick: pick, preferred: members.some((member) => member.outlook) ? "chosen" : "best so far", exact: EXACT * Math.max(...members.map((member) => member.loss)) });
     list.replaceChildren(...members.map((member, i) => {
       const row = document.createElement("tr"); row.className = "pick"; row.tabIndex = 0; row.setAttribute("role", "row"); row.setAttribute("aria-selected", String(i === index));
       for (const [text, kind] of [[member.complexity, "number"], [Charts.show(member.loss), "number"], ...(known ? [[Charts.unseenText(member), "number"]] : []), [member.text, "code"]]) { const cell = document.createElement("td"); cell.textContent = text; cell.className = kind; cell.setAttribute("role", "cell"); row.append(cell); }
