@@ -224,7 +224,7 @@ def test_an_equation_is_refused_mended_and_solved(page, server):
     page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
     inner = page.frame_locator("#report")
     assert inner.locator(".formula").first.get_attribute("aria-label") == "y = sin(2*x)"
-    assert "proven" in inner.locator(".verdict").inner_text()
+    assert "proven" in inner.locator(".proof").inner_text()
     page.goto(page.url.split("/equations/")[0] + "/")
     page.locator("#runs a").first.wait_for()
     assert "y = sin(2*x)" in page.locator("#runs").inner_text()

@@ -44,7 +44,7 @@ def test_a_figure_is_shown_as_picture_and_a_table_as_table():
     page = page_of([(figure(), finding, "UElD")], **FACTS)
     assert 'src="data:image/svg+xml;base64,UElD"' in page and "<summary>Numbers</summary>" in page
     table = page_of([(figure(is_table=True), finding, "UElD")], **FACTS)
-    assert "<img" not in table and "<summary>" not in table and "<td>x^2 y</td>" in table
+    assert "<img" not in table and "<summary>Numbers" not in table and "<td>x^2 y</td>" in table
     for text in (page, table):
         assert "less is &lt;b&gt;more" in text and "one &lt;i&gt;word" in text
         assert 'class="verdict too-few-runs">Too few runs to judge.' in text
