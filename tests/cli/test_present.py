@@ -13,6 +13,7 @@ from gmeql.cli.present import (
     MAX_SHOWN,
     broken_lines,
     formula_record,
+    front_list,
     front_table,
     large_formula,
     model_record,
@@ -67,6 +68,8 @@ def test_the_front_has_the_error_on_unseen_rows_beside_the_loss() -> None:
     table = front_table(replace(known, members=(*known[:2], replace(known[2], outlook=outlook))), 1, 40)
     column = next(c for c in table.columns if c.header == "on unseen rows")
     assert [str(cell) for cell in column.cells] == ["–", "–", "0.512 ± 0.029"]
+    assert "on unseen rows" not in [c.header for c in front_table(known, 1, 40).columns]  # nothing is known of them
+    assert "unseen" not in str(front_list(known, 1, 40))
 
 
 def test_a_long_front_keeps_its_ends_and_the_choice() -> None:

@@ -177,17 +177,23 @@ def _shown_members(front: Front, selected: int) -> list[FrontMember]:
     return shown
 
 
+def _is_judged(front: Front) -> bool:
+    """Whether anything is known of unseen rows: a search that was stopped early may not have got there."""
+    return any(member.outlook is not None for member in front)
+
+
 def front_list(front: Front, selected: int, width: int) -> RenderableType:
     """The front in lines: the figures of a member, and below them its formula."""
     from rich.text import Text
 
-    text = Text("  index   complexity        loss   on unseen rows\n", style="bold")
+    judged = _is_judged(front)
+    text = Text("  index   complexity        loss" + "   on unseen rows" * judged + "\n", style="bold")
     text.append("─" * min(width, 80) + "\n", style="")
     for member in _shown_members(front, selected):
         chosen = member.index == selected
-        unseen = unseen_text(member.outlook)
+        unseen = f"   {unseen_text(member.outlook):>14}" if judged else ""
         mark, loss = "▶" if chosen else " ", four_digits(member.loss)
-        line = f"{mark} {member.index:5}   {member.complexity:10}   {loss:>9}   {unseen:>14}\n"
+        line = f"{mark} {member.index:5}   {member.complexity:10}   {loss:>9}{unseen}\n"
         below = "".join(f"      {part}\n" for part in broken_lines(str(member), width - 6))
         text.append(line + below, style="bold green" if chosen else "not bold")
     text.right_crop(1)
@@ -201,28 +207,19 @@ def front_table(front: Front, selected: int, room: int) -> RenderableType:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, justify in (
-        ("", "left"),
-        ("index", "right"),
-        ("complexity", "right"),
-        ("loss", "right"),
-        ("on unseen rows", "right"),
-        ("formula", "left"),
-    ):
+    judged = _is_judged(front)
+    for name in ("", "index", "complexity", "loss", *(["on unseen rows"] if judged else []), "formula"):
         is_formula = name == "formula"
+        justify = "left" if is_formula or not name else "right"
         overflow = "fold" if is_formula else "ellipsis"
         table.add_column(name, justify=justify, overflow=overflow, no_wrap=not is_formula)  # type: ignore[arg-type]
     for member in _shown_members(front, selected):
         chosen = member.index == selected
         style = "bold green" if chosen else ""
-        table.add_row(
-            Text("▶" if chosen else " ", style=style),
-            Text(str(member.index), style=style),
-            Text(str(member.complexity), style=style),
-            Text(four_digits(member.loss), style=style),
-            Text(unseen_text(member.outlook), style=style),
-            Text("\n".join(broken_lines(str(member), room)), style=style),
-        )
+        cells = ["▶" if chosen else " ", str(member.index), str(member.complexity), four_digits(member.loss)]
+        cells += [unseen_text(member.outlook)] if judged else []
+        cells.append("\n".join(broken_lines(str(member), room)))
+        table.add_row(*(Text(cell, style=style) for cell in cells))
     return table
 
 

@@ -124,6 +124,7 @@ def assemble(
             if part
         ),
         "members": views,
+        "judged": any(front[k].outlook is not None for k in members),
         "selected": chosen,
         "target": training.target,
         "sampled": f" {len(rows):,} of {len(training.y):,} rows are drawn." if len(rows) < len(training.y) else "",
