@@ -4,24 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
-
-from gmeql.cli.options import listed, typed_command
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("", []),
-        (" , ", []),
-        ("x", ["x"]),
-        ("x, v ,w", ["x", "v", "w"]),
-        ('"speed, m/s", t', ["speed, m/s", "t"]),
-        ("+,-,*,/", ["+", "-", "*", "/"]),
-    ],
-)
-def test_names_between_commas(text, names):
-    assert listed(text) == names
+from gmeql.cli.options import typed_command
 
 
 def test_the_command_is_repeated_as_a_person_would_type_it(monkeypatch):

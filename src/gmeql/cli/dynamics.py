@@ -17,7 +17,6 @@ from gmeql.cli.options import (
     JsonOption,
     QuietOption,
     SeedOption,
-    listed,
     typed_command,
 )
 
@@ -54,9 +53,10 @@ def dynamics(
     from gmeql.report.motion import build
     from gmeql.runs.equations import trajectories, write_report
     from gmeql.runs.folder import default_folder
+    from gmeql.runs.settings import split_names
     from gmeql.tables.read import read
 
-    names, given = listed(states), listed(inputs)
+    names, given = list(split_names(states)), list(split_names(inputs))
     if not names:
         raise Exit(USAGE, "gmeql: --states is empty; name the columns whose motion is to be explained, as in x,v")
     table = read(data)
@@ -64,7 +64,7 @@ def dynamics(
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLDynamics(
-        order, with_time=with_time, functions=listed(functions) if functions else None, max_time=max_time,
+        order, with_time=with_time, functions=list(split_names(functions)) if functions else None, max_time=max_time,
         max_candidates=max_candidates, feature_names=names, n_jobs=jobs, random_state=seed, verbose=0 if quiet else 1,
     )  # fmt: skip
     with warnings.catch_warnings():

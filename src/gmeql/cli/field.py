@@ -16,7 +16,6 @@ from gmeql.cli.options import (
     JsonOption,
     QuietOption,
     SeedOption,
-    listed,
     typed_command,
 )
 
@@ -54,12 +53,13 @@ def field(
     from gmeql.report.field import build
     from gmeql.runs.equations import read_gridded, write_report
     from gmeql.runs.folder import default_folder
+    from gmeql.runs.settings import split_names
 
-    u, x, t = read_gridded(data, listed(space), time, listed(fields))
+    u, x, t = read_gridded(data, split_names(space), time, split_names(fields))
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLField(
-        order=order, functions=listed(functions) if functions else None, max_time=max_time,
+        order=order, functions=list(split_names(functions)) if functions else None, max_time=max_time,
         max_candidates=max_candidates, n_jobs=jobs, random_state=seed, verbose=0 if quiet else 1,
     )  # fmt: skip
     with warnings.catch_warnings(record=True) as caught:

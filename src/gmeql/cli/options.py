@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from typing import Annotated
 
@@ -24,13 +23,3 @@ def typed_command() -> str:
     from gmeql.runs.settings import shell_line
 
     return shell_line(["gmeql", *(word for word in sys.argv[1:] if word != "--json")])
-
-
-def listed(text: str) -> list[str]:
-    """Names between commas; one that holds a comma itself stands in double quotes.
-
-    >>> listed('x, "speed, m/s"')
-    ['x', 'speed, m/s']
-    """
-    rows = csv.reader([text], skipinitialspace=True) if text.strip() else ()
-    return [word.strip() for row in rows for word in row if word.strip()]

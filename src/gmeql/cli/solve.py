@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import CandidatesOption, JobsOption, JsonOption, QuietOption, SeedOption, listed, typed_command
+from gmeql.cli.options import CandidatesOption, JobsOption, JsonOption, QuietOption, SeedOption, typed_command
 
 if TYPE_CHECKING:
     from gmeql.differential.solving.solutions import Solutions
@@ -47,12 +47,13 @@ def solve(
     import gmeql
     from gmeql.cli.present import print_json
     from gmeql.differential.solving.text import read_text
+    from gmeql.runs.settings import split_names
 
     if format not in FORMATS:
         raise Exit(USAGE, f"gmeql: --format {format!r}: unknown; one of {', '.join(FORMATS)}")
     try:
         problem = read_text(
-            equation, ics=ics, domain=domain, variables=listed(variables), parameters=listed(parameters)
+            equation, ics=ics, domain=domain, variables=split_names(variables), parameters=split_names(parameters)
         )
         found = gmeql.solve(
             problem.equations,
@@ -60,7 +61,7 @@ def solve(
             ics=problem.ics,
             domain=problem.domain,
             parameters=problem.parameters,
-            functions=listed(functions) if functions else None,
+            functions=list(split_names(functions)) if functions else None,
             max_time=max_time,
             max_candidates=max_candidates,
             n_jobs=jobs,

@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from gmeql.model.storage import write_atomic
 from gmeql.runs.equations import REPORT, gridded, trajectories
 from gmeql.runs.folder import default_folder
-from gmeql.runs.settings import ConfigError, resolve
+from gmeql.runs.settings import ConfigError, resolve, split_names
 from gmeql.tables.read import TableError, read
 from gmeql.tables.table import Table
 from gmeql.web.answers import REPORT_POLICY, body_of, find_upload, render
@@ -84,9 +84,7 @@ async def add_solution(request: Request) -> Response:
         from gmeql.differential.solving.reading import read_problem
         from gmeql.differential.solving.text import read_text
 
-        listed = {
-            name: [w.strip() for w in given[name].split(",") if w.strip()] for name in ("variables", "parameters")
-        }
+        listed = {name: split_names(given[name]) for name in ("variables", "parameters")}
         read_as = read_text(given["equation"], ics=given["ics"], domain=given["domain"], **listed)
         read_problem(
             read_as.equations, read_as.functions, ics=read_as.ics, domain=read_as.domain, parameters=read_as.parameters
