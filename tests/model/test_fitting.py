@@ -94,7 +94,8 @@ def test_formulas_beyond_the_front_of_a_large_table_are_measured_on_all_rows(uni
     y = unit * (X[:, 0] * np.sin(2 * X[:, 1]) + 0.1 * rng.standard_normal(4000))
     X[:, 0] *= unit
     weight = rng.uniform(0.5, 2, 4000)
-    model = GMEQLRegressor(max_candidates=1000, max_time=None, random_state=0, n_jobs=1).fit(X, y, weight)
+    few = dict(max_candidates=1000, max_complexity=10, max_time=None)
+    model = GMEQLRegressor(**few, random_state=0, n_jobs=1).fit(X, y, weight)
     assert 0 < len(model.front_.others) <= fitting.MEASURED_MEMBERS + len(model.front_)
     for member in (*model.front_.others, *model.front_):
         scaled = (member(X) - y) / unit

@@ -9,6 +9,7 @@ from gmeql.evaluation.baselines import Budget, Task, fit, gp, mean_absolute_erro
 from sampled_tables import uniform_table
 
 
+@pytest.mark.slow
 def test_gp_solves_an_easy_sum_and_prints_what_it_computes():
     pytest.importorskip("gplearn")
     X = uniform_table(0, 2, 100)
