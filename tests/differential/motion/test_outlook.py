@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 from motions import hunters_motion, tree
 
+from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.discovery import Comparison
-from gmeql.differential.motion.outlook import other_starts, share_running_away
+from gmeql.differential.motion.outlook import lost_alone, other_starts, outlook_cost, share_running_away
 from gmeql.differential.motion.systems import fit_system, outlines
 
 TRUE = (tree("x - x*y"), tree("x*y - 0.8*y"))
@@ -36,3 +37,12 @@ def test_of_systems_about_as_good_the_bounded_one_is_preferred_and_not_hidden_on
     comparison.settle()
     assert comparison.best.equations == true.equations
     assert outlines(wild.equations) not in comparison.known
+
+
+def test_a_system_that_is_held_to_the_measurements_by_its_pieces_alone_pays_for_it():
+    motion = hunters_motion(0.05)
+    true = fit_system(motion, TRUE)
+    assert abs(lost_alone(motion, true)) < 5.0
+    drifting = replace(true, equations=(tree("1.1*x - x*y"), TRUE[1]))  # every piece starts anew, one run does not
+    assert lost_alone(motion, drifting) > 20.0
+    assert outlook_cost(motion, drifting) == MOTION.system.lost_alone_cost

@@ -49,6 +49,7 @@ def test_without_any_finite_system_there_is_no_front():
         SystemFront.of([replace(system, length=float("inf"))], NAMES)
 
 
-def test_sines_and_exponentials_cost_more_than_powers():
-    assert n_functions([tree("x**2 + y/x - 3*sqrt(x)")]) == 0
+def test_sines_exponentials_roots_and_high_powers_cost_more_than_low_powers():
+    assert n_functions([tree("x**2 + y/x - x**3/y**2")]) == 0
+    assert n_functions([tree("3*sqrt(x) + y**6 + x**2.5")]) == 3
     assert n_functions([tree("sin(x) + exp(y)"), tree("2*sin(x)")]) == 2

@@ -80,7 +80,8 @@ class SystemConfig:
 
     shortlist: int = 14  # equations of each state that enter the comparison
     exact: float = 1e-7  # misfit, relative to the spread, below which systems count as exact: the integration's level
-    function_cost: float = 4.0  # nats more for a sine, exponential, ...: powers and fractions are tried before them
+    function_cost: float = 4.0  # nats more for a sine, exponential, ...: powers and fractions are tried before them,
+    usual_power: float = 3.0  # ... whole ones up to this; as in `TermConfig.degree`
     node_cost: float = 1.0  # nats for a unit of complexity, as in `SelectionConfig.unseen_node_nats`
     sweeps: int = 3
     proposal_share: float = 0.1  # of the time, at most, for fits of equations in integral form,
@@ -94,15 +95,34 @@ class SystemConfig:
     lost: float = 10.0  # nats behind the best for which a system is fitted from its own start once more
     cuts: int = 3  # terms that are tried to be left out at a time
     near_one: float = 2.0  # standard errors from 1 up to which a factor may be left out
-    additions: int = 6  # terms that each equation is tried with, beyond its own, on average
-    tested_together: int = 12  # terms whose gain is looked at in one integration
-    faint: float = 1e-4  # coefficient of a term that is added, for which it moves the state by this share
     certain: float = 12.0  # standard errors from zero up to which a coefficient may be left out
     cliff: float = 100.0  # a system is exact where every simpler one is so many times as far from the measurements
     other_starts: int = 16  # starts that nobody measured, for each trajectory, from which finalists are followed,
     beyond: float = 0.5  # ... up to so many ranges of the states beyond what was measured
     runaway_cost: float = 10.0  # nats for a system that runs away from all of them
-    finalists: int = 30  # systems that are followed at most
+    lost_alone_cost: float = 10.0  # ... and at most for one that loses the measurements in one run from the first point
+    finalists: int = 60  # systems that are followed at most
+
+
+@dataclass(frozen=True)
+class JointConfig:
+    """Choosing the terms of all equations together."""
+
+    tested_together: int = 12  # terms whose slopes are looked at in one integration
+    faint: float = 1e-4  # coefficient of a term that is added, for which it moves the state by this share
+    additions: int = 6  # terms that each equation is tried with, beyond its own, on average
+    plain: int = (
+        20  # products and simple functions on offer for each equation, those that the trajectories ask for most
+    )
+    asked: int = 20  # ... and terms of any kind
+    beam: int = 60  # choices for one equation carried on at a time by a term more or less,
+    joint_beam: int = 12  # ... for all of them,
+    exchanged: int = 4  # ... and the best of them by one in place of another, too
+    steps: int = 20
+    patience: int = 3  # steps without a shorter description
+    combined: int = 4  # choices for each equation that are tried with those for the others
+    kept: int = 12  # systems that are fitted then
+    bases: int = 5  # systems of the shortest descriptions whose slopes are looked at
 
 
 @dataclass(frozen=True)
@@ -126,6 +146,7 @@ class MotionConfig:
     terms: TermConfig = TermConfig()
     shooting: ShootingConfig = ShootingConfig()
     system: SystemConfig = SystemConfig()
+    joint: JointConfig = JointConfig()
     invariant: InvariantConfig = InvariantConfig()
 
 

@@ -18,8 +18,9 @@ from typing import Any
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.exports import lines
 from gmeql.differential.motion.measured import Motion
-from gmeql.differential.motion.moves import cut_systems, longer_systems, merged, shorter_systems
-from gmeql.differential.motion.outlook import share_running_away
+from gmeql.differential.motion.joint import joint_systems, longer_systems, offers
+from gmeql.differential.motion.moves import cut_systems, merged, shorter_systems
+from gmeql.differential.motion.outlook import outlook_cost
 from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
 from gmeql.differential.motion.systems import System, SystemFront, fit_system, outlines, plain
 from gmeql.formula.expression import Expression
@@ -131,17 +132,25 @@ class Comparison:
                 break
         return None
 
+    def unseen_base(self, seen: set[tuple[Node, ...]]) -> System | None:
+        """The shortest of the few best systems that is not in `seen`, which takes it in; None where all are."""
+        best = sorted(self.known, key=lambda key: self.known[key].length)[: MOTION.joint.bases]
+        for key in best:
+            if key not in seen and self.known[key].is_finite:
+                seen.add(key)
+                return self.known[key]
+        return None
+
     def settle(self) -> None:
-        """Of systems about as good as the best, prefer what stays bounded from other starts, too."""
+        """Of systems about as good as the best, prefer what stays bounded and near the measurements on its own, too."""
         if self.best is None:
             return
-        cost, limit = MOTION.system.runaway_cost, self.best.length + MOTION.system.runaway_cost
+        limit = self.best.length + MOTION.system.runaway_cost + MOTION.system.lost_alone_cost
         near = sorted((s.length, key) for key, s in enumerate(self.known.values()) if s.length <= limit)
         keys = list(self.known)
         for length, place in near[: MOTION.system.finalists]:
             system = self.known[keys[place]]
-            share = share_running_away(self.motion, system.equations)
-            self.known[keys[place]] = replace(system, length=length + cost * share)
+            self.known[keys[place]] = replace(system, length=length + outlook_cost(self.motion, system))
         best = self.best = min(self._finite, key=lambda s: s.length)
         # what the best was preferred to, although simpler and closer, must not hide it on the front
         self.known = {
@@ -264,14 +273,27 @@ def _starts(lists: Sequence[Sequence[Node]]) -> list[tuple[Node, ...]]:
 
 
 def _improve(comparison: Comparison, searched: Sequence[Sequence[Node]]) -> None:
-    """Terms more and parts less of the best system, as long as that makes its description shorter."""
+    """Other terms, terms more and parts less of the best systems, as long as that makes a description shorter."""
+    seen: set[tuple[Node, ...]] = set()
     before = None
     while comparison.best is not None and comparison.best is not before:
+        while (base := comparison.unseen_base(seen)) is not None:
+            if comparison.is_done:
+                return
+            _choose_together(comparison, base, searched)
         before = comparison.best
-        for equations in (*longer_systems(comparison.motion, before, searched), *cut_systems(before)):
+        for equations in (*longer_systems(offers(comparison.motion, before, searched)), *cut_systems(before)):
             if comparison.is_done:
                 return
             comparison.take(equations, comparison.best)
+
+
+def _choose_together(comparison: Comparison, base: System, searched: Sequence[Sequence[Node]]) -> None:
+    """The terms of all equations chosen anew, as the trajectories of `base` see them."""
+    for equations in joint_systems(comparison.motion, offers(comparison.motion, base, searched)):
+        if comparison.is_done:
+            return
+        comparison.take(equations, base)
 
 
 def _search(

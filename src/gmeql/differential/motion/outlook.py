@@ -1,13 +1,15 @@
-"""What a system does from starts that nobody measured.
+"""What a system does on its own: from starts that nobody measured, and from the first point to the last in one run.
 
-Two systems may follow the measured points equally well, and one of them leave all bounds from a start next to them. Laws of
-motion seldom do that, so a system that runs away pays for it where the measurements cannot tell.
+Two systems may follow the measured points equally well, piece by piece, and one of them leave all bounds from a start next
+to them, or lose the measurements when nothing pulls it back. Laws of motion seldom do either, so a system that does pays for
+it where the measurements cannot tell.
 
 Legend: `B` trajectories, `Z` states, `P` starts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.shooting import Shooting
+from gmeql.differential.motion.systems import System
 from gmeql.formula.nodes import Node
 
 FloatArray = NDArray[np.float64]
@@ -25,6 +28,26 @@ def share_running_away(motion: Motion, equations: Sequence[Node]) -> float:
     """Of starts around the measured states, those from which a state leaves all bounds within the measured time."""
     shooting = Shooting(motion.whole, motion.columns.whole(tuple(equations)))
     return shooting.share_running_away(other_starts(motion))
+
+
+def outlook_cost(motion: Motion, system: System) -> float:
+    """Nats for a system that runs away from other starts, and for one that loses the measurements in one run."""
+    numbers = MOTION.system
+    away = numbers.runaway_cost * share_running_away(motion, system.equations)
+    return away + min(max(lost_alone(motion, system), 0.0), numbers.lost_alone_cost)
+
+
+def lost_alone(motion: Motion, system: System) -> float:
+    """Nats that measurements take more when each trajectory is followed in one run from its fitted start.
+
+    As in `systems.judged`; chaotic systems lose much however true they are, so the caller sets a limit.
+    """
+    shooting = Shooting(motion.whole, motion.columns.whole(system.equations))
+    misfit = shooting.misfit_from(system.fitted.starts[motion.pieces.first])
+    if not np.isfinite(misfit).all():
+        return math.inf
+    points = motion.pieces.points
+    return 0.5 * points * float(np.log(misfit / np.maximum(system.fitted.misfit, np.finfo(float).tiny)).sum())
 
 
 def other_starts(motion: Motion) -> FloatArray:

@@ -76,6 +76,11 @@ class Pieces:
     def n_measured(self) -> int:
         return int(self.measured.shape[2])
 
+    @property
+    def first(self) -> NDArray[np.intp]:
+        """The pieces that no other one leads to: the first of each trajectory."""
+        return np.setdiff1d(np.arange(len(self.next)), self.next)
+
     @cached_property
     def points(self) -> int:
         """Measured points."""
@@ -218,6 +223,13 @@ class Shooting:
         path = self.integrate(starts, [np.asarray(value) for value in self.sides.values])
         return float((np.abs(path) >= self._bound[:, None, None, None]).any(axis=(0, 1)).mean())
 
+    def misfit_from(self, starts: FloatArray) -> FloatArray:
+        """[S] mean squared distance to the measurements from starts [B, Z], in units of the noise, in the finest steps."""
+        self._grid = self.pieces.grid(MOTION.shooting.most_halvings)
+        S, points = self.pieces.n_measured, self.pieces.points
+        residual = self.residual(np.concatenate([self.sides.values, starts.ravel()]), 0.0)
+        return np.asarray((residual[: S * points].reshape(S, points) ** 2).mean(axis=1))
+
     def _runs_away(self, path: FloatArray) -> bool:
         """Whether a state of a path [Z, L + 1, B, P] was cut off at the bound."""
         return bool((np.abs(path) >= self._bound[:, None, None, None]).any())
@@ -258,25 +270,17 @@ class Shooting:
         slopes = (by_constants[:, 1:] - by_constants[:, :1]) / steps
         return np.concatenate([slopes[:, : self.K], self._by_starts(slopes[:, self.K :], tie)], axis=1)
 
-    def gains(self, *, first: int, count: int) -> FloatArray:
-        """How much the squared residuals would fall by each of `count` constants from `first` on, one at a time.
+    def linearised(self) -> tuple[FloatArray, FloatArray]:
+        """Residuals with tight ties, and their slopes [rows, K + B Z] by constants and starts, as they are."""
+        vector, tight = np.concatenate([self.sides.values, self.starts.ravel()]), MOTION.shooting.tight
+        return self.residual(vector, tight), self.jacobian(vector, tight)
 
-        To first order, all other constants and the start values adapting; the constants in question are next to 0.
-        """
-        vector = np.concatenate([self.sides.values, self.starts.ravel()])
-        tight = MOTION.shooting.tight
-        residual, slopes = self.residual(vector, tight), self.jacobian(vector, tight)
-        if not (np.isfinite(slopes).all() and np.isfinite(residual).all()):
-            return np.full(count, np.nan)
-        asked = np.zeros(slopes.shape[1], dtype=bool)
-        asked[first : first + count] = True
-        basis, _ = np.linalg.qr(slopes[:, ~asked])
-        offered = slopes[:, asked]
-        beyond = offered - basis @ (basis.T @ offered)
-        size = (beyond**2).sum(axis=0)
-        rest = residual - basis @ (basis.T @ residual)
-        with np.errstate(all="ignore"):
-            return np.where(size > 1e-12 * (offered**2).sum(axis=0), (rest @ beyond) ** 2 / size, np.nan)
+    def row_weights(self, scale: FloatArray) -> FloatArray:
+        """[rows] one over `scale` [S] of the state that a residual is about; of the states' slopes, over 1."""
+        S, points = self.pieces.n_measured, self.pieces.points
+        ties = int((self.pieces.next >= 0).sum())
+        every = np.concatenate([scale, np.ones(self.Z - S)])
+        return 1.0 / np.concatenate([np.repeat(scale, points), np.repeat(every, ties)])
 
     def _by_starts(self, slopes: FloatArray, tie: float) -> FloatArray:
         """Slopes [rows, Z] by the starts of all pieces at once, as slopes by the start of each piece [rows, B Z]."""

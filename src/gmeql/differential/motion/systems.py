@@ -20,7 +20,7 @@ from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.shooting import Fitted, Shooting
 from gmeql.differential.motion.terms import outline
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Node, calls, tree_complexity
+from gmeql.formula.nodes import Call, Constant, Node, build, calls, tree_complexity
 from gmeql.formula.operators import EXPONENTS
 from gmeql.formula.products import split_terms
 from gmeql.formula.simplify import simplify
@@ -73,20 +73,37 @@ def system_complexity(equations: Sequence[Node]) -> int:
 
 
 def n_functions(equations: Sequence[Node]) -> int:
-    """How many calls are neither arithmetic nor powers; a term that several equations share counts once.
+    """How many calls laws seldom have: neither arithmetic nor whole powers up to the third, their inverses included.
+
+    A term that several equations share counts once.
 
     >>> from gmeql.formula.nodes import Call, Constant, Variable
-    >>> n_functions([Call("sin", (Call("square", (Variable(0),)),))])
-    1
+    >>> x = Variable(0)
+    >>> [n_functions([Call(name, (x,))]) for name in ("square", "sqrt", "sin")]
+    [0, 1, 1]
     """
     terms = {term for root in equations for _, term in split_terms(root)}
-    plain_words = {*ARITHMETIC, *EXPONENTS}
-    return sum(call.operator not in plain_words for term in terms for call in calls(term))
+    return sum(_is_rare(call) for term in terms for call in calls(term))
+
+
+def _is_rare(call: Call) -> bool:
+    """Whether laws seldom have such a call."""
+    exponent = EXPONENTS.get(call.operator)
+    if call.operator == "pow":
+        exponent = call.args[1].value if isinstance(call.args[1], Constant) else math.nan
+    if exponent is None:
+        return call.operator not in ARITHMETIC
+    return not (abs(exponent) <= MOTION.system.usual_power and exponent == round(exponent))
 
 
 def outlines(equations: Sequence[Node]) -> tuple[Node, ...]:
-    """The structure of each equation: systems that differ in constants only are one."""
-    return tuple(map(outline, equations))
+    """The structure of each equation: systems that differ in constants or in the order of terms only are one."""
+    return tuple(build("add", *sorted(map(outline, terms_of(root)), key=repr)) for root in equations)
+
+
+def terms_of(root: Node) -> Sequence[Node]:
+    """The terms of a sum as they stand there; of anything else that alone."""
+    return root.args if isinstance(root, Call) and root.operator == "add" else (root,)
 
 
 def fit_system(

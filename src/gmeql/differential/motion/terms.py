@@ -53,6 +53,11 @@ def single_functions(columns: Sequence[int], allowed: Collection[str] | None = N
     return [node for node in found if names is None or all(call.operator in {*names, "neg"} for call in calls(node))]
 
 
+def with_coefficient(term: Node, coefficient: float) -> Node:
+    """A term times a number; the term 1 is that number."""
+    return Call("mul", (Constant(coefficient), term)) if term != ONE else Constant(coefficient)
+
+
 def found_terms(roots: Iterable[Node], known: Sequence[Node]) -> list[Node]:
     """Terms of formulas that are not on offer yet, in the order of the formulas."""
     return new_terms(roots, known, most=MOTION.terms.found_terms)
