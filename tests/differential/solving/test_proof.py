@@ -64,3 +64,11 @@ def test_rounded_conditions_are_verified_in_numbers_and_said_so() -> None:
     found = judged(problem, "sin(10*x)")
     assert not found.proven
     assert found.verdict.startswith("equation proven; y(1) = -0.544")
+
+
+def test_conditions_where_the_solution_has_only_a_limit_are_proven() -> None:
+    equation = sympy.Eq(x * y(x).diff(x, 2) + 2 * SLOPE + x * y(x), 0)
+    problem = read_problem(equation, y(x), ics={y(0): 1, SLOPE.subs(x, 0): 0}, domain=(0, 3))
+    assert judged(problem, "1.001*sin(x)/x").proven
+    assert not judged(problem, "cos(x)/x").proven  # solves the equation, too
+    assert not judged(problem, "(sin(x) + 0.001*cos(x))/x").proven

@@ -61,3 +61,13 @@ def test_of_constants_that_say_the_same_one_is_set() -> None:
     substituted = Substituted(problem, sample_points(problem.box, 40))
     constants, left = substituted.polish(OpenFormula.of([formula("0.25*(4.0*sin(1.0*x))", "x")]))
     assert sorted(constants.tolist()) == pytest.approx([1.0, 1.0, 1.0]) and left < 1e-13
+
+
+def test_a_value_that_is_missing_at_one_place_is_its_limit_and_a_pole_or_a_jump_has_none() -> None:
+    X, step = np.array([[0.0]]), np.array([0.03])
+    sinc = OpenFormula.of([formula("sin(x)/x", "x")])
+    found = [sinc.values(sinc.derivative(0, (k,)), X, np.empty(0), step)[0] for k in range(3)]
+    assert found == pytest.approx([1.0, 0.0, -1 / 3], abs=1e-10)
+    for text in ("1/x", "1/x**2", "abs(x)/x", "x*log(x)"):
+        other = OpenFormula.of([formula(text, "x")])
+        assert np.isnan(other.values(other.roots[0], X, np.array(other.constants), step)).all()

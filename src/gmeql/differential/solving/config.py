@@ -34,6 +34,8 @@ class NumericalConfig:
     """Relative misfit from which equation and conditions contradict each other."""
     same: float = 1e-5
     """Relative distance from the integrated solution up to which Newton's method has not left it."""
+    limit_step: float = 0.01
+    """Share of the domain between the points from which a value at a condition's place is seen that has none itself."""
     tolerance: float = 1e-13
     """Relative tolerance of `solve_ivp` (DOP853; Radau where that gives up)."""
     ivp_seconds: float = 8.0

@@ -137,7 +137,7 @@ class Judge:
         for jet in condition.jets:
             assert jet.place is not None
             at = {v: p for v, p in zip(self.problem.variables, jet.place, strict=True) if p is not None}
-            values[jet.symbol] = self._derivative(forms, jet).subs(at)
+            values[jet.symbol] = _value_at(self._derivative(forms, jet), at)
         return condition.residual.xreplace(values)
 
     def _derivative(self, forms: Sequence[Any], jet: Jet) -> Any:
@@ -199,3 +199,21 @@ class Judge:
             if rounded:
                 return f"equation proven; {'; '.join(rounded)} verified numerically to {max(relative, 1e-16):.0e}"
         return f"verified numerically to {max(relative, 1e-16):.0e}"
+
+
+def _value_at(form: Any, at: dict[Any, Any]) -> Any:
+    """A form at a place; where it has no value there, as sin(x)/x at 0, its limit, if it is the same from both sides."""
+    import sympy
+
+    value = form.subs(at)
+    if not value.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
+        return value
+    for variable, place in at.items():
+        try:
+            below, above = (sympy.limit(form, variable, place, side) for side in "-+")
+        except (NotImplementedError, ValueError, TypeError, RecursionError):
+            return sympy.nan
+        if below != above or above.has(sympy.oo, -sympy.oo, sympy.zoo, sympy.nan):
+            return sympy.nan
+        form = above
+    return form

@@ -22,6 +22,10 @@ from gmeql.formula.calculus import differentiate
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, fold, is_plain_exponent, row_values
 
+LIMIT_NODES = np.array([-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
+LIMIT_WEIGHTS = np.linalg.solve(np.vander(LIMIT_NODES, increasing=True).T, np.eye(8)[0])
+"""Of values at the nodes, for that at 0: exact for polynomials up to the seventh degree."""
+
 
 @dataclass(frozen=True)
 class OpenFormula:
@@ -91,15 +95,29 @@ class OpenFormula:
             self._trees[key] = root
         return self._trees[key]
 
-    def values(self, root: Node, X: FloatArray, constants: FloatArray) -> FloatArray:
-        """Values of such a tree at points with parameters [P, V]."""
+    def values(self, root: Node, X: FloatArray, constants: FloatArray, step: FloatArray | None = None) -> FloatArray:
+        """Values of such a tree at points with parameters [P, V].
+
+        Where it has none, as sin(x)/x at 0, its limit from both sides along `step` [V]; nan where there is no limit.
+        """
+        found = self._plain_values(root, X, constants)
+        missing = ~np.isfinite(found)
+        if step is not None and missing.any():
+            far, near = (
+                np.stack([self._plain_values(root, X[missing] + n * h, constants) for n in LIMIT_NODES])
+                for h in (step, step / 2)
+            )
+            found[missing] = _limits(far, near)
+        return found
+
+    def _plain_values(self, root: Node, X: FloatArray, constants: FloatArray) -> FloatArray:
         table = np.hstack([X, np.broadcast_to(constants, (len(X), len(constants)))])
         return row_values(root, self.all_names, table)
 
-    def slopes(self, jet: Jet, X: FloatArray, constants: FloatArray) -> FloatArray:
+    def slopes(self, jet: Jet, X: FloatArray, constants: FloatArray, step: FloatArray | None = None) -> FloatArray:
         """Slopes of a jet by the free constants: [P, C]."""
         trees = [self.derivative(jet.function, jet.orders, k) for k in range(len(constants))]
-        found = [self.values(tree, X, constants) for tree in trees]
+        found = [self.values(tree, X, constants, step) for tree in trees]
         return np.stack(found, axis=1) if found else np.empty((len(X), 0))
 
     def sympy(self, symbols: Sequence[Any], constants: Sequence[Any]) -> tuple[Any, ...]:
@@ -166,17 +184,31 @@ class Substituted:
             length = len(measured)
             at = dict(columns)
             for jet, X in places.items():
-                at[jet.symbol.name] = formula.values(formula.derivative(jet.function, jet.orders), X, constants)
+                tree = formula.derivative(jet.function, jet.orders)
+                at[jet.symbol.name] = formula.values(tree, X, constants, self._step(jet))
             with np.errstate(all="ignore"):
                 block, factors, scale = weigh(residual, by_jet, at, length)
                 values.append(block - measured)
                 scales.append(scale + np.abs(measured))
                 of_equation.append(np.full(length, number < self.n_equations))
                 if slopes:
-                    terms = [f[:, None] * formula.slopes(jet, places[jet], constants) for jet, f in factors.items()]
+                    terms = [
+                        f[:, None] * formula.slopes(jet, places[jet], constants, self._step(jet))
+                        for jet, f in factors.items()
+                    ]
                     jacobian.append(sum(terms, start=np.zeros((length, len(constants)))))
         joined = np.concatenate(jacobian) if slopes else np.empty((0, len(constants)))
         return np.concatenate(values), joined, np.concatenate(scales), np.concatenate(of_equation)
+
+    def _step(self, jet: Jet) -> FloatArray | None:
+        """[V] from a condition's place to where its limit is looked for; None for equations, which are met inside."""
+        if jet.place is None:
+            return None
+        step = np.zeros(len(self.problem.variables) + len(self.problem.parameters))
+        for k, place in enumerate(jet.place):
+            low, high = self.problem.box[k]
+            step[k] = 0.0 if place is None else NUMERICAL.limit_step * (high - low)
+        return step
 
     def polish(self, formula: OpenFormula) -> tuple[FloatArray, float]:
         """Constants that make residuals and misfits as small as can be, and the largest that is left, relative.
@@ -220,6 +252,18 @@ class Substituted:
             if best < PROOF.rounding:
                 break
         return constants, best, slopes * weight[:, None]
+
+
+def _limits(far: FloatArray, near: FloatArray) -> FloatArray:
+    """[P] the values in the middle of those at `LIMIT_NODES` [8, P], a step apart and half a step; nan for poles and jumps.
+
+    Where there is a limit, both sides come closer to each other with half the step, and no value grows.
+    """
+    with np.errstate(all="ignore"):
+        size = np.abs(far).max(axis=0)
+        apart = [np.abs(values[3] - values[4]) for values in (far, near)]
+        settles = (np.abs(near).max(axis=0) <= 1.5 * size) & (apart[1] <= 0.75 * apart[0] + 1e-9 * size)
+        return np.where(settles, LIMIT_WEIGHTS @ far, np.nan)
 
 
 def _loose_constant(slopes: FloatArray, constants: FloatArray, free: FloatArray) -> int | None:
