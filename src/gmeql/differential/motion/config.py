@@ -122,7 +122,7 @@ class JointConfig:
     patience: int = 3  # steps without a shorter description
     combined: int = 4  # choices for each equation that are tried with those for the others
     kept: int = 12  # systems that are fitted then
-    bases: int = 5  # systems of the shortest descriptions whose slopes are looked at
+    bases: int = 4  # systems of the shortest descriptions whose slopes are looked at
 
 
 @dataclass(frozen=True)

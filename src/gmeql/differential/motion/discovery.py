@@ -246,11 +246,11 @@ def compare(comparison: Comparison, lists: Sequence[Sequence[Node]], searched: S
         if comparison.is_done:
             return
         comparison.take(start)
+    seen: set[tuple[Node, ...]] = set()
     for _ in range(MOTION.system.sweeps):
         before = comparison.best
-        _improve(
-            comparison, searched
-        )  # first: what the trajectories ask for leads further than what the curves propose
+        # first: what the trajectories ask for leads further than what the curves propose
+        _improve(comparison, searched, seen)
         for j, choices in enumerate(lists):
             for choice in choices:
                 if comparison.is_done:
@@ -272,9 +272,11 @@ def _starts(lists: Sequence[Sequence[Node]]) -> list[tuple[Node, ...]]:
     return list(dict.fromkeys(found))
 
 
-def _improve(comparison: Comparison, searched: Sequence[Sequence[Node]]) -> None:
-    """Other terms, terms more and parts less of the best systems, as long as that makes a description shorter."""
-    seen: set[tuple[Node, ...]] = set()
+def _improve(comparison: Comparison, searched: Sequence[Sequence[Node]], seen: set[tuple[Node, ...]]) -> None:
+    """Other terms, terms more and parts less of the best systems, as long as that makes a description shorter.
+
+    `seen` are the structures around which terms were chosen before.
+    """
     before = None
     while comparison.best is not None and comparison.best is not before:
         while (base := comparison.unseen_base(seen)) is not None:
