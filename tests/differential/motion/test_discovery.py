@@ -45,7 +45,7 @@ def test_a_fit_that_was_led_astray_is_made_good_from_a_better_neighbour():
 
 
 def test_a_missing_term_is_added():
-    comparison = Comparison(hunters_motion(), math.inf)
+    comparison = Comparison(hunters_motion(0.05), math.inf)
     compare(comparison, [[tree("0.3*x")], [tree("1.1*x*y - 0.9*y")]], [[], []])
     texts = [str(Expression(root, NAMES)) for root in comparison.best.equations]
     assert "x*y" in texts[0] and "x*y" in texts[1]
