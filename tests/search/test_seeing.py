@@ -12,7 +12,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
-from gmeql.search.config import SearchConfig
+from gmeql.search.config import FrontConfig, SearchConfig
 from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
@@ -20,6 +20,7 @@ from gmeql.search.polish.scoring import refit
 from gmeql.search.seeing import (
     _Kept,
     _table,
+    is_time_to_look,
     is_time_to_look_again,
     look_again,
     look_at_once,
@@ -199,6 +200,47 @@ def test_another_look_is_taken_when_its_time_has_come() -> None:
         assert SearchState.from_dict(seen.to_dict(), X, y).later_looks == looks
     seen.direct_done, seen.later_looks = False, 0
     assert not is_time_to_look_again(seen)
+
+
+@pytest.mark.parametrize(
+    ("budget", "elapsed", "candidates", "due"),
+    [
+        ({"max_time": 30.0}, 1.0, 29_000, False),
+        ({"max_time": 30.0}, 1.3, 100, True),
+        ({"max_candidates": 100_000}, 100.0, 3_999, False),
+        ({"max_candidates": 100_000}, 0.1, 4_000, True),
+        ({"max_time": 30.0, "max_candidates": 1000}, 0.1, 50, True),
+        ({"max_time": 3600.0}, 5.0, 30_000, True),
+        ({}, 100.0, 14_000, True),
+    ],
+)
+def test_islands_have_a_share_of_the_budget_before_the_first_look(
+    budget: dict[str, float], elapsed: float, candidates: int, due: bool
+) -> None:
+    seen = Search(*pagie(), config=SearchConfig(n_jobs=1, **budget))._state
+    seen.elapsed, seen.candidates = elapsed, candidates
+    assert is_time_to_look(seen) is due
+
+
+@pytest.mark.parametrize(("short_written", "asked"), [(40, 1), (1, 2)])
+def test_no_other_method_is_asked_after_an_exact_formula_of_written_numbers(
+    short_written: int, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long one with fitted constants may have a shorter twin; 0.8 and 1.2 are nobody's accident."""
+    X = np.random.default_rng(0).uniform(0, 2, (100, 3))
+    law = parse_tree("0.8*x3**4 + 0.8*x1**3 + 1.2*x2**2 + 1.4*x3", ("x1", "x2", "x3"))
+    calls: list[str] = []
+
+    def propose(name: str) -> Any:
+        return lambda table, **options: iter([calls.append(name) or law])
+
+    for name in DIRECT_METHODS:
+        monkeypatch.setitem(DIRECT_METHODS, name, propose(name))
+    y = Expression(law, ("x1", "x2", "x3"))(X)
+    seen = state(X, y, direct=("rational", "terms"), front=FrontConfig(short_written=short_written))
+    assert Expression(law, ("x1", "x2", "x3")).complexity > seen.config.front.short
+    look_directly(seen, Clock.unlimited())
+    assert len(calls) == asked and has_exact_formula(seen)
 
 
 def test_another_look_is_at_tables_that_were_not_looked_at() -> None:

@@ -7,6 +7,7 @@ has to be written twice:
     a/(b/x**n + c)       (a/c)*x**n/(x**n + b/c)  the same with cooperation (Hill 1910), for plain exponents
     -a/(1 - b/x)         a*x/(b - x)              constants above and below are positive where they can be
     -a*sin(w*x + p)      a*sin(w*x + p')          a phase within half a turn, a positive amplitude beside it
+    a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
     1e20*exp(-x)         exp(46.05 - x)           no constant that only a scale within the formula makes so large
 
 >>> from gmeql.formula.expression import Expression
@@ -134,6 +135,21 @@ def _positive_amplitude(coefficient: float, powers: Factors) -> Term | None:
     return None
 
 
+def _one_wave(coefficient: float, powers: Factors) -> Term | None:
+    """(sin(u)*cos(u))**n as (sin(2*u)/2)**n."""
+    for wave, exponent in powers.items():
+        if not isinstance(wave, Call) or wave.operator != "sin" or wave.protected or not exponent.is_integer():
+            continue
+        other = build("cos", wave.args[0])
+        if powers.get(other) == exponent:
+            constant, terms = _split(wave.args[0])
+            doubled = build("sin", _write_sum(2.0 * constant, [(2.0 * factor, parts) for factor, parts in terms]))
+            rest = {base: power for base, power in powers.items() if base not in (wave, other)}
+            merge_powers(rest, {doubled: exponent}, ROUNDING)
+            return coefficient * power_of(0.5, exponent), rest
+    return None
+
+
 def _phase(angle: Node) -> float:
     """The constant of an angle."""
     return _split(angle)[0] if is_sum(angle) else 0.0
@@ -183,6 +199,7 @@ _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
     _saturation: 1,
     _cooperation: MOST_ADDED,
     _positive_fraction: 1,
+    _one_wave: 0,
     _positive_amplitude: 1,
     _scaled_exponential: 1,
     _scaled_power: 1,

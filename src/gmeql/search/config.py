@@ -65,6 +65,7 @@ class FrontConfig:
     exact: float = 1e-10  # error of a converged formula from which it is cut to shape at once: near misses reach 1e-8
     exact_steps: int = 60  # steps to convergence
     short: int = 20  # complexity up to which an exact formula ends the search whatever its constants
+    short_written: int = 40  # ... and direct methods' look where all its constants are numbers people write
     own_size: float = 1e-7  # error of every single row, relative to its own target, up to which a formula is exact
     cancelled: float = 1e-14  # ... or relative to the terms that cancel there
     least_own: float = 0.5  # share of the rows that must agree in their own size
@@ -99,6 +100,8 @@ class ClockConfig:
     refit_share: float = 0.5  # kept for refitting the front of a large table, at most
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
+    islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
+    islands_candidates: int = 30_000  # but no more than so many candidates
     direct_share: float = 0.1  # given to direct methods: a table on which they see nothing loses no more
     early_share: float = 0.2  # ... of which so much is for those that are asked before symmetries are looked for,
     later_share: float = 0.4  # and so much for those that are asked again when

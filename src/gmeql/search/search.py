@@ -13,7 +13,7 @@
    (`leaderboard.py`);
 6. see: direct methods look for formulas that need no search (`seeing.py`, `direct`): the cheapest at the very start, all
    after the first stage, those of linear algebra first, those for noise later; also at the smaller tables that
-   symmetries of the data allow, for which it is asked once, after the first stage (`symmetries`).
+   symmetries of the data allow, for which it is asked once, after the first stages (`symmetries`).
 
 Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. What the search
 carries is a `SearchState` (`state.py`); how it is made and what others see of it stands in `running.py`.
@@ -41,6 +41,7 @@ from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formul
 from gmeql.search.readings import PLAIN
 from gmeql.search.running import RunningSearch
 from gmeql.search.seeing import (
+    is_time_to_look,
     is_time_to_look_again,
     look_again,
     look_at_once,
@@ -239,15 +240,16 @@ class Search(RunningSearch):
         if reweighted is not before:
             reweigh(state, reweighted)
             state.islands = []  # what they learnt was learnt with other weights
+        is_time = is_time_to_look(state)
         if not state.symmetries_done:
             self._offering.settle(state)
-            if not look_early(state, self._clock):
+            if not look_early(state, self._clock) and is_time:
                 self._look_for_symmetries()
         elif not state.islands:
             state.rows = state.rows.grown()
         if state.rows is not before:
             state.portfolio.attach_rows(state.rows)
-        looks, looks_again = not state.direct_done, is_time_to_look_again(state)
+        looks, looks_again = is_time and not state.direct_done, is_time_to_look_again(state)
         if looks or looks_again:
             self._offering.settle(state)
         if looks and not has_exact_formula(state):

@@ -1,11 +1,12 @@
 """One step of a search: direct methods look at every table, and what they see goes to the front.
 
-It is taken once, after the look for symmetries: smaller tables come first, since there a formula is short. Of several
-tables with as many columns, which the same symmetry gives, the plainest is looked at. Methods that cost next to nothing
-are asked about the plain columns at the very start, those of linear algebra before symmetries are looked for; methods for
-noisy targets later, when nothing exact was found for long and the best formula so far tells how large noise can be. Time
-or work is shared out over the tables and, as `SHARES` says, over the methods; time that a method leaves over is the next
-one's. Some more is kept for the first method that has seen part of a formula.
+It is taken once, after the look for symmetries, when the islands had a stage and a small share of the budget: smaller
+tables come first, since there a formula is short. Of several tables with as many columns, which the same symmetry gives,
+the plainest is looked at. Methods that cost next to nothing are asked about the plain columns at the very start, those of
+linear algebra after the first stage; methods for noisy targets later, when nothing exact was found for long and the best
+formula so far tells how large noise can be. Time or work is shared out over the tables and, as `SHARES` says, over the
+methods; time that a method leaves over is the next one's. Some more is kept for the first method that has seen part of a
+formula.
 
 Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
 to all.
@@ -24,6 +25,7 @@ from gmeql.search.clock import Clock
 from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LATER, SHARES
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.groups.config import GROUPS
+from gmeql.search.polish.recognition import all_recognised
 from gmeql.search.polish.scoring import Scored, clean, refit
 from gmeql.search.promotion import polish_formula
 from gmeql.search.state import SearchState
@@ -58,15 +60,29 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     _look(state, clock, _asked(state, AT_FIRST), seconds, cut=True)
 
 
+def is_time_to_look(state: SearchState) -> bool:
+    """Whether the islands had their share of the budget, so that the data may be asked for symmetries and directly.
+
+    A look takes about as long as the islands took until then; a formula that they are about to find should not wait.
+    """
+    numbers = state.config.clock
+    return _share_spent(state) >= numbers.islands_share or state.candidates >= numbers.islands_candidates
+
+
 def is_time_to_look_again(state: SearchState) -> bool:
     """Whether so much of the budget went by that an exact formula is no longer likely."""
-    config = state.config
-    if not state.direct_done or state.later_looks >= len(config.clock.later_from):
+    later_from = state.config.clock.later_from
+    if not state.direct_done or state.later_looks >= len(later_from):
         return False
+    return _share_spent(state) >= later_from[state.later_looks]
+
+
+def _share_spent(state: SearchState) -> float:
+    """How much of the budget went by, of time or candidates whichever is scarcer; of a usual one where there is none."""
+    config = state.config
     spent = [] if config.max_time is None else [state.elapsed / config.max_time]
     spent += [] if config.max_candidates is None else [state.candidates / config.max_candidates]
-    spent = spent or [state.candidates / config.clock.later_candidates]
-    return max(spent) >= config.clock.later_from[state.later_looks]
+    return max(spent or [state.candidates / config.clock.later_candidates])
 
 
 def views_of_leading(state: SearchState) -> list[View]:
@@ -116,7 +132,8 @@ def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, N
             _offer(state, view.restore(root), clock, cut=cut)
             if solved is None and has_exact_formula(state):
                 solved = view
-                if state.leaderboard.best.complexity <= state.config.front.short:
+                best, numbers = state.leaderboard.best, state.config.front
+                if best.complexity <= (numbers.short_written if all_recognised(best.root) else numbers.short):
                     return
 
 
