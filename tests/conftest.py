@@ -33,7 +33,7 @@ settings.load_profile("gmeql")
 def pytest_configure(config: pytest.Config) -> None:
     """Kernels are compiled once, before test workers start; each of them would do it for itself at the same time."""
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        from gmeql.model.fitting import keep_kernels
+        from gmeql.model.kernels import keep_kernels
 
         keep_kernels()
 

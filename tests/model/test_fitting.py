@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from gmeql import GMEQLRegressor
-from gmeql.fitters import compiled
 from gmeql.model import fitting
 from gmeql.model.fitting import run_search, search_targets, share_budget
 from gmeql.model.inputs import TrainingRows
@@ -100,26 +98,3 @@ def test_formulas_beyond_the_front_of_a_large_table_are_measured_on_all_rows(uni
     for member in (*model.front_.others, *model.front_):
         scaled = (member(X) - y) / unit
         assert member.loss == pytest.approx(unit * np.sqrt(np.average(scaled**2, weights=weight)), rel=1e-9)
-
-
-@pytest.mark.parametrize(("on_disk", "processes"), [(False, 1), (True, 0)])
-def test_kernels_are_compiled_in_another_process_and_only_once(
-    on_disk: bool, processes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that compiles rounds otherwise than those that load: a budget of candidates must not depend on it."""
-    started: list[str] = []
-    monkeypatch.setattr(compiled, "is_on_disk", lambda function: on_disk)
-    monkeypatch.setattr(fitting, "_python", lambda code: started.append(code) or nullcontext())
-    fitting.keep_kernels.cache_clear()
-    try:
-        for _ in range(2):
-            run_search(DATA, config=SearchConfig(max_candidates=50, n_jobs=1), seed=0)
-    finally:
-        fitting.keep_kernels.cache_clear()
-    assert len(started) == processes
-
-
-def test_kernels_that_cannot_be_kept_are_left_to_whoever_calls_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "can_be_kept", lambda function: False)
-    monkeypatch.setattr(fitting, "_python", lambda code: pytest.fail("compiled for nobody"))
-    fitting.keep_kernels.__wrapped__()

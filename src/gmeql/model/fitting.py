@@ -6,26 +6,20 @@ A run never loses what it found: an interrupt ends it early, a full disk costs i
 from __future__ import annotations
 
 import math
-import os
 import signal
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from gmeql.fitters.threads import available_cores
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.keeping import History, Keeper
+from gmeql.model.kernels import keep_kernels, load_kernels
 from gmeql.model.methods import METHODS, searcher_of
 from gmeql.knowledge.scene import Scene
 from gmeql.model.preparation import FloatArray, PreparedData, prepare
@@ -35,7 +29,6 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import OwnConstants
 from gmeql.search.losses import find_loss
-from gmeql.search.search import Search
 
 CHECKPOINT_SECONDS = 30.0
 KEPT_MEMBERS = 1000
@@ -177,73 +170,6 @@ def _measured(beaten: Iterable[Member], data: PreparedData) -> list[Member]:
     """The best of the formulas beyond the front, with losses on all rows, as the members of the front have them."""
     ranked = sorted(beaten, key=lambda m: (m.loss, m.expression.complexity))
     return [data.measured(member) for member in ranked[:MEASURED_MEMBERS]]
-
-
-@lru_cache(maxsize=1)
-def keep_kernels() -> None:
-    """Compile the search's kernels in processes of their own, where this machine never did (some twenty seconds, once).
-
-    A process that compiles a kernel may link other copies of its parts than one that loads it from disk, and those can
-    round otherwise: the same seed would give another formula. So that all give the same, all load. Where nothing can be
-    kept on disk, every process compiles for itself when it first needs a kernel.
-    """
-    from gmeql.fitters.compiled import can_be_kept, is_on_disk
-    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
-
-    if not can_be_kept(fit_many):
-        return
-    if is_on_disk(fit_many):
-        from gmeql.search.direct.middle.kernels import meet
-        from gmeql.search.sampling.draw import draw_candidates
-
-        if is_on_disk(draw_candidates) and is_on_disk(meet):
-            return
-    with suppress(OSError), _python("from gmeql.model.fitting import compile_kernels; compile_kernels()"):
-        pass
-
-
-def compile_kernels() -> None:
-    """Compile all kernels: the fit in another process, the others in this one, since Numba takes one at a time."""
-    from gmeql.search.direct.middle.meeting import compile_look_up
-
-    search = _smallest_search()
-    if available_cores() > 1:
-        with suppress(OSError), _python("from gmeql.fitters.cpu import compile_kernel; compile_kernel()"):
-            search.draw_once()
-            compile_look_up()
-    for _ in search.run():
-        pass
-    compile_look_up()
-
-
-@lru_cache(maxsize=1)
-def load_kernels() -> None:
-    """Load the compiled parts of the search, which else the first fit would do at the expense of its `max_time`."""
-    keep_kernels()
-    for _ in _smallest_search().run():
-        pass
-
-
-def _smallest_search() -> Search:
-    """A search that calls all kernels, and ends at once."""
-    rows = np.arange(1.0, 9.0)
-    return Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1, n_jobs=1))
-
-
-def _python(code: str) -> subprocess.Popen[bytes]:
-    """Another process of this Python, which sees the same packages and says nothing."""
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=same_packages(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def same_packages() -> dict[str, str]:
-    """The environment in which another process of this Python finds the packages that this one does."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 @contextmanager

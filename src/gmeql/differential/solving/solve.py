@@ -29,7 +29,7 @@ from gmeql.differential.solving.sampled import SolutionTable, solution_tables
 from gmeql.differential.solving.solutions import Solution, Solutions
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
-from gmeql.model.fitting import load_kernels
+from gmeql.model.kernels import load_kernels
 from gmeql.model.preparation import prepare
 from gmeql.model.progress import ProgressDisplay
 from gmeql.search.config import SearchConfig

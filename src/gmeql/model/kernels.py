@@ -1,0 +1,128 @@
+"""The search's compiled kernels made ready: compiled once on a machine, by one process, and loaded by all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from gmeql.fitters.threads import available_cores
+from gmeql.search.config import SearchConfig
+from gmeql.search.search import Search
+
+LOCK_NAME = "gmeql-compiling.lock"
+"""Beside the compiled fit; whoever compiles has it locked."""
+LONGEST_WAIT = 600.0
+"""Seconds that a process waits for another one's kernels before it compiles its own: a crowded machine takes minutes."""
+LOOK_EVERY = 0.1
+
+
+@lru_cache(maxsize=1)
+def keep_kernels() -> None:
+    """Compile the search's kernels in processes of their own, where this machine never did (some twenty seconds, once).
+
+    A process that compiles a kernel may link other copies of its parts than one that loads it from disk, and those can
+    round otherwise: the same seed would give another formula. So that all give the same, all load. Where nothing can be
+    kept on disk, every process compiles for itself when it first needs a kernel.
+    """
+    from gmeql.fitters.compiled import can_be_kept
+    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
+
+    if not can_be_kept(fit_many) or _are_on_disk():
+        return
+    with _alone_in(Path(fit_many._cache.cache_path)):
+        if not _are_on_disk():
+            with suppress(OSError), _python("from gmeql.model.kernels import compile_kernels; compile_kernels()"):
+                pass
+
+
+def _are_on_disk() -> bool:
+    """Whether the fit, the draw and the look-up are there for this processor."""
+    from gmeql.fitters.compiled import is_on_disk
+    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
+
+    if not is_on_disk(fit_many):
+        return False  # to import the others would compile parts of them in this process
+    from gmeql.search.direct.middle.kernels import meet
+    from gmeql.search.sampling.draw import draw_candidates
+
+    return is_on_disk(draw_candidates) and is_on_disk(meet)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process compiles into a folder, and keep others waiting meanwhile; not for ever.
+
+    The system takes the lock from a process that dies, so nobody waits for the dead. Where there are no such locks, or
+    the folder cannot be written to, all compile side by side: that takes longer, and does no harm.
+    """
+    try:
+        import fcntl
+
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except (ImportError, OSError):
+        file = None
+    try:
+        until = time.monotonic() + LONGEST_WAIT
+        while file is not None and time.monotonic() < until:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                time.sleep(LOOK_EVERY)
+        yield
+    finally:
+        if file is not None:
+            os.close(file)
+
+
+def compile_kernels() -> None:
+    """Compile all kernels: the fit in another process, the others in this one, since Numba takes one at a time."""
+    from gmeql.search.direct.middle.meeting import compile_look_up
+
+    search = _smallest_search()
+    if available_cores() > 1:
+        with suppress(OSError), _python("from gmeql.fitters.cpu import compile_kernel; compile_kernel()"):
+            search.draw_once()
+            compile_look_up()
+    for _ in search.run():
+        pass
+    compile_look_up()
+
+
+@lru_cache(maxsize=1)
+def load_kernels() -> None:
+    """Load the compiled parts of the search, which else the first fit would do at the expense of its `max_time`."""
+    keep_kernels()
+    for _ in _smallest_search().run():
+        pass
+
+
+def _smallest_search() -> Search:
+    """A search that calls all kernels, and ends at once."""
+    rows = np.arange(1.0, 9.0)
+    return Search(rows[:, None], np.sin(rows), config=SearchConfig(max_candidates=1, n_jobs=1))
+
+
+def _python(code: str) -> subprocess.Popen[bytes]:
+    """Another process of this Python, which sees the same packages and says nothing."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=same_packages(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def same_packages() -> dict[str, str]:
+    """The environment in which another process of this Python finds the packages that this one does."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

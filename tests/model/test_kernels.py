@@ -1,0 +1,112 @@
+"""Kernels are compiled once, in another process, by one of those who need them; nobody waits for the dead or for ever."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+import searches
+from gmeql.fitters import compiled
+from gmeql.model import kernels
+from gmeql.model.fitting import run_search
+from gmeql.model.preparation import prepare
+from gmeql.search.config import SearchConfig
+
+fcntl = pytest.importorskip("fcntl")
+
+HOLDER = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The code of processes that would have been started, and a first call to come."""
+    codes: list[str] = []
+    monkeypatch.setattr(kernels, "_python", lambda code: codes.append(code) or nullcontext())
+    kernels.keep_kernels.cache_clear()
+    yield codes
+    kernels.keep_kernels.cache_clear()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that compiles into a folder, as far as anyone can see."""
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-c", HOLDER, str(folder / kernels.LOCK_NAME)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(("on_disk", "processes"), [(False, 1), (True, 0)])
+def test_kernels_are_compiled_in_another_process_and_only_once(
+    on_disk: bool, processes: int, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that compiles rounds otherwise than those that load: a budget of candidates must not depend on it."""
+    monkeypatch.setattr(compiled, "is_on_disk", lambda function: on_disk)
+    for _ in range(2):
+        run_search(prepare(*searches.parabola()), config=SearchConfig(max_candidates=50, n_jobs=1), seed=0)
+    assert len(started) == processes
+
+
+def test_kernels_that_cannot_be_kept_are_left_to_whoever_calls_them(
+    started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "can_be_kept", lambda function: False)
+    kernels.keep_kernels()
+    assert not started
+
+
+def test_what_another_process_compiled_meanwhile_is_not_compiled_again(
+    started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[bool] = []
+    monkeypatch.setattr(kernels, "_are_on_disk", lambda: bool(looks) or looks.append(True) or False)
+    kernels.keep_kernels()
+    assert looks and not started
+
+
+def test_who_comes_second_waits_until_the_first_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(tmp_path) as first:
+        waits: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                first.kill()
+                first.wait()
+
+        monkeypatch.setattr(kernels.time, "sleep", sleep)
+        with kernels._alone_in(tmp_path):
+            assert len(waits) == 3
+            with pytest.raises(OSError), (tmp_path / kernels.LOCK_NAME).open("r+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with (tmp_path / kernels.LOCK_NAME).open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given back
+
+
+def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "LONGEST_WAIT", 0.05)
+    monkeypatch.setattr(kernels, "LOOK_EVERY", 0.01)
+    with held(tmp_path) as first, kernels._alone_in(tmp_path):
+        assert first.poll() is None
+
+
+def test_a_folder_that_cannot_be_written_to_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with kernels._alone_in(tmp_path / "file"):
+        pass
+    assert (tmp_path / "file").read_text() == "no folder"
