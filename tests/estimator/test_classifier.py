@@ -68,6 +68,40 @@ class TestSeveralClasses:
         assert model.predict_proba(X).shape == model.decision_function(X).shape == (150, 3)
         assert model.score(X, y) > 0.9
 
+    def test_chances_are_a_softmax_whose_sharpness_the_rows_decide(self, tmp_path) -> None:
+        """Three overlapping clouds: against the factor found by trying many; where classes part, logits count in full."""
+        rng = np.random.default_rng(0)
+        y = np.repeat([0, 1, 2], 80)
+        overlapping = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])[y] + rng.standard_normal((240, 2))
+        model = quick(max_complexity=9).fit(overlapping, y)
+        logits = model.decision_function(overlapping)
+
+        def log_loss(factor: float) -> float:
+            chances = np.exp(factor * logits)
+            return -np.mean(np.log(chances[np.arange(240), y] / chances.sum(axis=1)))
+
+        factors = np.linspace(0.02, 1, 99)
+        assert model.sharpness_ == pytest.approx(factors[np.argmin([log_loss(f) for f in factors])], abs=0.011)
+        assert model.sharpness_ < 0.95
+        found = model.predict_proba(overlapping)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        assert -np.mean(np.log(found[np.arange(240), y])) == pytest.approx(log_loss(model.sharpness_))
+        model.save(tmp_path / "model.json")
+        np.testing.assert_array_equal(GMEQLClassifier.load(tmp_path / "model.json").predict_proba(overlapping), found)
+        model.sharpness_ = 2.0
+        model.save(tmp_path / "model.json")
+        with pytest.raises(StorageError, match="sharpness"):
+            GMEQLClassifier.load(tmp_path / "model.json")
+        apart = quick(max_complexity=9).fit(overlapping + 20 * np.array([[0, 0], [1, 0], [0, 1]])[y], y)
+        assert apart.sharpness_ == 1.0
+
+    def test_models_of_earlier_files_share_out_the_chances_against_the_rest(self) -> None:
+        X, y = load_iris(return_X_y=True)
+        model = quick(max_candidates=100, max_complexity=5).fit(X, y)
+        del model.sharpness_
+        each = 1 / (1 + np.exp(-model.decision_function(X)))
+        np.testing.assert_allclose(model.predict_proba(X), each / each.sum(axis=1, keepdims=True))
+
 
 class TestFiles:
     def test_saved_models_predict_the_same(self, model, ring, tmp_path) -> None:

@@ -105,6 +105,8 @@ class TestModelFiles:
             ("ranges", [[0, 1], [0, 1], [0, 1, 2]]),
             ("ranges", [[0, 1], [0, 1], ["0", 1]]),
             ("ranges", [[0, 1], [0, 1], [True, 1]]),
+            ("sharpness", 0),
+            ("sharpness", "1"),
             ("table_columns", "abc"),
             ("table_columns", [1]),
         ],

@@ -1,7 +1,8 @@
 """`GMEQLClassifier`: formulas for the chances of classes.
 
 Of two classes one formula is the logit of the second's chance; of more, each class has a formula for the logit of its
-chance against all others (one against the rest), and the chances are made to sum up to 1. Constants minimise the log loss.
+chance against all others (one against the rest), and chances are in proportion to exp(sharpness * logit). Constants
+minimise the log loss.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+LEAST_SHARPNESS = 0.01
+"""Below it the formulas say nothing of the classes."""
+
 
 class GMEQLClassifier(ClassifierMixin, Searching):  # type: ignore[misc]  # untyped
     """Find a formula for the chance of each class in the columns of `X`.
@@ -47,6 +51,8 @@ verbose, warm_start, checkpoint, checkpoint_interval, callbacks
         The classes, sorted.
     expression_ : Expression
         The logit of the chance of `classes_[1]`; with more than two classes a list, the logit of each against the rest.
+    sharpness_ : float
+        With more than two classes: how far the logits are taken at their word beside each other, at most 1.
     front_, selected_index_, candidates_, seconds_, stop_reason_, history_, n_features_in_, feature_names_in_, \
 feature_ranges_
         As those of `GMEQLRegressor`; losses of the front are mean log losses to the chances that the rows let one believe.
@@ -120,6 +126,10 @@ feature_ranges_
         targets = _chances(is_class, np.ones(len(codes)) if weight is None else weight)
         rows = TrainingRows(X, targets, weight)
         self._learn(rows, None if n == 2 else n)
+        if n > 2:
+            self.sharpness_ = _sharpness(self.decision_function(X), codes, weight)
+        elif hasattr(self, "sharpness_"):
+            del self.sharpness_  # of an earlier fit
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -141,7 +151,9 @@ feature_ranges_
         if values.ndim == 1:
             yes = sigmoid(values)
             return np.column_stack([1.0 - yes, yes])
-        chances = np.maximum(sigmoid(values), np.finfo(np.float64).tiny)
+        if hasattr(self, "sharpness_"):
+            return np.exp(_log_softmax(self.sharpness_ * values))
+        chances = np.maximum(sigmoid(values), np.finfo(np.float64).tiny)  # models of earlier files
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:  # type: ignore[override]  # classes, not values
@@ -158,7 +170,33 @@ feature_ranges_
 
     def _restore(self, stored: StoredModel) -> Self:
         self.classes_ = np.array(stored.classes)
+        if stored.sharpness is not None:
+            self.sharpness_ = stored.sharpness
         return super()._restore(stored)
+
+
+def _log_softmax(values: FloatArray) -> FloatArray:
+    """Logarithms of chances in proportion to exp(`values`) [N, classes]."""
+    with np.errstate(over="ignore"):  # the difference of two huge values is no chance at all, as it should be
+        below = values - values.max(axis=1, keepdims=True)
+        return np.asarray(below - np.log(np.exp(below).sum(axis=1, keepdims=True)))
+
+
+def _sharpness(values: FloatArray, codes: NDArray[np.intp], weight: FloatArray | None) -> float:
+    """The factor of at most 1 on the logits [N, classes] at which their softmax gives the classes the least log loss.
+
+    Each formula was fitted against the rest alone. Where classes overlap, odds against the rest are too sharp beside each
+    other; where they do not, a factor beyond 1 would undo that the formulas believe no more than so many rows allow.
+    """
+    from scipy.optimize import minimize_scalar
+
+    own = np.arange(len(codes)), codes
+
+    def log_loss(logarithm: float) -> float:
+        return -float(np.average(_log_softmax(np.exp(logarithm) * values)[own], weights=weight))
+
+    found = minimize_scalar(log_loss, bounds=(np.log(LEAST_SHARPNESS), 0.0), method="bounded")
+    return float(np.exp(found.x)) if found.fun < log_loss(0.0) else 1.0
 
 
 def _chances(is_class: NDArray[np.bool_], weight: FloatArray) -> FloatArray:

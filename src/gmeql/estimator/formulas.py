@@ -127,6 +127,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
                 ranges=None if ranges is None else tuple((float(low), float(high)) for low, high in ranges),
                 table_columns=getattr(self, "table_columns_", None),
                 classes=self._stored_classes(),
+                sharpness=getattr(self, "sharpness_", None),
                 groups=tuple(as_list(self.group_constants_)) if hasattr(self, "group_constants_") else None,
                 # with constants of groups' own it is another formula that they belong to
                 bases=None if bases is None or hasattr(self, "group_constants_") else tuple(bases),

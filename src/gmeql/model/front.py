@@ -206,8 +206,13 @@ class Front(Sequence[FrontMember]):
         nats = self.rows * (mean if self._loss.mean_is_nats else scale_nats)
         if outlook is None:
             return nats + length_in_nats(0.0, fitted, member.complexity, n_rows=self.rows)
+        pole = 0.5 * self.rows * math.log(SELECTION.pole_price) * outlook.pole
+        if (
+            outlook.measured
+        ):  # nothing is left to pay for: columns and constants were chosen without the rows that judge
+            return self.rows * outlook.error + pole
         # a row left out costs the fit twice what the degrees of freedom account for
-        nats += 0.5 * self.rows * math.log(SELECTION.pole_price) * outlook.pole - fitted
+        nats += pole - fitted
         return nats + length_in_nats(0.0, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
 
     def _structure_nats(self, member: FrontMember) -> float:

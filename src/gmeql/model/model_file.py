@@ -60,6 +60,8 @@ class StoredModel:
     """All columns of the table that the training columns were taken from, in its order; None where it is not known."""
     classes: tuple[Any, ...] | None = None
     """Classes that a classifier tells apart; None for a regressor."""
+    sharpness: float | None = None
+    """Factor on the logits of more than two classes; None for two, and in earlier files."""
     groups: tuple[OwnConstants, ...] | None = None
     """For each front the constants of each group's own; None where the rows had no groups."""
     bases: tuple[PredictionBasis | str, ...] | None = None
@@ -76,7 +78,7 @@ _MODEL_FIELDS = {
     "candidates",
     "seconds",
 }
-_OPTIONAL_FIELDS = {"ranges", "table_columns", "groups", "classes", "bases"}
+_OPTIONAL_FIELDS = {"ranges", "table_columns", "groups", "classes", "sharpness", "bases"}
 
 
 def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
@@ -100,6 +102,8 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         payload["table_columns"] = list(model.table_columns)
     if model.classes is not None:
         payload["classes"] = list(model.classes)
+    if model.sharpness is not None:
+        payload["sharpness"] = model.sharpness
     if model.groups is not None:
         payload["groups"] = [own.to_dict() for own in model.groups]
     if model.bases is not None:
@@ -244,9 +248,16 @@ def _model_from_payload(payload: Any) -> StoredModel:
         ranges=_check_ranges(payload.get("ranges"), n_features),
         table_columns=_check_table_columns(payload.get("table_columns")),
         classes=_check_classes(payload.get("classes"), len(fronts)),
+        sharpness=_check_sharpness(payload.get("sharpness")),
         groups=groups,
         bases=_check_bases(payload.get("bases"), [f[k].expression for f, k in zip(fronts, selected, strict=True)]),
     )
+
+
+def _check_sharpness(sharpness: Any) -> float | None:
+    if sharpness is not None and not (type(sharpness) in (int, float) and 0 < sharpness <= 1):
+        raise ValueError("sharpness must be a number above 0, of at most 1")
+    return None if sharpness is None else float(sharpness)
 
 
 def _check_classes(classes: Any, n_fronts: int) -> tuple[Any, ...] | None:

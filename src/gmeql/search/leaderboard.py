@@ -16,16 +16,15 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.network.families import FunctionSet
+from gmeql.search.choosing import costs_by_length, measured, sums_of_columns
 from gmeql.search.config import SearchConfig
 from gmeql.search.converging import converged, mean_loss
 from gmeql.search.effective import MOST_RISE, least_effective
-from gmeql.search.direct import linear
-from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.events import Member
 from gmeql.search.groups.joint import GroupedTable, refit_jointly
 from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
 from gmeql.search.losses import find_loss
-from gmeql.search.outlook import freedom_factor, outlooks
+from gmeql.search.outlook import Outlook, freedom_factor, outlooks
 from gmeql.search.polish.cutting import without_dead_terms
 from gmeql.search.polish.knowable import gentler, is_knowable
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
@@ -133,7 +132,9 @@ class Leaderboard:
                 shown.append(replace(member, expression=expression, loss=least, complexity=expression.complexity))
         if own is None and shown:
             roots = [member.expression.root for member in shown]
-            found = outlooks(roots, X, rows.given_y, rows.given_weights, loss=loss)
+            found = self._with_measured_sums(
+                outlooks(roots, X, rows.given_y, rows.given_weights, loss=loss), roots, rows
+            )
             shown = [replace(member, outlook=outlook) for member, outlook in zip(shown, found, strict=True)]
         self._front = tuple(shown) or self._front
 
@@ -141,10 +142,20 @@ class Leaderboard:
         """Sums of columns, which the squares that stand for a loss around another formula may have kept from the front."""
         if self._keeps_form:
             return []
-        table, functions = DirectTable(rows.X, rows.given_y, rows.given_weights), FunctionSet(self.config.functions)
-        found = linear.propose(table, functions=functions, effort=Effort(math.inf), rng=np.random.default_rng(0))
+        found = sums_of_columns(rows.X, rows.given_y, rows.given_weights, FunctionSet(self.config.functions))
         sums = [Expression(root, rows.names) for root in found if _is_kept(root, rows.knowledge)]
         return [Member(one, math.inf, one.complexity) for one in sums if one.complexity <= self.config.max_complexity]
+
+    def _with_measured_sums(
+        self, found: Sequence[Outlook], roots: Sequence[Node], rows: SearchRows
+    ) -> Sequence[Outlook]:
+        """What sums of columns promise under a likelihood, with the luck of choosing their columns measured."""
+        loss, lines = find_loss(self.config.loss), [len(linear_columns(root) or ()) for root in roots]
+        if not loss.mean_is_nats or not any(lines) or self._keeps_form:
+            return found
+        known = rows.X, rows.given_y, rows.given_weights
+        costs = costs_by_length(*known, loss, FunctionSet(self.config.functions), most_columns=max(lines))
+        return measured(found, roots, costs, rows.given_weights)
 
     def converge_effective(self, rows: SearchRows, least: Callable[[Node], Node] | None = None) -> None:
         """Lead the constants of every member to the least of the effective variance; losses stay those of the weights.

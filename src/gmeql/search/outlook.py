@@ -54,6 +54,9 @@ class Outlook:
     luck: float = 1.0
     """How much more than with rows left out is to be expected of the luckiest of as many formulas (`luck_factor`)."""
 
+    measured: bool = False
+    """Whether `luck` was measured, columns chosen anew with rows left out (`choosing.py`), instead of bounded."""
+
     @property
     def left_out(self) -> float:
         """The error with each row left out, as if the formula had been chosen beforehand."""
@@ -72,19 +75,21 @@ class Outlook:
             "low": low,
             "high": high,
             "defined": self.bounds.defined,
-        } | ({} if self.luck == 1.0 else {"luck": self.luck})
+            **({} if self.luck == 1.0 else {"luck": self.luck}),
+            **({"measured": True} if self.measured else {}),
+        }
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "outlook") -> Outlook:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
         names = {"error", "standard_error", "pole", "support", "supported", "low", "high", "defined"}
-        if not isinstance(data, dict) or set(data) - {"luck"} != names:
+        if not isinstance(data, dict) or set(data) - {"luck", "measured"} != names:
             raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
             raise ValueError(f"{where}.luck must be a finite number of at least 1")
-        for name in ("pole", "supported", "defined"):
-            if type(data[name]) is not bool:
+        for name in ("pole", "supported", "defined", "measured"):
+            if type(data.get(name, False)) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
         for name in ("error", "standard_error", "support", "low", "high"):
             value = data[name]
@@ -104,6 +109,7 @@ class Outlook:
             support=number("support", math.inf if data["supported"] else -math.inf),
             bounds=Bounds(number("low", -math.inf), number("high", math.inf), data["defined"]),
             luck=float(luck),
+            measured=data.get("measured", False),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
