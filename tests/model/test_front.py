@@ -215,20 +215,19 @@ class TestSelection:
             front_of([1.0]).select("validation")
 
 
-def test_where_luck_was_measured_nothing_is_paid_for_columns_and_constants() -> None:
-    """A sum of many columns wins over one column where rows left out of its choice say so, not where it is a bound."""
+def test_where_losses_are_nats_the_expected_cost_of_unseen_rows_decides() -> None:
+    """Eight columns win over one where unseen rows are expected to cost less, luck included, and not else."""
     names = tuple(f"x{i + 1}" for i in range(20))
     terms = [Call("mul", (Constant(1.5), Variable(i))) for i in range(8)]
     roots = [Call("add", (Constant(0.5), *terms[:1])), Call("add", (Constant(0.5), *terms))]
-    for is_measured, chosen in ((False, 0), (True, 1)):
-        outlook = [
-            Outlook(error, 0.01, False, 2.0, Bounds(-1.0, 1.0, True), luck, is_measured)
-            for error, luck in ((0.5, 1.1), (0.46, 1.3))
+    for error, chosen in ((0.52, 0), (0.48, 1)):
+        found = [
+            Outlook(each, 0.01, False, 2.0, Bounds(-1.0, 1.0, True), luck) for each, luck in ((0.5, 1.1), (error, 1.3))
         ]
         members = [
             Member(Expression(root, names), loss, Expression(root, names).complexity, outlook=one)
-            for root, loss, one in zip(roots, (0.45, 0.33), outlook, strict=True)
+            for root, loss, one in zip(roots, (0.45, 0.33), found, strict=True)
         ]
         front = Front.from_members(members, rows=150, target_spread=0.5, target_largest=1.0, loss="logistic")
         assert front.select().index == chosen
-        assert not is_measured or front.description_length(front[1]) == pytest.approx(150 * 0.46)
+        assert front.description_length(front[1]) == pytest.approx(150 * error)

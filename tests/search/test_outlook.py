@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +122,3 @@ def test_luck_is_counted_in_the_unit_of_the_loss() -> None:
     assert read.luck == 1.25 and read.left_out == 0.8
     with pytest.raises(ValueError, match="luck"):
         Outlook.from_dict(read.to_dict() | {"luck": 0.5})
-    assert not read.measured and Outlook.from_dict(replace(read, measured=True).to_dict()).measured
-    with pytest.raises(ValueError, match="measured"):
-        Outlook.from_dict(read.to_dict() | {"measured": 1})

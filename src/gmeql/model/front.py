@@ -207,9 +207,7 @@ class Front(Sequence[FrontMember]):
         if outlook is None:
             return nats + length_in_nats(0.0, fitted, member.complexity, n_rows=self.rows)
         pole = 0.5 * self.rows * math.log(SELECTION.pole_price) * outlook.pole
-        if (
-            outlook.measured
-        ):  # nothing is left to pay for: columns and constants were chosen without the rows that judge
+        if self._loss.mean_is_nats:  # what unseen rows are expected to cost, luck and all: nothing is left to pay for
             return self.rows * outlook.error + pole
         # a row left out costs the fit twice what the degrees of freedom account for
         nats += pole - fitted

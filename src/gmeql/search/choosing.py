@@ -92,9 +92,7 @@ def measured(
         support = min((paired_z(costs[fewer], costs[k], weights) for fewer in costs if fewer < k), default=math.inf)
         error, spread = max(mean, outlook.left_out), outlook.standard_error / outlook.luck
         luck = error / outlook.left_out
-        answers.append(
-            replace(outlook, error=error, standard_error=spread * luck, luck=luck, support=support, measured=True)
-        )
+        answers.append(replace(outlook, error=error, standard_error=spread * luck, luck=luck, support=support))
     return answers
 
 

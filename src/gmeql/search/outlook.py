@@ -52,10 +52,8 @@ class Outlook:
     bounds: Bounds
     """Between which values it is certain to stay while every column stays within its range."""
     luck: float = 1.0
-    """How much more than with rows left out is to be expected of the luckiest of as many formulas (`luck_factor`)."""
-
-    measured: bool = False
-    """Whether `luck` was measured, columns chosen anew with rows left out (`choosing.py`), instead of bounded."""
+    """How much more than with rows left out is to be expected of the luckiest of as many formulas: bounded
+    (`luck_factor`), or measured (`choosing.py`)."""
 
     @property
     def left_out(self) -> float:
@@ -75,21 +73,19 @@ class Outlook:
             "low": low,
             "high": high,
             "defined": self.bounds.defined,
-            **({} if self.luck == 1.0 else {"luck": self.luck}),
-            **({"measured": True} if self.measured else {}),
-        }
+        } | ({} if self.luck == 1.0 else {"luck": self.luck})
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "outlook") -> Outlook:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
         names = {"error", "standard_error", "pole", "support", "supported", "low", "high", "defined"}
-        if not isinstance(data, dict) or set(data) - {"luck", "measured"} != names:
+        if not isinstance(data, dict) or set(data) - {"luck"} != names:
             raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
             raise ValueError(f"{where}.luck must be a finite number of at least 1")
-        for name in ("pole", "supported", "defined", "measured"):
-            if type(data.get(name, False)) is not bool:
+        for name in ("pole", "supported", "defined"):
+            if type(data[name]) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
         for name in ("error", "standard_error", "support", "low", "high"):
             value = data[name]
@@ -109,7 +105,6 @@ class Outlook:
             support=number("support", math.inf if data["supported"] else -math.inf),
             bounds=Bounds(number("low", -math.inf), number("high", math.inf), data["defined"]),
             luck=float(luck),
-            measured=data.get("measured", False),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:

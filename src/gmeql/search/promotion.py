@@ -163,7 +163,9 @@ def finish(state: SearchState, clock: Clock) -> None:
             shed_terms(state)
     if state.rows.is_sampled:
         judge_on_all_rows(state, clock.is_late)
-    for _ in range(config.reweighings_at_end):
+    has_value = find_loss(config.loss).value is not None
+    # squares around one formula would drop others one by one; under a loss with a value each is led to its own least
+    for _ in range(0 if has_value else config.reweighings_at_end):
         closest = state.leaderboard.closest
         rows = state.rows.reweighted(closest.root, closest.own, least=config.least_reweighing_at_end)
         if rows is state.rows or clock.is_late():
@@ -171,10 +173,10 @@ def finish(state: SearchState, clock: Clock) -> None:
         reweigh(state, rows)
     if state.rows.errors is not None:
         state.leaderboard.converge_effective(state.rows)
-    if find_loss(config.loss).value is None:
-        state.leaderboard.look_out(state.rows)
-    else:
+    if has_value:
         state.leaderboard.converge(state.rows)
+    else:
+        state.leaderboard.look_out(state.rows)
 
 
 def shed_terms(state: SearchState) -> None:
