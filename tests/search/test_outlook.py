@@ -10,6 +10,7 @@ import pytest
 
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.nodes import Constant, Variable, build, evaluate
+from gmeql.formula.parsing import parse_tree
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort
@@ -122,3 +123,17 @@ def test_luck_is_counted_in_the_unit_of_the_loss() -> None:
     assert read.luck == 1.25 and read.left_out == 0.8
     with pytest.raises(ValueError, match="luck"):
         Outlook.from_dict(read.to_dict() | {"luck": 0.5})
+
+
+def test_forms_in_pure_numbers_are_what_is_stated(rng: np.random.Generator) -> None:
+    """A long product around a short form pays for the short one, in luck and in the length of the front."""
+    X = rng.uniform(1, 2, (100, 3))
+    y = X[:, 0] * X[:, 1] ** 2 * (1 + X[:, 2]) + 0.3 * rng.standard_normal(100)
+    names = ["a", "b", "c"]
+    root, form = parse_tree("a*b**2*(c + 1.01)", names), parse_tree("c + 1.01", names)
+    (plain,), (stated,) = outlooks([root], X, y), outlooks([root], X, y, stated=[form])
+    assert plain.nats is None and stated.nats is not None and stated.nats < 5
+    assert stated.left_out == pytest.approx(plain.left_out) and stated.luck < plain.luck
+    assert Outlook.from_dict(stated.to_dict()) == stated
+    with pytest.raises(ValueError, match="nats"):
+        Outlook.from_dict(stated.to_dict() | {"nats": -1})

@@ -214,6 +214,8 @@ class Front(Sequence[FrontMember]):
         return nats + length_in_nats(0.0, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
 
     def _structure_nats(self, member: FrontMember) -> float:
+        if member.outlook is not None and member.outlook.nats is not None:
+            return member.outlook.nats
         columns = len(member.expression.names)
         return structure_nats(member.expression.root, columns, node_cost=SELECTION.unseen_node_nats)
 

@@ -54,6 +54,8 @@ class Outlook:
     luck: float = 1.0
     """How much more than with rows left out is to be expected of the luckiest of as many formulas: bounded
     (`luck_factor`), or measured (`choosing.py`)."""
+    nats: float | None = None
+    """Nats that stating its structure takes where units leave fewer formulas than its symbols could spell; else None."""
 
     @property
     def left_out(self) -> float:
@@ -73,17 +75,22 @@ class Outlook:
             "low": low,
             "high": high,
             "defined": self.bounds.defined,
-        } | ({} if self.luck == 1.0 else {"luck": self.luck})
+            **({} if self.luck == 1.0 else {"luck": self.luck}),
+            **({} if self.nats is None else {"nats": self.nats}),
+        }
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "outlook") -> Outlook:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
         names = {"error", "standard_error", "pole", "support", "supported", "low", "high", "defined"}
-        if not isinstance(data, dict) or set(data) - {"luck"} != names:
+        if not isinstance(data, dict) or set(data) - {"luck", "nats"} != names:
             raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
             raise ValueError(f"{where}.luck must be a finite number of at least 1")
+        nats = data.get("nats")
+        if nats is not None and (type(nats) not in (int, float) or not 0.0 <= nats < math.inf):
+            raise ValueError(f"{where}.nats must be a finite number of at least 0")
         for name in ("pole", "supported", "defined"):
             if type(data[name]) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
@@ -105,6 +112,7 @@ class Outlook:
             support=number("support", math.inf if data["supported"] else -math.inf),
             bounds=Bounds(number("low", -math.inf), number("high", math.inf), data["defined"]),
             luck=float(luck),
+            nats=None if nats is None else float(nats),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
@@ -160,10 +168,12 @@ def outlooks(
     seed: int = 0,
     between: bool = True,
     loss: Loss = SQUARED,
+    stated: Sequence[Node] | None = None,
 ) -> tuple[Outlook, ...]:
     """The outlook of each formula of a front on the rows it was fitted to by `loss`.
 
     Without `between` nobody looks between the rows, as where columns are constants of groups: no row lies between two.
+    `stated` are the forms that formulas have in pure numbers where units are known: they say all that is free to choose.
     """
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     points = points_between(X[:MOST_ROWS], np.random.default_rng(seed), POINTS) if between else X[:0]
@@ -172,7 +182,9 @@ def outlooks(
     squares = [left_out_costs(root, X, y, weights, loss) for root in roots]
     poles = [has_pole(root, inside) for root in roots]
     price = FrontConfig.unseen_node_nats
-    lengths = [(structure_nats(root, X.shape[1], node_cost=price), tree_complexity(root)) for root in roots]
+    forms = roots if stated is None else stated
+    nats = [structure_nats(form, X.shape[1], node_cost=price) for form in forms]
+    lengths = [(each, tree_complexity(root)) for each, root in zip(nats, roots, strict=True)]
     found = []
     for root, square, pole, length in zip(roots, squares, poles, lengths, strict=True):
         simpler = [s for s, p, other in zip(squares, poles, lengths, strict=True) if other < length and not p]
@@ -188,6 +200,7 @@ def outlooks(
                 support=min((paired_z(other, square, weights) for other in simpler), default=math.inf),
                 bounds=bounds(root, ranges),
                 luck=luck,
+                nats=None if stated is None else length[0],
             )
         )
     return tuple(found)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import tree_complexity
 from gmeql.formula.parsing import parse_tree
 from gmeql.knowledge.consistency import UnitRules
 from gmeql.knowledge.units import read_unit
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
-from gmeql.search.symmetries.dimensional import dimensional_views
+from gmeql.search.symmetries.dimensional import dimensional_views, shortest_inner
 from gmeql.search.symmetries.views import View
 
 NAMES = ("h", "omega", "k", "T", "c")
@@ -39,6 +40,15 @@ def test_into_a_view_and_back_keeps_the_value(table: tuple[np.ndarray, np.ndarra
         assert np.allclose(Expression(inner, ("x1",))(view.table(X)) * view.factors(X), y)
         assert np.allclose(Expression(view.restore(inner), NAMES)(X), y)
         assert View.from_dict(view.to_dict()) == view
+
+
+def test_the_shortest_form_in_pure_numbers_is_what_is_free_to_choose(table: tuple[np.ndarray, np.ndarray]) -> None:
+    views = dimensional_views(PLANCK, *table)
+    form = shortest_inner(LAW, views)
+    assert tree_complexity(form) < 0.6 * tree_complexity(LAW)
+    short = parse_tree("h*omega**2/T", NAMES)  # breaks the units: its forms are no longer it, but none is longer
+    assert tree_complexity(shortest_inner(short, views)) <= tree_complexity(short)
+    assert shortest_inner(LAW, []) == LAW
 
 
 def test_columns_that_touch_zero_are_no_units(table: tuple[np.ndarray, np.ndarray]) -> None:

@@ -7,8 +7,13 @@ keeps the units, and every formula that keeps them is one over each of these tab
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 import numpy as np
 
+from gmeql.formula.nodes import Node, tree_complexity
+from gmeql.formula.simplify import simplify
 from gmeql.knowledge.consistency import UnitRules
 from gmeql.knowledge.dimensions import bases_of, matrix, reduced
 from gmeql.search.symmetries.config import SYMMETRIES
@@ -33,6 +38,18 @@ def dimensional_views(rules: UnitRules, X: np.ndarray, y: np.ndarray) -> list[Vi
         if good:
             return good[: SYMMETRIES.unit_views]
     return []
+
+
+def shortest_inner(root: Node, views: Sequence[View]) -> Node:
+    """A formula that keeps the units, as the shortest of its forms over tables of pure numbers; itself where none is
+    shorter."""
+    found = [root]
+    for view in views:
+        inner = view.inner(root)
+        with suppress(ArithmeticError, ValueError):  # a constant that no float holds
+            inner = simplify(inner)
+        found.append(inner)
+    return min(found, key=tree_complexity)
 
 
 def _different(views: list[View], X: np.ndarray) -> list[View]:
