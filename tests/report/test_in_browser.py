@@ -209,6 +209,11 @@ def test_the_page_about_motion_fits_and_its_labels_say_their_value(chromium, mot
     assert page.locator("#courses svg").count() == 2 and page.locator("#phase .flow").count() > 20
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.evaluate(NO_OVERLAP) == []
+    below = """(row) => {
+      const list = row.closest(".scroll");
+      return row.offsetTop + row.offsetHeight - list.scrollTop - list.clientHeight;
+    }"""
+    assert page.locator("tr[aria-selected=true]").evaluate(below) <= 1  # the chosen system is in view
     labels = page.locator("#courses text").evaluate_all("(nodes) => nodes.map((node) => node.textContent)")
     assert labels.count("year") == 2 and {"hare", "lynx"} <= set(labels)
     years = [float(text) for text in labels if text.startswith("19")]
