@@ -185,6 +185,7 @@ SWING = "t,q,v\n" + "".join(
 )
 
 
+@pytest.mark.slow  # tests of the server's side are quicker; a command of its own each
 def test_a_time_series_is_stopped_and_keeps_what_was_found(page, server):
     upload(page, server.address, SWING)
     page.locator("#series").check()
@@ -201,6 +202,7 @@ def test_a_time_series_is_stopped_and_keeps_what_was_found(page, server):
     assert "gmeql" in Path(download.value.path()).read_text()
 
 
+@pytest.mark.slow  # tests of the server's side are quicker; a command of its own each
 def test_a_field_from_table_to_law(page, server):
     upload(page, server.address, long_form())
     page.locator("#grid").check()
