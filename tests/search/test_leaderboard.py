@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.config import FrontConfig, SearchConfig
@@ -229,3 +230,17 @@ def test_a_line_stands_on_the_front_of_any_loss() -> None:
     assert [m.complexity for m in front][:2] == [1, 5] and front[1].loss < 0.8 * front[0].loss
     assert np.mean(y < front[1].expression(X)) == pytest.approx(0.9, abs=0.04)
     assert all(m.outlook is not None and m.outlook.left_out > m.loss for m in front)
+
+
+def test_terms_that_cancel_beyond_the_printed_digits_do_not_reach_the_front() -> None:
+    config, rng = SearchConfig(), np.random.default_rng(3)
+    X = rng.uniform(0.2, 1.5, (80, 1))
+    root = parse_tree("19999.371*x - 20001.137*sin(x) - 3333.4172*x**3/(1 + 0.05*x**2)", ("x",))
+    values = Expression(root, ("x",))(X)
+    for noise, kept in ((0.01, False), (0.0, True)):  # exact rows know every digit
+        y = values + noise * values.std() * rng.standard_normal(80)
+        seen = SearchRows.of(X, y, names=("x",), config=config)
+        board = Leaderboard.start(config, seen)
+        loss = float(np.mean((values - y) ** 2))
+        board.offer([Scored(root, loss, description_length(root, loss, seen.polished))], seen)
+        assert (max(board.members) > 1) == kept

@@ -27,6 +27,7 @@ from gmeql.search.losses import find_loss
 from gmeql.search.outlook import Outlook, freedom_factor, outlooks
 from gmeql.search.polish.cutting import without_dead_terms
 from gmeql.search.polish.knowable import gentler, is_knowable
+from gmeql.search.polish.printable import is_printable
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
 from gmeql.search.polish.waves import are_waves_known
 from gmeql.search.polish.writing import written
@@ -215,6 +216,9 @@ class Leaderboard:
                 continue
             n_rows = max(len(rows.y), self.config.front.min_wave_rows)
             if not settled and not are_waves_known(scored.root, scored.loss, rows.polished, n_rows=n_rows):
+                continue
+            exact = rows.polished.is_exact(scored.loss)
+            if not settled and not exact and not is_printable(scored.root, scored.loss, rows.polished):
                 continue
             judged = self._judged(scored, rows)
             if not math.isfinite(judged.unseen) or self._is_dominated(judged, rows):

@@ -81,6 +81,12 @@ class PolishConfig:
     shed_tried: int = 30
     """... each the best of this many cuts."""
 
+    # what is printed
+    printed_loss: float = 1.04
+    """Loss of a formula as it is printed, relative to its own, up to which it still fits: errors 2 % larger."""
+    cancelling: float = 100.0
+    """How much larger than their sum terms must be to cancel: a date times a slope beside its offset is below."""
+
     # rounding
     max_rounded: int = 12
     """Rounds of rounding: one constant each, or all at once where the data are exact."""
