@@ -25,8 +25,8 @@ def unseen_text(outlook: Outlook | None) -> str:
 
 
 def promise(outlook: Outlook | None) -> str:
-    """What is certain about its values, in a sentence; empty where nothing is."""
-    if outlook is None or not outlook.bounds.finite:
+    """What is certain about its values, in a sentence; empty where nothing is, or for a constant, of which all is said."""
+    if outlook is None or not outlook.bounds.finite or outlook.bounds.low == outlook.bounds.high:
         return ""
     low, high = outward(outlook.bounds.low, up=False), outward(outlook.bounds.high, up=True)
     return f"It stays between {low} and {high} while every column stays within its range (guaranteed)."

@@ -9,6 +9,7 @@ import numpy as np
 
 from gmeql.tables.categories import categories, indicator, indicator_name
 from gmeql.tables.cells import Note, show
+from gmeql.tables.dates import day_numbers, since_name
 
 Kind = Literal["number", "broken", "text", "empty"]
 
@@ -35,6 +36,14 @@ class TableColumn:
             for category in categories(self.labels)
         ]
 
+    def days(self) -> TableColumn | None:
+        """The days since the first of a text column that holds dates; None for any other."""
+        days = day_numbers(self.labels) if self.kind == "text" else None
+        if days is None:
+            return None
+        first = float(np.floor(np.nanmin(days)))
+        return TableColumn(since_name(self.name, first), days - first, "number", missing=self.missing)
+
     def words(self) -> list[str]:
         """What stands in each row, as text, for groups; empty where nothing does."""
         if self.labels is not None:
@@ -50,6 +59,8 @@ class TableColumn:
     def summary(self) -> str:
         """A few words for lists of columns."""
         if self.kind in ("text", "empty"):
+            if self.days() is not None:
+                return "dates"
             found = len(self.indicators())
             return "empty" if self.kind == "empty" else f"{found} categories" if found else "text"
         finite = self.values[np.isfinite(self.values)]
@@ -61,9 +72,15 @@ class TableColumn:
 
 
 def with_indicators(chosen: list[TableColumn], notes: list[Note]) -> list[TableColumn]:
-    """The columns with those of 0 and 1 in place of text columns that hold categories, which a note tells."""
+    """The columns with those of 0 and 1 in place of text columns that hold categories, and days in place of dates, which
+    notes tell."""
     found: list[TableColumn] = []
     for column in chosen:
+        if (days := column.days()) is not None:
+            found.append(days)
+            text = f"column {show(column.name)} holds dates: {show(days.name)} counts the days"
+            notes.append(Note("dates", text))
+            continue
         indicators = column.indicators()
         found += indicators or [column]
         if indicators:

@@ -146,7 +146,7 @@ def _read_frame(data: bytes, name: str) -> Table:
             columns.append(
                 _column_of_numbers(label, series.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), rows)
             )
-        elif series.dtype in (pl.String, pl.Categorical) or isinstance(series.dtype, pl.Enum):
+        elif series.dtype in (pl.String, pl.Categorical, pl.Date) or isinstance(series.dtype, (pl.Enum, pl.Datetime)):
             columns.append(_column(label, series.cast(pl.String), ".", rows, notes))
         else:
             first = next(((i, value) for i, value in enumerate(series) if value is not None), None)

@@ -16,6 +16,7 @@ import numpy as np
 from gmeql.tables.categories import indicator, indicator_name
 from gmeql.tables.cells import Note, TableError, show
 from gmeql.tables.column import TableColumn, with_indicators
+from gmeql.tables.dates import day_numbers, first_day
 
 MIN_ROWS = 2  # fewer say nothing about a formula
 MOSTLY_EMPTY = 0.5  # a column with a larger share of missing cells is left out rather than its rows
@@ -98,6 +99,11 @@ class Table:
             if column.name == name:
                 return column
         for column in self.columns:
+            first = None if column.labels is None else first_day(column.name, name)
+            days = None if first is None else day_numbers(column.labels)
+            if first is not None and days is not None:
+                return TableColumn(name, days - first, "number", missing=column.missing)
+        for column in self.columns:
             if column.labels is not None and name.startswith(indicator_name(column.name, "")):
                 category = name.removeprefix(indicator_name(column.name, ""))
                 return TableColumn(name, indicator(column.labels, category), "number")
@@ -123,9 +129,9 @@ class Table:
     ) -> Training:
         """Training data for `target` from all other columns, or from `columns` only, without those in `drop`.
 
-        A column of a few words becomes a column of 0 and 1 for each. Left out with a note: other text columns, constant
-        and mostly empty ones, rows with a missing or infinite value. An
-        error: a missing or constant target, text among numbers (unless `text_as_missing`), no row or no column left.
+        A column of a few words becomes a column of 0 and 1 for each, a column of dates the days since the first. Left out
+        with a note: other text columns, constant and mostly empty ones, rows with a missing or infinite value. An error: a
+        missing or constant target, text among numbers (unless `text_as_missing`), no row or no column left.
         """
         if target in self.duplicated:
             raise TableError(self.source, "two columns carry this name", column=target, mend="rename one of them")
