@@ -264,8 +264,8 @@ def exports(expression: Expression, table_columns: Sequence[str] | None = None) 
 
 
 def cells_line(expression: Expression, table_columns: Sequence[str] | None) -> str:
-    """Which cell of the spreadsheet formula is which column; nothing where the sheet has none of that name, as for
-    the 0 and 1 of a category: then there is no such formula either.
+    """Which cell of the spreadsheet formula is which column; nothing where the sheet has none of that name: then there is
+    no such formula either.
     """
     try:
         used = cells_used(expression, table_columns)

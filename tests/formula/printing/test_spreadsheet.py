@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from exported_formulas import assert_agrees
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, Variable
+from gmeql.formula.parsing import parse_tree
+from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
 from random_trees import NAMES, call, expressions, rows
 
 x1, x2, x3 = (Variable(i) for i in range(3))
@@ -25,6 +27,16 @@ def test_spreadsheet_cells_and_signs() -> None:
     assert sheet(call("log", call("mul", 1.5e-7, x1))) == "=LN(1.5E-07*A2)"
     wide = tuple(f"x{i}" for i in range(800))
     assert [sheet(Variable(i), wide) for i in (25, 26, 701, 702)] == ["=Z2", "=AA2", "=ZZ2", "=AAA2"]
+
+
+def test_spreadsheet_reads_days_and_categories_from_the_sheets_own_columns() -> None:
+    root = parse_tree("2*a + 3*b + c", ("a", "b", "c"))
+    formula = Expression(root, ("day since 2024-01-31", 'kind=a "b"', "y2"))
+    sheet = ["y2", "kind", "day"]
+    assert to_spreadsheet(formula, sheet) == '=2*(C2-DATE(2024,1,31))+3*N(B2="a ""b""")+A2'
+    assert cells_used(formula, sheet) == {"C2": "day", "B2": "kind", "A2": "y2"}
+    with pytest.raises(ValueError, match="the sheet has no column 'day since 2024-01-31'"):
+        to_spreadsheet(formula, ["y2", "kind", "date"])
 
 
 def test_spreadsheet_limits_are_stated() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any, ClassVar
 
 from gmeql.formula.messages import listing, short
@@ -12,6 +13,8 @@ from gmeql.formula.nodes import used_columns
 from gmeql.formula.printing.code import ARITHMETIC, Code
 from gmeql.formula.printing.notation import Formula, number_text
 from gmeql.formula.printing.writing import ATOM, POWER, Written, write
+from gmeql.tables.categories import indicator_name
+from gmeql.tables.dates import first_day
 
 SPREADSHEET_LENGTH = 8192
 """Longest formula that spreadsheets take, in characters."""
@@ -91,33 +94,55 @@ def _cell(index: int) -> str:
 def cells_used(expression: Formula, columns: Sequence[str] | None = None) -> dict[str, str]:
     """Which cell of the first data row stands for which column that the formula uses: {"B2": "speed", ...}.
 
-    `columns` are all columns of the sheet, in its order; without them those of the formula itself.
+    `columns` are all columns of the sheet, in its order; without them those of the formula itself. Of a category or a date
+    the column that it is read from is named.
     """
-    return {_cell(place): expression.names[index] for index, place in _places(expression, columns).items()}
+    names = expression.names if columns is None else columns
+    return {_cell(place): names[place] for place, _ in _places(expression, columns).values()}
 
 
-def _places(expression: Formula, columns: Sequence[str] | None) -> dict[int, int]:
-    """Where each column that the formula uses stands on the sheet."""
+def _places(expression: Formula, columns: Sequence[str] | None) -> dict[int, tuple[int, str]]:
+    """Where each column that the formula uses stands on the sheet, and what is written for it."""
     used = used_columns(expression.root)
     if columns is None:
-        return {index: index for index in used}
-    columns = list(columns)
+        return {index: (index, _cell(index)) for index in used}
+    columns, found = list(columns), {}
     for index in used:
-        count = columns.count(expression.names[index])
-        if count != 1:
+        name = expression.names[index]
+        count = columns.count(name)
+        place = (columns.index(name), _cell(columns.index(name))) if count == 1 else _read_from(name, columns)
+        if count > 1 or place is None:
             problem = "has no column" if count == 0 else f"has {count} columns of the name"
             raise ValueError(
-                f"the sheet {problem} {short(expression.names[index])}, which the formula uses; "
-                f"its columns are {listing(columns)}"
+                f"the sheet {problem} {short(name)}, which the formula uses; its columns are {listing(columns)}"
             )
-    return {index: columns.index(expression.names[index]) for index in used}
+        found[index] = place
+    return found
+
+
+def _read_from(name: str, columns: Sequence[str]) -> tuple[int, str] | None:
+    """The column that days or the 0 and 1 of a category are read from (`tables/`), and how; None where there is none.
+
+    >>> _read_from("day since 2024-01-31", ["y", "day"]), _read_from("city=Ulm", ["city"])
+    ((1, '(B2-DATE(2024,1,31))'), (0, 'N(A2="Ulm")'))
+    """
+    for place, column in enumerate(columns):
+        first = first_day(column, name)
+        if first is not None:
+            day = date(1970, 1, 1) + timedelta(days=first)
+            return place, f"({_cell(place)}-DATE({day.year},{day.month},{day.day}))"
+        if name.startswith(indicator_name(column, "")):
+            word = name.removeprefix(indicator_name(column, "")).replace('"', '""')  # as text it can do nothing
+            return place, f'N({_cell(place)}="{word}")'
+    return None
 
 
 def to_spreadsheet(expression: Formula, columns: Sequence[str] | None = None) -> str:
     """A spreadsheet formula for row 2, the sheet's columns standing in A, B, C, ... under a row of headings.
 
     `columns` are all columns of the sheet, in its order, as `cells_used` takes them. Functions and separators are those
-    of English spreadsheets. Column names are not part of it, so that nothing in them can act as a formula.
+    of English spreadsheets. Column names are not part of it, and words of categories are quoted, so that nothing in them
+    can act as a formula.
 
     >>> from gmeql.formula.expression import Expression
     >>> from gmeql.formula.nodes import Call, Constant, Variable
@@ -127,9 +152,10 @@ def to_spreadsheet(expression: Formula, columns: Sequence[str] | None = None) ->
     '=D2^2'
     """
     places = _places(expression, columns)
-    if max(places.values(), default=0) >= SPREADSHEET_COLUMNS:
+    if max((place for place, _ in places.values()), default=0) >= SPREADSHEET_COLUMNS:
         raise ValueError(f"a spreadsheet has at most {SPREADSHEET_COLUMNS} columns; export('python') has no such limit")
-    notation = _Spreadsheet(tuple(_cell(places.get(index, 0)) for index in range(max(places, default=-1) + 1)))
+    unused = (0, _cell(0))
+    notation = _Spreadsheet(tuple(places.get(index, unused)[1] for index in range(max(places, default=-1) + 1)))
     text = "=" + write(expression.root, notation)
     if len(text) > SPREADSHEET_LENGTH:
         raise ValueError(_TOO_LONG.format(length=len(text)))
