@@ -84,7 +84,7 @@ class PolishConfig:
     # what is printed
     printed_loss: float = 1.04
     """Loss of a formula as it is printed, relative to its own, up to which it still fits: errors 2 % larger."""
-    cancelling: float = 100.0
+    lost_digits: float = 100.0
     """How much larger than their sum terms must be to cancel: a date times a slope beside its offset is below."""
 
     # rounding

@@ -40,7 +40,9 @@ def is_knowable(root: Node, loss: float, rows: JudgedRows) -> bool:
             other = expression.with_constants([*constants[:i], constant / 2, *constants[i + 1 :]]).root
             if not _is_felt(other, root, loss, rows, by_few=False):
                 return False
-    return not any(_cancels(node, rows) for node in calls(root) if node.operator in ("add", "sub"))
+    return not any(
+        cancellation(node, rows) > POLISH.cancelling for node in calls(root) if node.operator in ("add", "sub")
+    )
 
 
 def gentler(root: Node, loss: float, rows: JudgedRows) -> Node:
@@ -101,8 +103,9 @@ def with_part(root: Node, old: Node, new: Node) -> Node:
     return exchanged
 
 
-def _cancels(total: Call, rows: JudgedRows) -> bool:
-    """Whether the terms of a sum are so much larger than the sum that rounding makes its value."""
+def cancellation(total: Call, rows: JudgedRows) -> float:
+    """How much larger the largest term of a sum is than the sum, each where it is largest."""
     with np.errstate(all="ignore"):
         largest = max(float(np.abs(Expression(arg, rows.names)(rows.X)).max()) for arg in total.args)
-        return largest > POLISH.cancelling * float(np.abs(Expression(total, rows.names)(rows.X)).max())
+        whole = float(np.abs(Expression(total, rows.names)(rows.X)).max())
+    return largest / whole if whole > 0 else float("inf") if whole == 0 < largest else 0.0
