@@ -73,16 +73,18 @@ def test_how_to_repeat_a_run_depends_on_its_budget():
     assert facts == {"max time": "30.0", "pin": "a, b", "numpy": "2"}
 
 
-def test_a_category_has_no_cell_and_no_spreadsheet_formula() -> None:
+def test_a_category_is_read_from_its_cell_and_what_the_sheet_lacks_has_no_spreadsheet_formula() -> None:
     """Its column of 0 and 1 is ours; the user's sheet holds the word."""
     from gmeql.formula.expression import Expression
     from gmeql.formula.nodes import Variable
     from gmeql.report.content import EXPORTS, cells_line, exports
 
     expression = Expression(Variable(0), ("kind=red",))
-    assert cells_line(expression, ["kind", "y"]) == ""
     spreadsheet = next(label for label, name in EXPORTS.items() if name == "spreadsheet")
-    assert spreadsheet not in exports(expression, ["kind", "y"]) and exports(expression, ["kind", "y"])
+    assert "A2 is kind" in cells_line(expression, ["kind", "y"])
+    assert exports(expression, ["kind", "y"])[spreadsheet] == '=N(A2="red")'
+    assert cells_line(expression, ["sort", "y"]) == ""
+    assert spreadsheet not in exports(expression, ["sort", "y"]) and exports(expression, ["sort", "y"])
 
 
 def test_losses_stand_on_the_page_under_their_own_name() -> None:
