@@ -17,6 +17,8 @@ def test_dates_count_the_days_since_the_first() -> None:
     training = read(TABLE).select("sales")
     assert training.names == ("date since 2024-01-01", "temp")
     assert training.X[:, 0].tolist() == [0.0, 1.0, 10.5]
+    assert [column.explains for column in read(TABLE).columns] == [True, True, True]
+    assert not read(b"a,b\nfree text,1\nmore of it,2\n").columns[0].explains
     notes = [note.message for note in training.notes]
     assert "column 'date' holds dates: 'date since 2024-01-01' counts the days" in notes
 

@@ -44,6 +44,11 @@ class TableColumn:
         first = float(np.floor(np.nanmin(days)))
         return TableColumn(since_name(self.name, first), days - first, "number", missing=self.missing)
 
+    @property
+    def explains(self) -> bool:
+        """Whether it can explain a target: by its numbers, its categories or its dates."""
+        return self.kind == "number" or bool(self.indicators()) or self.days() is not None
+
     def words(self) -> list[str]:
         """What stands in each row, as text, for groups; empty where nothing does."""
         if self.labels is not None:

@@ -99,7 +99,7 @@ def table_record(key: str, table: Table) -> dict[str, Any]:
                 "name": column.name,
                 "kind": column.kind,
                 "summary": column.summary,
-                "explains": column.kind == "number" or bool(column.indicators()),
+                "explains": column.explains,
             }
             for column in table.columns[:MAX_LISTED_COLUMNS]
         ],
