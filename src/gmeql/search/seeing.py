@@ -55,9 +55,11 @@ def look_early(state: SearchState, clock: Clock) -> bool:
 def look_directly(state: SearchState, clock: Clock) -> None:
     """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
     state.direct_done = True
-    numbers = state.config.clock
-    seconds = (1.0 - numbers.early_share - numbers.later_share) * state.config.direct_seconds
-    _look(state, clock, _asked(state, AT_FIRST), seconds, cut=True)
+    numbers, seconds = state.config.clock, state.config.direct_seconds
+    # what was left over early is theirs; a trail that was followed then is not taken from them
+    at_least = (1.0 - numbers.later_share - numbers.early_share) * seconds
+    left = max((1.0 - numbers.later_share) * seconds - state.direct_spent, at_least)
+    _look(state, clock, _asked(state, AT_FIRST), left, cut=True)
 
 
 def is_time_to_look(state: SearchState) -> bool:

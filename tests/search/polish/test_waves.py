@@ -82,3 +82,17 @@ def test_a_wave_through_the_largest_of_growing_errors_is_not_known() -> None:
     plain = refit([parse_tree("1.1*x", ("x",))], rows)[0]
     assert stands_out(1 - found.loss / plain.loss, 196, 300.0)
     assert not are_waves_known(found.root, found.loss, rows, n_rows=200)
+
+
+def test_a_wave_may_keep_what_stands_under_a_root_above_zero() -> None:
+    """Without the wave the root has no value on some rows: the others tell."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (600, 2))
+    under = 1.3 * X[:, 1] + np.sin(40 * X[:, 0])
+    X, under = X[under > 0], under[under > 0]
+    root = parse_tree("sqrt(1.3*z + sin(40*x))", ("x", "z"))
+    assert (X[:, 1] < 0).any()
+    for target, known in ((np.sqrt(under), True), (np.sqrt(under) + 9 * rng.standard_normal(len(under)), False)):
+        loss = float(np.mean((np.sqrt(under) - target) ** 2))
+        rows = JudgedRows.of(X, target, None, ("x", "z"))
+        assert are_waves_known(root, loss, rows, n_rows=len(target)) == known

@@ -20,6 +20,8 @@ WAVES = ("sin", "cos")
 """Operators that turn a formula into a wave."""
 CONSTANTS_OF_A_WAVE = 3
 """Amplitude, frequency and phase."""
+LEAST_DEFINED = 0.5
+"""Share of the rows on which a formula must have a value without its wave."""
 
 
 def are_waves_known(root: Node, loss: float, rows: JudgedRows, *, n_rows: int) -> bool:
@@ -38,10 +40,29 @@ def are_waves_known(root: Node, loss: float, rows: JudgedRows, *, n_rows: int) -
             continue
         if not math.isfinite(angle) or not math.isfinite(middle):
             return False
-        without = refit([with_part(root, wave, Constant(middle))], rows)
-        if not without or not _earns_its_place(root, loss, without[0], rows, angle / math.pi, n_angles):
+        plain = with_part(root, wave, Constant(middle))
+        seen = _where_defined(plain, rows)
+        without = [] if seen is None else refit([plain], seen)
+        if seen is None or not without:
+            return False
+        own = loss if seen is rows else _loss(root, seen)
+        if not _earns_its_place(root, own, without[0], seen, angle / math.pi, n_angles):
             return False
     return True
+
+
+def _where_defined(root: Node, rows: JudgedRows) -> JudgedRows | None:
+    """The rows on which a formula has a value: without its wave a sum under a root may fall below zero; None: too few."""
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(Expression(root, rows.names)(rows.X))
+    if finite.all():
+        return rows
+    return rows.only(np.flatnonzero(finite)) if finite.mean() >= LEAST_DEFINED else None
+
+
+def _loss(root: Node, rows: JudgedRows) -> float:
+    squares = (Expression(root, rows.names)(rows.X) - rows.target) ** 2
+    return float(np.average(squares, weights=rows.weights))
 
 
 def _earns_its_place(
