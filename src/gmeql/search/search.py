@@ -60,6 +60,7 @@ class Search(RunningSearch):
     """A search over one target. `run` yields progress; between events `state` is complete and resumable.
 
     >>> import numpy as np
+    >>> from gmeql.search.config import SearchConfig
     >>> X = np.linspace(1, 3, 50)[:, None]
     >>> search = Search(X, 2 * X[:, 0] ** 2 + 1, names=("x",), config=SearchConfig(max_candidates=2000), seed=0)
     >>> for progress in search.run():
