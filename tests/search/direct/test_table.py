@@ -67,3 +67,17 @@ def test_counts_decide_where_no_time_is_set_not_the_machine(name: str, monkeypat
     for clock in ("process_time", "perf_counter", "monotonic"):
         monkeypatch.setattr(time, clock, lambda: next(ticks))
     assert proposed() == at_ease
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", DIRECT_METHODS)
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_columns_of_categories_stop_no_method(name: str, noise: float) -> None:
+    rng = np.random.default_rng(0)
+    belongs = (rng.integers(0, 3, 200)[:, None] == np.arange(3)).astype(float)
+    X = np.column_stack([belongs, rng.uniform(0, 10, 200)])
+    y = X @ [5.0, -5.0, 0.0, 2.0] + noise * rng.standard_normal(200)
+    method = DIRECT_METHODS[name]
+    given = DirectTable(X, y, np.ones(200))
+    found = method(given, functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(0))
+    assert all(given.error(root) >= 0 for root in islice(found, 100))

@@ -76,7 +76,8 @@ def likely_amplitudes(residual: FloatArray, amplitudes: FloatArray) -> list[int]
     """
     squares = amplitudes**2
     squares = squares + ANGLES.softened * squares.mean(axis=1, keepdims=True)
-    length = np.mean(np.log(squares), axis=1) + np.log(np.mean(residual**2 / squares, axis=1))
+    with np.errstate(divide="ignore", invalid="ignore"):  # what is 0 on every row has no length and is sorted last
+        length = np.mean(np.log(squares), axis=1) + np.log(np.mean(residual**2 / squares, axis=1))
     return [int(i) for i in np.argsort(length, kind="stable")[: ANGLES.amplitudes]]
 
 

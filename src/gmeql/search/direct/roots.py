@@ -67,6 +67,7 @@ def _solved(
     columns, beside = values(under, X), values(before, X)
     table = np.hstack([columns, beside * y[:, None]])
     heights = np.sqrt(np.mean(table**2, axis=0))
+    heights = np.where(heights > 0, heights, 1.0)  # the product of two categories is 0 on every row
     solved = np.linalg.lstsq(table / heights, y**2, rcond=1e-14)[0] / heights
     rest = y**2 - table @ solved
     if math.sqrt(float(np.mean(rest**2))) > ROOTS.exact * float(np.std(y**2)):
