@@ -134,7 +134,7 @@ def _far_away(far: np.ndarray, counted: CountedRows) -> list[str]:
 def _by_factors(count: int) -> str:
     rows, them = ("1 row lies", "it is a fault") if count == 1 else (f"{count} rows lie", "they are faults")
     return (
-        f"{rows} far from it, as of a target that varies by factors: try its logarithm as the target, or loss='robust' "
+        f"{rows} far from it; perhaps the target varies by factors: try its logarithm as the target, or loss='robust' "
         f"(--loss robust) if {them}."
     )
 
