@@ -8,6 +8,8 @@ has to be written twice:
     -a/(1 - b/x)         a*x/(b - x)              constants above and below are positive where they can be
     -a*sin(w*x + p)      a*sin(w*x + p')          a phase within half a turn, a positive amplitude beside it
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
+    a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
+    x**2-2*x*y+y**2      (x - y)**2               a square in place of its three terms
     1e20*exp(-x)         exp(46.05 - x)           no constant that only a scale within the formula makes so large
 
 >>> from gmeql.formula.expression import Expression
@@ -20,10 +22,12 @@ has to be written twice:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import combinations
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, tree_complexity
 from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of, write_product, writing_order
+from gmeql.formula.simplify import simplify
 from gmeql.formula.sums import merge_powers
 
 MOST_ADDED = 2
@@ -32,6 +36,9 @@ fitted exponent costs more, and would become two constants."""
 LARGEST_FACTOR = 1e12
 """A larger factor, or one smaller than its inverse, is taken into an exponential or a power beside it. Those that have
 a meaning of their own, as the frequency factor of a reaction or Stefan and Boltzmann's constant, mostly lie within."""
+SAME_FACTOR = 1e-9
+"""How far two factors may be apart, relative to their size, that are meant to be one: what is left of them after a fit to
+rows without noise."""
 LARGEST_SCALE = 1e6
 """A scale of a column that would be larger, or smaller than the inverse, is no better than the factor."""
 
@@ -50,18 +57,20 @@ def customary(root: Node) -> Node:
         same = node if tuple(args) == node.args else build(node.operator, *args)
         if node.operator in _WAVES:
             return _within_half_a_turn(node.operator, args[0])
-        return _product(same) if node.operator in _PRODUCTS else same
+        if is_sum(same):
+            return _sum(same)
+        return _product(same, nested=same is not node) if node.operator in _PRODUCTS else same
 
     written: Node = fold(root, lambda leaf: leaf, call)
     return written if tree_complexity(written) <= tree_complexity(root) + MOST_ADDED else root
 
 
-def _product(node: Node) -> Node:
-    """A product after every rewrite that applies to it."""
+def _product(node: Node, *, nested: bool = False) -> Node:
+    """A product after every rewrite that applies to it; `nested` where a sum among its factors may be a product now."""
     coefficient, powers = as_product(node)
     if not math.isfinite(coefficient) or coefficient == 0.0:
         return node
-    written = node
+    written = write_product(coefficient, powers) if nested else node
     for rewrite, most_added in _REWRITES.items():
         changed = rewrite(coefficient, powers)
         if changed is None or not math.isfinite(changed[0]) or changed[0] == 0.0:
@@ -70,6 +79,15 @@ def _product(node: Node) -> Node:
         if tree_complexity(other) <= tree_complexity(node) + most_added:
             (coefficient, powers), written = changed, other
     return written
+
+
+def _sum(node: Node) -> Node:
+    """A sum in which two or three terms became one, as long as that makes it shorter."""
+    constant, terms = _split(node)
+    shorter = [*_products_of_waves(terms), *_squares(_multiplied_out(terms))]
+    forms = [_write_sum(constant, form) for form in shorter if all(math.isfinite(factor) for factor, _ in form)]
+    best = min(forms, key=tree_complexity, default=node)
+    return _sum(best) if tree_complexity(best) < tree_complexity(node) else node
 
 
 # --- fractions ----------------------------------------------------------------------------------------------------
@@ -150,6 +168,39 @@ def _one_wave(coefficient: float, powers: Factors) -> Term | None:
     return None
 
 
+def _products_of_waves(terms: list[Term]) -> Iterator[list[Term]]:
+    """The terms with two waves of one amplitude as a product, every two that there are: sin(p) + sin(q) is
+    2 sin((p + q)/2) cos((p - q)/2), and its three relatives."""
+    waves = [(i, *split) for i, term in enumerate(terms) if (split := _split_wave(term[1])) is not None]
+    for (i, first, before), (j, second, beside) in combinations(waves, 2):
+        a, b = terms[i][0], terms[j][0]
+        if first.operator != second.operator or before != beside or not _is_same(abs(a), abs(b)):
+            continue
+        same = a * b > 0
+        half, other = (_combined(first.args[0], second.args[0], sign) for sign in (1.0, -1.0))
+        if first.operator == "sin":
+            names, factor = (("sin", "cos") if same else ("cos", "sin")), 2.0 * a
+        else:
+            names, factor = (("cos", "cos"), 2.0 * a) if same else (("sin", "sin"), -2.0 * a)
+        product = build("mul", *(build(name, angle) for name, angle in zip(names, (half, other), strict=True)))
+        sign, powers = as_product(simplify(product))
+        merge_powers(powers, before, ROUNDING)
+        yield [*(term for k, term in enumerate(terms) if k not in (i, j)), (sign * factor, powers)]
+
+
+def _split_wave(powers: Factors) -> tuple[Call, Factors] | None:
+    """The one wave among the factors of a term, and the others; None where there is none, or are several."""
+    waves = [b for b, e in powers.items() if isinstance(b, Call) and b.operator in _WAVES and e == 1.0]
+    if len(waves) != 1 or waves[0].protected:
+        return None
+    return waves[0], {base: power for base, power in powers.items() if base != waves[0]}
+
+
+def _combined(first: Node, second: Node, sign: float) -> Node:
+    """Half the sum of two angles, or (`sign` -1) half their difference."""
+    return simplify(build("mul", Constant(0.5), build("add", first, build("mul", Constant(sign), second))))
+
+
 def _phase(angle: Node) -> float:
     """The constant of an angle."""
     return _split(angle)[0] if is_sum(angle) else 0.0
@@ -160,6 +211,53 @@ def _turned(angle: Node, turn: float) -> Node:
     constant, terms = _split(angle)
     phase = math.remainder(constant + turn, 2 * math.pi)
     return _write_sum(phase, terms)
+
+
+# --- squares ------------------------------------------------------------------------------------------------------
+
+
+def _squares(terms: list[Term]) -> Iterator[list[Term]]:
+    """The terms with a*u**2 + b*u*v + c*v**2 as a*(u + b/(2*a)*v)**2 where b**2 is 4*a*c, every three that there are."""
+    plain = {_term_key(powers): k for k, (_, powers) in enumerate(terms)}
+    for k, (b, powers) in enumerate(terms):
+        for u, v in _halves(powers):
+            i, j = (plain.get(_term_key({base: 2.0 * e for base, e in part.items()})) for part in (u, v))
+            if i is None or j is None or k in (i, j):
+                continue
+            a, c = terms[i][0], terms[j][0]
+            if not a * c > 0 or not _is_same(b * b, 4.0 * a * c):
+                continue
+            others = [term for m, term in enumerate(terms) if m not in (i, j, k)]
+            for own in (1.0, math.sqrt(abs(a))):  # 4*(x + 0.5*y)**2, or (2*x + y)**2
+                total = _write_sum(0.0, [(own, u), (own * b / (2.0 * a), v)])
+                yield [*others, (a / own**2, {total: 2.0})]
+
+
+def _multiplied_out(terms: list[Term]) -> list[Term]:
+    """Terms of which none is a plain sum times something: (x - 2*y)*x is x**2 - 2*x*y."""
+    result: list[Term] = []
+    for factor, powers in terms:
+        total = next((base for base, e in powers.items() if is_sum(base) and e == 1.0), None)
+        if total is None:
+            result.append((factor, powers))
+            continue
+        constant, inner = _split(total)
+        for own, parts in [*inner, *([(constant, {})] if constant else [])]:
+            product = {base: e for base, e in powers.items() if base != total}
+            merge_powers(product, parts, ROUNDING)
+            result.append((factor * own, product))
+    return result
+
+
+def _halves(powers: Factors) -> Iterator[tuple[Factors, Factors]]:
+    """A product of two or three factors as one of them times the others."""
+    if 2 <= len(powers) <= 3:
+        for base, exponent in powers.items():
+            yield {base: exponent}, {other: e for other, e in powers.items() if other != base}
+
+
+def _term_key(powers: Factors) -> frozenset[tuple[Node, float]]:
+    return frozenset(powers.items())
 
 
 # --- scales -------------------------------------------------------------------------------------------------------
@@ -235,6 +333,10 @@ def _write_sum(constant: float, terms: list[Term]) -> Node:
     ordered += [t for t in terms if not t[1]] + constants
     ordered.sort(key=lambda term: term[0] < 0)
     return build("add", *(write_product(factor, powers) for factor, powers in ordered))
+
+
+def _is_same(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=SAME_FACTOR)
 
 
 def _exchanged(powers: Factors, old: Node, new: Node) -> Factors:
