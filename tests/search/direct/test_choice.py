@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from gmeql.formula.expression import Expression
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.choice import TermChoice
 from gmeql.search.direct.library import library
-from gmeql.search.direct.term_sums import TermSum
+from gmeql.search.direct.term_sums import SumFits, TermSum
 from gmeql.search.polish.scoring import JudgedRows
 
 RNG = np.random.default_rng(1)
@@ -109,3 +111,24 @@ def test_gains_of_tuned_terms_let_their_constants_move() -> None:
     alone = chosen.columns - (chosen.columns @ ones) @ ones.T
     shares = (alone @ residual) ** 2 / np.einsum("mn,mn->m", alone, alone) / float(residual @ residual)
     assert left < 0.1 * (1 - shares.max())
+
+
+@pytest.mark.parametrize("looks", [1, 3, 6, 12])
+def test_nothing_is_fitted_once_the_time_is_over(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No stage of a choice is finished because it was begun."""
+    y = np.tanh(x) * t + 0.1 * RNG.normal(size=150)
+    left, late, fitted = looks, 0, SumFits.fitted
+
+    def out_of_time() -> bool:
+        nonlocal left
+        left -= 1
+        return left <= 0
+
+    def counted(self: SumFits, sums: Sequence[TermSum], steps: int) -> list[TermSum]:
+        nonlocal late
+        late += len(sums) * (left <= 0)
+        return fitted(self, sums, steps)
+
+    monkeypatch.setattr(SumFits, "fitted", counted)
+    list(choice(y, np.ones(len(TERMS), bool), (20, 12)).run(out_of_time))
+    assert left <= 0 and late == 0

@@ -48,6 +48,7 @@ class TermsConfig:
     spanned: float = 1e-9  # singular values below this share of the largest span nothing
     same: float = 1e-6  # relative difference of losses below which two sums are one
     least_gain: float = 0.9  # loss, relative to that of one term less, from which a term is worth its place
+    together: int = 16  # sums that are extended or fitted between two looks at the clock
 
 
 TERMS = TermsConfig()
@@ -90,13 +91,13 @@ class TermChoice:
         mean = float(np.average(rows.target, weights=rows.weights))
         beam = [TermSum((), (mean,), float(np.average((rows.target - mean) ** 2, weights=rows.weights)))]
         best: dict[int, float] = {}
-        by_pairs = {2: self._fitted_best(self._pairs(beam), out_of_time)}
+        by_pairs = {2: self._fitted_best(self._pairs(beam, out_of_time), out_of_time)}
         for length in range(1, numbers.max_terms + 1):
-            longer = self._fitted_best(self._extensions(beam), out_of_time)
+            longer = self._fitted_best(self._extensions(beam, out_of_time), out_of_time)
             if length > 1:
                 exchanged = [s.without(i) for like in longer for s in like[: numbers.exchanged] for i in range(length)]
                 again = self._fitted_best(
-                    self._extensions([s for s in map(self.fits.solved, exchanged) if s]), out_of_time
+                    self._extensions([s for s in map(self.fits.solved, exchanged) if s], out_of_time), out_of_time
                 )
                 longer = self._together(longer, again, by_pairs.pop(length))
             leading = [each for like in longer for each in like[: numbers.leading]]
@@ -108,14 +109,14 @@ class TermChoice:
                     yield like[0]
                     if rows.is_exact(like[0].loss):
                         return
-            if not beam:
-                return
-            if length == 1:
+            if beam and length == 1:
                 beam += self._seeds()
-            by_pairs[length + 2] = self._fitted_best(self._pairs(leading), out_of_time)
+            by_pairs[length + 2] = self._fitted_best(self._pairs(leading if beam else [], out_of_time), out_of_time)
             if out_of_time():  # what was found for the next lengths still counts
                 found = [like[0] for _, sums in sorted(by_pairs.items()) for like in sums if like]
                 yield from [each for each in found if rows.is_exact(each.loss)][:1]
+                return
+            if not beam:
                 return
 
     def _together(self, *found: list[list[TermSum]]) -> list[list[TermSum]]:
@@ -125,25 +126,27 @@ class TermChoice:
 
     # --- which term next -----------------------------------------------------------------------------------------------
 
-    def _extensions(self, sums: Sequence[TermSum]) -> list[list[TermSum]]:
+    def _extensions(self, sums: Sequence[TermSum], out_of_time: Callable[[], bool]) -> list[list[TermSum]]:
         """Sums with one term more by their number of tuned terms, the most promising of each first."""
-        if not sums:
-            return [[] for _ in self.beams]
-        bases, residuals = zip(*map(self.fits.beside, sums), strict=True)
-        gains = self._gains(bases, residuals)
         found: list[_Ranked] = [{} for _ in self.beams]
-        for each, residual, gain in zip(sums, residuals, gains, strict=True):
-            whole = float(residual @ residual)
-            for m in self._leading(gain, self.numbers.tried, tuned=each.n_tuned + 1 < len(self.beams)):
-                self._enter(found, each, (m,), whole - float(gain[m]))
+        for some in _parts(sums, self.numbers.together):
+            if out_of_time():
+                break
+            bases, residuals = zip(*map(self.fits.beside, some), strict=True)
+            for each, residual, gain in zip(some, residuals, self._gains(bases, residuals), strict=True):
+                whole = float(residual @ residual)
+                for m in self._leading(gain, self.numbers.tried, tuned=each.n_tuned + 1 < len(self.beams)):
+                    self._enter(found, each, (m,), whole - float(gain[m]))
         return self._promising(found)
 
-    def _pairs(self, sums: Sequence[TermSum]) -> list[list[TermSum]]:
+    def _pairs(self, sums: Sequence[TermSum], out_of_time: Callable[[], bool]) -> list[list[TermSum]]:
         """Sums with two terms more: of two that are much alike neither gains much alone. One of them is not tuned."""
         found: list[_Ranked] = [{} for _ in self.beams]
         if self.tuned.all() or not self.by_pairs:
             return [[] for _ in self.beams]
         for each in sums:
+            if out_of_time():
+                break
             basis, residual = self.fits.beside(each)
             gain = self._gains([basis], [residual])[0]
             plain = _largest(gain, ~self.tuned, self.numbers.partners)
@@ -268,10 +271,19 @@ class TermChoice:
         """The sums fitted, so many of each number of tuned terms as go on, the best first."""
         result = []
         for n_tuned, (width, like) in enumerate(zip(self.beams, found, strict=True)):
-            if n_tuned and not out_of_time():
-                like = self._different(self.fits.fitted(like, self.numbers.steps))
-            result.append(self._different(self.fits.fitted(like[:width], self.numbers.final_steps)))
+            if n_tuned:
+                like = self._different(self._fitted(like, self.numbers.steps, out_of_time))
+            result.append(self._different(self._fitted(like[:width], self.numbers.final_steps, out_of_time)))
         return result
+
+    def _fitted(self, sums: Sequence[TermSum], steps: int, out_of_time: Callable[[], bool]) -> list[TermSum]:
+        """The sums fitted, up to where the time ends."""
+        done: list[TermSum] = []
+        for some in _parts(sums, self.numbers.together):
+            if out_of_time():
+                break
+            done += self.fits.fitted(some, steps)
+        return done
 
     def _different(self, sums: Sequence[TermSum]) -> list[TermSum]:
         """The sums by loss, less those that come to the same: a tuned term comes from several places of its grid."""
@@ -280,6 +292,10 @@ class TermChoice:
             if not kept or not math.isclose(each.loss, kept[-1].loss, rel_tol=self.numbers.same):
                 kept.append(each)
         return kept
+
+
+def _parts(sums: Sequence[TermSum], n: int) -> Iterator[Sequence[TermSum]]:
+    return (sums[i : i + n] for i in range(0, len(sums), n))
 
 
 def _left(columns: FloatArray, basis: FloatArray, least: float) -> FloatArray:
