@@ -34,7 +34,7 @@ from gmeql.search.polish.writing import written
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.soundness import left_out_squares, unseen_loss
 from gmeql.search.structure import linear_columns
-from gmeql.search.symmetries.dimensional import dimensional_views, shortest_inner
+from gmeql.search.symmetries.dimensional import in_pure_numbers
 
 
 class Leaderboard:
@@ -104,7 +104,9 @@ class Leaderboard:
         front, own = self.front(rows), self.own_constants(rows)
         X = rows.X if own is None or rows.groups is None else own.extended(rows.X, rows.groups.codes)
         roots = [member.expression.root for member in front]
-        stated = None if own is not None else _in_pure_numbers(roots, rows)
+        stated = (
+            None if own is not None else in_pure_numbers(roots, rows.knowledge, rows.polished.X, rows.polished.target)
+        )
         found = outlooks(roots, X, rows.y, rows.weights, between=own is None, stated=stated)
         self._front = tuple(
             replace(member, outlook=outlook.with_more_constants(member.n_own, len(rows.y)))
@@ -338,16 +340,6 @@ class Leaderboard:
         loss = _loss_on(root, judged)
         tidy = Scored(root, loss, description_length(root, loss, judged))
         return tidy if tidy.complexity <= scored.complexity and tidy.length <= scored.length else scored
-
-
-def _in_pure_numbers(roots: Sequence[Node], rows: SearchRows) -> list[Node] | None:
-    """What is free to choose in formulas that keep known units: the shortest form of each in pure numbers, which the
-    products of powers around it follow from. None where units are not known for certain, or leave no smaller table."""
-    knowledge, judged = rows.knowledge, rows.polished
-    if knowledge is None or knowledge.units is None or not knowledge.has_strict_units:
-        return None
-    views = dimensional_views(knowledge.units, judged.X, judged.target)
-    return [shortest_inner(root, views) for root in roots] if views else None
 
 
 def _least_effective(

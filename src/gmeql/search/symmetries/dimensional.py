@@ -16,6 +16,7 @@ from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.formula.simplify import simplify
 from gmeql.knowledge.consistency import UnitRules
 from gmeql.knowledge.dimensions import bases_of, matrix, reduced
+from gmeql.knowledge.knowledge import Knowledge
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.views import View, unitless
 
@@ -38,6 +39,15 @@ def dimensional_views(rules: UnitRules, X: np.ndarray, y: np.ndarray) -> list[Vi
         if good:
             return good[: SYMMETRIES.unit_views]
     return []
+
+
+def in_pure_numbers(roots: Sequence[Node], known: Knowledge | None, X: np.ndarray, y: np.ndarray) -> list[Node] | None:
+    """What is free to choose in formulas that keep known units: the shortest form of each in pure numbers, which the
+    products of powers around it follow from. None where units are not known for certain, or leave no smaller table."""
+    if known is None or known.units is None or not known.has_strict_units:
+        return None
+    views = dimensional_views(known.units, X, y)
+    return [shortest_inner(root, views) for root in roots] if views else None
 
 
 def shortest_inner(root: Node, views: Sequence[View]) -> Node:
