@@ -1,11 +1,10 @@
-"""tests/ mirrors src/gmeql: every module with logic has a test file of its own name."""
+"""tests/ mirrors src/gmeql, every module with logic has a test file of its own name; files and functions are short."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "gmeql"
@@ -20,8 +19,7 @@ ELSEWHERE = {
 
 def has_logic(module: Path) -> bool:
     """Whether there is a function or a method in it; constants and classes of fields alone are data."""
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
+    return re.search(r"^\s*(async )?def ", module.read_text(encoding="utf-8"), re.MULTILINE) is not None
 
 
 def home_of_tests(module: Path) -> Path:
@@ -33,14 +31,12 @@ def home_of_tests(module: Path) -> Path:
     return TESTS / relative.parent / f"test_{stem}.py"
 
 
-MODULES = [module for module in sorted(PACKAGE.rglob("*.py")) if has_logic(module)]
-
-
-@pytest.mark.parametrize("module", MODULES, ids=[str(module.relative_to(PACKAGE)) for module in MODULES])
-def test_every_module_with_logic_has_tests_of_its_name(module: Path) -> None:
-    tests = home_of_tests(module)
-    assert tests.is_file(), f"no {tests.relative_to(ROOT)}"
-    assert "def test_" in tests.read_text(encoding="utf-8")
+def test_every_module_with_logic_has_tests_of_its_name() -> None:
+    homes = {home_of_tests(module) for module in PACKAGE.rglob("*.py") if has_logic(module)}
+    lacking = [
+        home for home in sorted(homes) if not home.is_file() or "def test_" not in home.read_text(encoding="utf-8")
+    ]
+    assert [str(home.relative_to(ROOT)) for home in lacking] == []
 
 
 def test_every_folder_of_tests_is_one_of_the_package() -> None:
@@ -49,3 +45,48 @@ def test_every_folder_of_tests_is_one_of_the_package() -> None:
         relative = folder.relative_to(TESTS)
         if folder.is_dir() and folder.name != "__pycache__" and relative.parts[0] not in others:
             assert (PACKAGE / relative).is_dir(), f"{relative} is no folder of the package"
+
+
+MOST_LINES = 400
+MOST_LINES_OF_A_FUNCTION = 100
+FOLDERS = ("src", "tests", "benchmarks", "examples")
+SOURCES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for folder in FOLDERS
+    for path in sorted((ROOT / folder).rglob("*.*"))
+    if path.suffix in {".py", ".cu", ".cuh", ".js", ".css", ".html"}
+}
+
+
+def test_files_are_short() -> None:
+    lines = {name: text.count("\n") for name, text in SOURCES.items()}
+    assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}, "one subject a file"
+
+
+def long_functions(text: str) -> list[str]:
+    """Functions and methods past `MOST_LINES_OF_A_FUNCTION` whose docstring does not say why they are long."""
+    if text.count("\n") <= MOST_LINES_OF_A_FUNCTION:
+        return []
+    nodes = ast.walk(ast.parse(text))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    long = [node for node in functions if (node.end_lineno or 0) - node.lineno >= MOST_LINES_OF_A_FUNCTION]
+    return [node.name for node in long if not re.search(r"\blong\b", ast.get_docstring(node) or "", re.IGNORECASE)]
+
+
+def test_functions_are_short() -> None:
+    found = {name: long_functions(text) for name, text in SOURCES.items() if name.endswith(".py")}
+    assert {name: functions for name, functions in found.items() if functions} == {}
+    body = "    x = 1\n" * MOST_LINES_OF_A_FUNCTION
+    assert long_functions(f"def short():\n{body[:-10]}\ndef f():\n{body}") == ["f"]
+    assert long_functions(f"def f():\n    'Long: one branch per opcode.'\n{body}") == []
+
+
+def test_every_file_of_the_package_says_what_it_is() -> None:
+    """It opens with a sentence; names of code stand in single backticks, in all docstrings."""
+    described = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        first = (ast.get_docstring(tree) or "").split("\n\n")[0]
+        assert first.endswith((".", ":")) or not tree.body, f"{path.relative_to(ROOT)} does not say what it is"
+        texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, described)]
+        assert not any("``" in text for text in texts), f"{path.relative_to(ROOT)}: double backticks"
