@@ -32,7 +32,7 @@ demo: .venv/.installed  ## Kepler's law from the planets, and a formula from noi
 	$(BIN)/gmeql fit data/braking.csv --target distance --max-time 12
 
 test: lint types  ## lint, types, quick tests; finds or installs the browser that some of them drive
-	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow' --doctest-modules tests src/gmeql
+	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
 
 test-slow: .venv/.installed-dev  ## the tests that take longer
 	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) -m slow

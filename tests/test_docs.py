@@ -1,8 +1,10 @@
-"""Every code block of the guide runs and prints what the guide says; links, names and the site's pages are whole."""
+"""Code of the guide and of docstrings runs and prints what they say; links, names and the site's pages are whole."""
 
 from __future__ import annotations
 
 import contextlib
+import doctest
+import importlib
 import io
 import re
 import subprocess
@@ -53,6 +55,18 @@ def test_code_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, mon
     finally:
         for name in set(OPERATORS) - known:
             unregister_operator(name)
+
+
+PACKAGE = ROOT / "src" / "gmeql"
+SHOWN = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=[str(path.relative_to(PACKAGE)) for path in SHOWN])
+def test_examples_of_docstrings_print_what_is_shown(path: Path) -> None:
+    """Not by `--doctest-modules`: it imports every file of the package and of the tests once more to look for examples."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    module = importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    assert doctest.testmod(module).failed == 0
 
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
