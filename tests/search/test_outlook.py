@@ -77,6 +77,11 @@ def test_a_scaled_target_scales_it() -> None:
     assert (outlook.bounds.low, outlook.bounds.high) == (-8.0, math.inf)
 
 
+def test_a_target_at_the_end_of_the_numbers_leaves_bounds_open() -> None:
+    outlook = Outlook(0.5, 0.25, False, 3.0, Bounds(-1.5, 1.5, True)).scaled(1024)
+    assert (outlook.error, outlook.bounds.low, outlook.bounds.high) == (2.0**1023, -math.inf, math.inf)
+
+
 def test_few_rows_of_many_magnitudes_support_a_law_that_meets_them_all() -> None:
     """Periods of the planets: the line's squared error is that of one planet, yet the power law is a thousand times closer."""
     distance = np.array([0.387, 0.723, 1.0, 1.524, 5.203, 9.537, 19.19, 30.07])

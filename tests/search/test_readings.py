@@ -66,3 +66,7 @@ def test_a_positive_target_is_read_in_every_way() -> None:
 )
 def test_which_readings_a_target_allows(y: np.ndarray, names: set[str]) -> None:
     assert set(read_target(y, np.ones(len(y)))) == names
+
+
+def test_readings_under_which_no_row_counts_are_left_out() -> None:
+    assert "inv" not in read_target(np.linspace(1e-120, 2e-120, 40), np.ones(40))

@@ -24,6 +24,7 @@ from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
 from gmeql.search.effective import InputErrors
 from gmeql.search.groups.table import Grouping
 from gmeql.search.magnitudes import magnitudes
+from gmeql.search.outlook import times_power
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member, Progress
@@ -83,7 +84,7 @@ class PreparedData:
 
         root = transform(expression.root, leaf)
         if self.target_exponent:
-            root = Call("mul", (Constant(math.ldexp(1.0, self.target_exponent)), root))
+            root = Call("mul", (Constant(times_power(1.0, self.target_exponent)), root))
         restored = Expression(root, expression.names)
         if self.groups is not None:
             return restored  # its own constants are columns that are not in this table
@@ -98,7 +99,7 @@ class PreparedData:
         if not self.is_scaled:
             return member
         expression = self.restore_expression(member.expression)
-        loss = math.ldexp(member.loss, self.target_exponent) if math.isfinite(member.loss) else member.loss
+        loss = times_power(member.loss, self.target_exponent)
         outlook = None if member.outlook is None else member.outlook.scaled(self.target_exponent)
         return replace(member, expression=expression, loss=loss, complexity=expression.complexity, outlook=outlook)
 
@@ -107,7 +108,7 @@ class PreparedData:
         X, y = np.ldexp(self.X, np.array(self.column_exponents)), np.ldexp(self.y, self.target_exponent)
         with np.errstate(all="ignore"):
             scaled = np.ldexp(member.expression(X) - y, -self.target_exponent)
-            loss = math.ldexp(float(np.sqrt(np.average(scaled**2, weights=self.weight))), self.target_exponent)
+            loss = times_power(float(np.sqrt(np.average(scaled**2, weights=self.weight))), self.target_exponent)
         return replace(member, loss=loss if math.isfinite(loss) else math.inf)
 
     def restore_progress(self, progress: Progress) -> Progress:
@@ -185,8 +186,8 @@ def prepare(
         column_exponents=column_exponents,
         target_exponent=target_exponent,
         rows=rows,
-        target_spread=math.ldexp(spread, target_exponent),
-        target_largest=math.ldexp(largest, target_exponent),
+        target_spread=times_power(spread, target_exponent),
+        target_largest=times_power(largest, target_exponent),
         groups=groups,
         errors=errors,
     )

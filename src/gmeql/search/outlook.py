@@ -124,12 +124,12 @@ class Outlook:
         """The same for a target multiplied by 2**`exponent`."""
         return replace(
             self,
-            error=_times_power(self.error, exponent),
-            standard_error=_times_power(self.standard_error, exponent),
+            error=times_power(self.error, exponent),
+            standard_error=times_power(self.standard_error, exponent),
             bounds=replace(
                 self.bounds,
-                low=_times_power(self.bounds.low, exponent),
-                high=_times_power(self.bounds.high, exponent),
+                low=times_power(self.bounds.low, exponent),
+                high=times_power(self.bounds.high, exponent),
             ),
         )
 
@@ -246,5 +246,7 @@ def _standard_error(square: NDArray[np.float64], mean: float, weights: NDArray[n
     return spread / (2.0 * math.sqrt(mean))
 
 
-def _times_power(value: float, exponent: int) -> float:
-    return math.ldexp(value, exponent) if math.isfinite(value) else value
+def times_power(value: float, exponent: int) -> float:
+    """The value times 2**`exponent`; infinite where that is beyond the numbers."""
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(value, exponent))

@@ -83,7 +83,7 @@ def read_target(y: FloatArray, weights: FloatArray) -> dict[str, tuple[FloatArra
             own = weights / slope**2
             if not np.isfinite(own).all():
                 continue
-            if name != PLAIN and own.max() > _LARGEST_RATIO * max(np.median(own), 1e-300):
+            if name != PLAIN and not 0 < own.max() <= _LARGEST_RATIO * max(np.median(own), 1e-300):
                 continue
             if name != PLAIN and np.ptp(target) == 0:
                 continue

@@ -81,3 +81,13 @@ def test_columns_of_categories_stop_no_method(name: str, noise: float) -> None:
     given = DirectTable(X, y, np.ones(200))
     found = method(given, functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(0))
     assert all(given.error(root) >= 0 for root in islice(found, 100))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", DIRECT_METHODS)
+def test_targets_of_hundreds_of_magnitudes_stop_no_method(name: str) -> None:
+    X = np.random.default_rng(0).uniform(-10, 10, (200, 3))
+    y = X[:, 1] * np.exp(np.clip((X[:, 0] - X[:, 1]) / X[:, 0], -500, 500))
+    given = DirectTable(X, y, np.ones(200))
+    found = DIRECT_METHODS[name](given, functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(0))
+    assert all(given.error(root) >= 0 for root in islice(found, 100))

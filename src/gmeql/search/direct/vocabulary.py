@@ -279,7 +279,8 @@ def _null_vector(span: _Span, columns: FloatArray) -> FloatArray | None:
             kept, vector = fewer, trial
     found = np.zeros(len(sizes))
     found[kept] = vector / sizes[kept]
-    return np.asarray(found / found[kept[np.argmin(np.abs(found[kept]))]])
+    unit = found[kept[np.argmin(np.abs(found[kept]))]]
+    return np.asarray(found / unit) if unit else None  # over so many magnitudes that one of them is no number
 
 
 def _last(columns: FloatArray) -> FloatArray | None:
