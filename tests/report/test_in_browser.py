@@ -241,12 +241,29 @@ def test_a_constant_and_its_row_mark_each_other(page, run):
     assert "kept" not in row.get_attribute("class")
 
 
+def test_a_sum_goes_on_in_the_next_line(chromium, wide_run):
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto((wide_run / "report.html").as_uri())
+    page.locator("tr.pick").last.click()
+    formula = page.locator(".formula:visible")
+    terms = formula.get_attribute("aria-label").replace(" - ", " + ").split(" + ")
+    parts = formula.locator("math")
+    assert len(terms) > 1 and parts.count() == 1 + len(terms)  # the left side is a part too
+    signs = [text[0] for text in parts.all_text_contents()[2:]]
+    assert set(signs) <= {"+", "\u2212"}
+    tops = parts.evaluate_all("(nodes) => nodes.map((node) => Math.round(node.getBoundingClientRect().top / 30))")
+    assert len(set(tops)) > 1
+    context.close()
+
+
 def test_what_is_wider_than_its_place_says_so(chromium, wide_run):
     context = chromium.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
     page.goto((wide_run / "report.html").as_uri())
     page.locator("tr.pick").last.click()
     formula = page.locator(".formula:visible")
+    formula.evaluate("(node) => { node.style.flexWrap = 'nowrap'; }")  # as a formula of one long term
     frame = page.locator(".frame", has=formula)
     assert formula.evaluate("(node) => node.scrollWidth > node.clientWidth")
     page.wait_for_function("(node) => node.className === 'frame more-right'", arg=frame.element_handle())

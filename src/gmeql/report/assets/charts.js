@@ -237,6 +237,19 @@ const Charts = (() => {
   return { draw, front, show, unseenText, linearTicks, logTicks };
 })();
 
+/* A sum that is wider than its place goes on in the next line, before a sign: browsers break no formula, so each term becomes one of its own. */
+function breakSum(node) {
+  const whole = node.querySelector("math:not(.left-side)"), isSign = (part) => part.localName === "mo" && "+-\u2212".includes(part.textContent);
+  const rows = whole ? [...whole.querySelectorAll(":scope > mrow, :scope > mrow > mrow")] : [], row = rows.find((each) => [...each.children].slice(1).some(isSign));
+  if (!row || row.firstElementChild.localName === "mo" && !isSign(row.firstElementChild)) return; /* a sum in brackets */
+  let term = null;
+  [...row.children].forEach((part, i) => {
+    if (i && isSign(part)) part.setAttribute("form", "infix");
+    if (!i || isSign(part)) { const one = whole.cloneNode(false); term = one.appendChild(document.createElementNS(whole.namespaceURI, "mrow")); node.append(one); }
+    term.append(part);
+  });
+  if (row.parentElement === whole) whole.remove(); else row.remove(); /* what is left of an equation: its left side */
+}
 /* A part that is wider than its place says so at the edge that hides more. */
 function hintScroll(node) {
   const frame = node.parentElement, look = () => {

@@ -11,6 +11,7 @@
     const [first, second] = data.phase.names;
     Charts.draw(at("phase"), { label: `Phase portrait of ${first} and ${second}`, height: 420, legend: data.phase.points.length ? legend : legend.slice(1), x: { label: first }, y: { label: second }, series: [{ kind: "field", ...data.phase.field }, ...curves(data.phase.curves), ...points(data.phase.points)] });
   }
+  for (const node of document.querySelectorAll(".formula")) breakSum(node);
   for (const node of document.querySelectorAll(".frame > *")) hintScroll(node);
   for (const row of document.querySelectorAll(".scroll tr[aria-selected=true]")) revealRow(row);
   for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copyText(at(button.dataset.copy).textContent, button));

@@ -65,5 +65,6 @@
   const wanted = /^#formula-(\d+)$/.exec(location.hash);
   if (wanted && members[Number(wanted[1])]) current = Number(wanted[1]);
   perMember(); constants(); wiring(); exportsOf(); plots();
+  for (const node of document.querySelectorAll(".formula")) breakSum(node);
   for (const node of document.querySelectorAll(".frame > *")) hintScroll(node);
 })();

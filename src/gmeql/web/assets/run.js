@@ -13,7 +13,7 @@
   const typeset = (mathml, text) => {
     const holder = at("best"); holder.replaceChildren();
     const parsed = mathml ? new DOMParser().parseFromString(mathml, "application/xml") : null;
-    if (parsed && !parsed.querySelector("parsererror")) holder.append(document.importNode(parsed.documentElement, true)); else holder.textContent = text || "";
+    if (parsed && !parsed.querySelector("parsererror")) { holder.append(document.importNode(parsed.documentElement, true)); breakSum(holder); } else holder.textContent = text || "";
   };
 
   /* The formula that was picked keeps its mark while the front changes around it; when it is beaten, the best is shown again. */
