@@ -1,4 +1,4 @@
-"""Values and names inside error messages: short, printable, whatever a hostile file put there."""
+"""Values, names and formulas inside messages: short, printable, whatever a hostile file put there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,21 @@ def short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def shortened(text: str, limit: int) -> str:
+    """A formula or a name in at most `limit` letters, cut at a gap between its parts where it can be:
+    half a number is another number.
+
+    >>> shortened("2.5*speed**2 + 0.54062*grip", 22)
+    '2.5*speed**2 + …'
+    """
+    if len(text) <= limit:
+        return text
+    gaps = [i for i, letter in enumerate(text[: limit - 1]) if letter == " " and text.count("`", 0, i) % 2 == 0]
+    return f"{text[: gaps[-1]]} …" if gaps and gaps[-1] > limit // 2 else text[: limit - 1] + "…"
+
+
 def listing(names: Iterable[str], limit: int = 8) -> str:
+    """Names in a row, the first of many."""
     names = [ascii(name) if not name.isprintable() else name for name in names]
     shown = ", ".join(name[:40] for name in names[:limit])
     return shown + (f", ... ({len(names)} in all)" if len(names) > limit else "")

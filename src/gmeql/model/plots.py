@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Call, Constant, Node, fold
 from gmeql.formula.operators import get_operator
 from gmeql.model.rules import SELECTION
@@ -35,7 +36,7 @@ EXACT = SELECTION.exact_relative
 
 
 def _label(text: str) -> str:
-    return escape(text if len(text) <= LABEL_WIDTH else text[: LABEL_WIDTH - 1] + "…")
+    return escape(shortened(text, LABEL_WIDTH))
 
 
 def _figure(title: str, x_title: str, y_title: str, **layout: Any) -> Figure:

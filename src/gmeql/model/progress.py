@@ -11,6 +11,8 @@ from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from gmeql.formula.messages import shortened
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -194,4 +196,4 @@ class Notes:
 
 
 def _clip(text: str) -> str:
-    return text if len(text) <= SHOWN_WIDTH else text[: SHOWN_WIDTH - 1] + "…"
+    return shortened(text, SHOWN_WIDTH)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Call, Constant, Node
 from gmeql.formula.operators import WHOLE_POWERS, get_operator
 from gmeql.formula.printing.notation import DIGITS, display_names, number_text, round_constant
@@ -118,7 +119,7 @@ def _draw_box(box: _Box) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
+    return shortened(text, _LABEL)
 
 
 def _word(operator: str) -> str:

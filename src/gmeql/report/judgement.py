@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gmeql.formula.messages import shortened
 from gmeql.model.evidence import Rival, alternative_weights, rivals
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.cautions import cautions
@@ -223,5 +224,4 @@ def _likely(chance: float) -> str:
 
 
 def _short(member: FrontMember, limit: int = 80) -> str:
-    text = str(member)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return shortened(str(member), limit)

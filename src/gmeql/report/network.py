@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Call, Constant, Variable, fold
 from gmeql.formula.operators import get_operator
 from gmeql.formula.printing.notation import display_names, number_text
@@ -155,7 +156,7 @@ def label(key: Key, names: Sequence[str], output: Key) -> str:
 
 
 def shown_text(text: str) -> str:
-    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
+    return shortened(text, MAX_LABEL)
 
 
 def box_width(text: str) -> float:
