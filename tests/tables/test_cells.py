@@ -50,6 +50,7 @@ def test_numbers_as_people_write_them(cell, decimal, value):
 def test_every_word_for_missing_is_known_in_any_case_and_none_is_a_number():
     for word in MISSING:
         assert is_missing(f" {word.upper()} ") and parse_number(word) is None
+    assert is_missing("k.A.")
     assert is_missing(None) and not is_missing("0") and not is_missing("nah")
 
 

@@ -11,7 +11,29 @@ from dataclasses import dataclass
 import numpy as np
 
 MISSING = frozenset(
-    {"", "na", "n/a", "n.a.", "nan", "-nan", "null", "none", "nil", "missing", "-", "--", "?", ".", "..", "…"}
+    {
+        "",
+        "na",
+        "n/a",
+        "n.a.",
+        "n. a.",
+        "n.d.",
+        "n.v.",
+        "k.a.",
+        "k. a.",
+        "nan",
+        "-nan",
+        "null",
+        "none",
+        "nil",
+        "missing",
+        "-",
+        "--",
+        "?",
+        ".",
+        "..",
+        "…",
+    }
     | {"#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!", "<na>", "(null)"}
 )
 DECIMAL_MARKS = (".", ",")
