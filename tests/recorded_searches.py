@@ -1,20 +1,16 @@
 """The searches of `test_recorded_fronts.py`: the tables, how each is searched, what it ends with as plain data.
 
-    python tests/recorded_searches.py
-
-runs them all and prints what they end with, in the order of `RUNS`.
-
 Only public names are used here, so that files may move.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import multiprocessing
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -281,23 +277,25 @@ def ending(name: str, how: str) -> Outcome:
     """What a search ends with, by compiled code from Numba's cache, which is what every process but the first runs.
 
     The process that compiles the kernels may link other copies of their parts than one that loads them, and those can
-    round otherwise. Where this process is that one, another takes all searches.
+    round otherwise. Where this process is that one, another takes the search.
     """
     if not compiled_here():
-        with threadpool_limits(1, user_api="blas"):  # as tests/conftest.py has it, for the script too
-            found = HOW[how](name)
+        found = ended(name, how)
         if not compiled_here():
-            return json.loads(json.dumps(found))
-    return endings_elsewhere()[RUNS.index((name, how))]
+            return found
+    return process_that_loads().submit(ended, name, how).result()
+
+
+def ended(name: str, how: str) -> Outcome:
+    """What a search ends with in this process, as JSON knows it."""
+    with threadpool_limits(1, user_api="blas"):  # as tests/conftest.py has it, for the script too
+        return json.loads(json.dumps(HOW[how](name)))
 
 
 @cache
-def endings_elsewhere() -> list[Outcome]:
-    """What all searches end with in a process of their own, in the order of `RUNS`."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, __file__]
-    answer = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(answer.stdout.splitlines()[-1])
+def process_that_loads() -> ProcessPoolExecutor:
+    """One process beside this one for all its searches, begun when the kernels are on disk."""
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
 
 
 def compiled_here() -> bool:
@@ -306,9 +304,3 @@ def compiled_here() -> bool:
     values = [value for module in modules for value in vars(module).values()]
     kernels = [value for value in values if hasattr(value, "signatures") and hasattr(value, "stats")]
     return any(kernel.stats.cache_misses for kernel in kernels)
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # as tests/conftest.py has it
-    with threadpool_limits(1, user_api="blas"):
-        print(json.dumps([HOW[how](name) for name, how in RUNS]))

@@ -156,7 +156,7 @@ def test_a_search_ends_where_it_did(name: str, how: str, same_machine: bool) -> 
     near = LESS_NEAR.get(name, NEAR)
     problems = differences(found, record()["cases"][name], same_machine=same_machine, near=near)
     assert not problems, "\n".join(problems)
-    if how != "plain":
+    if how != "plain" and not same_machine:  # there, the plain run is held to the same record to the last digit
         assert unequal(found, ending(name, "plain")) == []
 
 
