@@ -84,6 +84,12 @@ def test_a_formula_is_drawn_large_where_it_fits() -> None:
     assert "\n" in str(large_formula(ratio, "y", 80)) and str(large_formula(ratio, "y", 3)) == "y = a/b"
 
 
+@pytest.mark.parametrize("room", [12, 20, 31])
+def test_lines_do_not_break_inside_a_name(room: int) -> None:
+    lines = broken_lines("3.22*`[S] (mM)`/(`[S] (mM)` + 1.72) + `pH of a/b`*2", room)
+    assert len(lines) > 1 and all(line.count("`") % 2 == 0 for line in lines)
+
+
 LONG = "0.50169*exp(0.61827*(1 - 0.00035297*temperature_of_the_first_inlet*pressure_in_the_second_vessel + 2*flow**2))"
 
 

@@ -155,13 +155,14 @@ def shown_front(front: Front, selected: int, width: int) -> RenderableType:
 
 
 def broken_lines(text: str, room: int) -> list[str]:
-    """A formula in lines of at most `room` letters, broken where a term, a factor or a bracket begins.
+    """A formula in lines of at most `room` letters, broken where a term, a factor or a bracket begins, never in a name.
 
     >>> broken_lines("2.5*speed**2*(grip + 1)", 14)
     ['2.5*speed**2*', '(grip + 1)']
     """
     lines = [""]
-    for piece in re.split(r"(?<=[ /])|(?<=[a-z]\()|(?<=[^*]\*)(?=[^*])", text):
+    between_names = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # an even number of backticks follows
+    for piece in re.split(rf"(?:(?<=[ /])|(?<=[a-z]\()|(?<=[^*]\*)(?=[^*])){between_names}", text):
         if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > room:
             lines.append("")
         lines[-1] += piece
@@ -228,16 +229,13 @@ def large_formula(expression: Any, target: str, width: int) -> RenderableType:
     from rich.text import Text
 
     from gmeql.formula.printing.notation import display_names
+    from gmeql.formula.printing.sympy import to_drawing
 
     name = display_names([target])[0]
     flat = Text(f"{name} = {expression}", style="bold")
     if expression.size > MAX_PRETTY_NODES:
         return flat
-    import sympy
-
-    drawn = sympy.pretty(
-        sympy.Eq(sympy.Symbol(name), expression.sympy(rounded=True), evaluate=False), use_unicode=True, wrap_line=False
-    )
+    drawn = to_drawing(expression, name)
     if max(map(len, drawn.split("\n"))) > width:
         return flat
     return Text(drawn, style="bold", no_wrap=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from exported_formulas import assert_agrees
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, Variable
-from gmeql.formula.printing.sympy import to_sympy
+from gmeql.formula.printing.sympy import to_drawing, to_sympy
 from random_trees import NAMES, all_parts_finite, call, expressions, plain_constants, rows
 
 x1, x2, x3 = (Variable(i) for i in range(3))
@@ -93,3 +93,14 @@ def test_sympy_of_constants_that_are_not_finite() -> None:
 
     assert Expression(call("add", x1, call("log", -1.0))).sympy() is sympy.nan
     assert Expression(call("div", 1.0, 0.0)).sympy() == sympy.oo
+
+
+def test_a_drawing_leaves_words_alone() -> None:
+    names = ("sidebar", "x1", "Kanal_online", "theta", "v_max")
+    total = Expression(call("add", *(Variable(i) for i in range(2))), names)
+    for i in range(2, 5):
+        total = total.with_root(call("add", total.root, Variable(i)))
+    drawn = to_drawing(total.with_root(call("div", total.root, Variable(1))), "y_hat_total")
+    assert "Kanal_online" in drawn and "sidebar" in drawn and "y_hat_total" in drawn
+    assert "x₁" in drawn and "θ" in drawn and "vₘₐₓ" in drawn
+    assert len(drawn.split("\n")) == 3

@@ -9,7 +9,14 @@ from dataclasses import replace
 from itertools import count, pairwise
 from typing import ClassVar
 
-from gmeql.formula.printing.notation import Formula, display_names, is_own_constant, is_plain_name, round_constants
+from gmeql.formula.printing.notation import (
+    GREEK,
+    Formula,
+    display_names,
+    is_own_constant,
+    is_plain_name,
+    round_constants,
+)
 from gmeql.formula.printing.writing import ATOM, POWER, Notation, Written, write
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -45,10 +52,6 @@ def to_exact_text(expression: Formula) -> str:
 
 # --- names in mathematics ---------------------------------------------------------------------------------------------
 
-_GREEK = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
-    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
-)
 _LATEX_ESCAPES = {
     **{c: f"\\{c}" for c in "{}$&#%_"},
     **{"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", " ": r"\ ", "<": r"\lt ", ">": r"\gt ", "`": r"\grave{}"},
@@ -63,7 +66,7 @@ def _split_subscript(name: str) -> tuple[str, str] | None:
 
 
 def _latex_word(word: str) -> str:
-    if word in _GREEK:
+    if word in GREEK:
         return f"\\{word}"
     if re.fullmatch(r"[A-Za-z]|[0-9]+", word):
         return word
@@ -89,11 +92,15 @@ def _latex_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(result)
 
 
+_ODD_NAME = '<mi class="name">'
+
+
 def _mathml_names(names: Sequence[str]) -> tuple[str, ...]:
     def spell(name: str) -> str:
         parts = _split_subscript(name)
         if parts is None:
-            return f"<mi>{html.escape(name)}</mi>"
+            is_word = is_plain_name(name) or is_own_constant(name)  # others may hold what reads as mathematics
+            return f"{'<mi>' if is_word else _ODD_NAME}{html.escape(name)}</mi>"
         tag = "mn" if parts[1].isdigit() else "mi"
         return f"<msub><mi>{parts[0]}</mi><{tag}>{parts[1]}</{tag}></msub>"
 
@@ -196,7 +203,7 @@ class _Mathml(Notation):
         return "<mo>&#x2212;</mo>" if negative else "<mo>+</mo>"
 
     def times(self, factors: Sequence[Written]) -> str:
-        words = tuple(name for name in self.names if re.match(r"(<msub>)?<mi>[^<]{2,}", name))
+        words = tuple(name for name in self.names if re.match(r"(<msub>)?<mi[^>]*>[^<]{2,}", name))
         text = self.render(factors[0], POWER)
         for before, factor in pairwise(factors):
             part = self.render(factor, POWER)

@@ -9,6 +9,10 @@ from typing import Protocol
 
 from gmeql.formula.nodes import Constant, Leaf, Node, Variable, transform
 
+GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
+    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
+)
 DIGITS = 5
 """Significant digits of constants shown to people."""
 

@@ -1,9 +1,10 @@
-"""A formula as a SymPy object."""
+"""A formula as a SymPy object, and as SymPy draws it over several lines."""
 
 from __future__ import annotations
 
 import functools
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from gmeql.formula.limits import WHOLE_EXPONENT_LIMIT
 from gmeql.formula.nodes import Call, Constant, Leaf, fold
 from gmeql.formula.operators import EXPONENTS, Operator, get_operator
-from gmeql.formula.printing.notation import Formula, round_constants, symbol_names
+from gmeql.formula.printing.notation import GREEK, Formula, round_constants, symbol_names
 from gmeql.formula.printing.writing import differs_when_protected
 
 _INTEGER_DEGREE = 1000
@@ -75,6 +76,30 @@ def to_sympy(expression: Formula, rounded: bool = False) -> Any:
         return _Form(form, protected=nested)
 
     return fold(root, leaf, call).sympy
+
+
+def to_drawing(expression: Formula, target: str) -> str:
+    """`target` = formula over several lines as on paper, constants rounded.
+
+    SymPy draws names as letters with marks and indices: a column `sidebar` becomes `side` with a bar. Here only single
+    letters and Greek ones are drawn so, as in x1, v_max or theta; words stay words.
+    """
+    import sympy
+    from sympy.printing.pretty.pretty import PrettyPrinter
+    from sympy.printing.pretty.pretty_symbology import pretty_use_unicode
+    from sympy.printing.pretty.stringpict import prettyForm
+
+    class Drawing(PrettyPrinter):  # type: ignore[misc]
+        def _print_Symbol(self, symbol: Any, bold_name: bool = False) -> Any:
+            is_letter = re.fullmatch(r"([^\W\d_])(_?\d+|_[^\W_]+)?", symbol.name) or symbol.name in GREEK
+            return super()._print_Symbol(symbol, bold_name) if is_letter else prettyForm(symbol.name)
+
+    equation = sympy.Eq(sympy.Symbol(target), to_sympy(expression, rounded=True), evaluate=False)
+    before = pretty_use_unicode(True)
+    try:
+        return str(Drawing({"use_unicode": True, "wrap_line": False}).doprint(equation))
+    finally:
+        pretty_use_unicode(before)
 
 
 @functools.cache  # lambdify wants one implementation per name
