@@ -239,13 +239,14 @@ def sampled(architecture, config, elites, random):
     return instances
 
 
-def evaluated(architecture, instances, logits, weights, X, y, random, temperature, step):
+def evaluated(architecture, config, instances, logits, weights, X, y, random, temperature, step):
     """The instances under these logits and weights, with what is stored of them."""
     found = []
     for p, instance in enumerate(instances):
         selections = selections_under(architecture, logits, instance, random.gumbel[p], temperature)
-        value = float(loss(architecture, selections, weights, X, y).real)
-        found.append({**instance, "selections": selections, "weights": weights.copy(), "step": step, "loss": value,
+        own = instance["drawn"]["kept_weights"] if config.elite_weights and instance["drawn"] else weights
+        value = float(loss(architecture, selections, own, X, y).real)
+        found.append({**instance, "selections": selections, "weights": own.copy(), "step": step, "loss": value,
                       "expression": expression(architecture, selections)})  # fmt: skip
     return found
 
@@ -255,7 +256,8 @@ def average_gradients(architecture, config, instances, weights, X, y, temperatur
     count = len(instances)
     by_logits, by_weights = 0.0, 0.0
     for instance in instances:
-        by_selection, by_weight = gradients(architecture, instance["selections"], weights, X, y)
+        at = instance["weights"] if config.elite_weights else weights
+        by_selection, by_weight = gradients(architecture, instance["selections"], at, X, y)
         by_weights = by_weights + by_weight / count
         share = np.zeros(by_selection.shape)
         for c in np.flatnonzero(instance["labels"]):
@@ -266,13 +268,21 @@ def average_gradients(architecture, config, instances, weights, X, y, temperatur
     return np.clip(by_logits, -limit, limit), np.clip(by_weights, -limit, limit)
 
 
+def kept_weights(architecture, config, instance, online_weights, X, y, age):
+    """The weights that an elite is kept with: its own, one step further down their own gradient."""
+    _, by_weight = gradients(architecture, instance["selections"], instance["weights"], X, y)
+    spread = np.sqrt(online_weights.square / (1 - 0.999 ** (age + 1))) + 1e-8
+    limit = config.gradient_clip
+    return instance["weights"] - online_weights.rate * np.clip(by_weight, -limit, limit) / spread
+
+
 def retempered(selections, then, now):
     """The same noise at another temperature: V to the power then / now, normalised."""
     powers = selections ** (then / now)
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def two_stage(architecture, X, y, config, initial, noise):
+def two_stage(architecture, every_X, every_y, config, initial, noise):
     """Algorithm 1. `initial(step)` gives fresh (logits, weights), `noise(step)` a step's random numbers."""
     elites, kept = Elites(config.capacity), Elites(config.capacity)
     best = {"loss": math.inf}
@@ -291,6 +301,10 @@ def two_stage(architecture, X, y, config, initial, noise):
         offline_logits = Adam(logits.shape, config.offline_rate, config.epsilon_hat)
         for age in range(steps):
             random = noise(step)
+            rows = [
+                (step * (config.batch_rows or 0) + i) % len(every_X) for i in range(config.batch_rows or len(every_X))
+            ]
+            X, y = every_X[rows], every_y[rows]
             temperature = config.temperature
             share = age / max(steps - 1, 1)
             if stage2 and config.final_temperature is not None:
@@ -307,16 +321,22 @@ def two_stage(architecture, X, y, config, initial, noise):
             instances = sampled(architecture, config, elites, random)
             before = weights
 
-            stored = evaluated(architecture, instances, logits, weights, X, y, random, temperature, step)
+            stored = evaluated(architecture, config, instances, logits, weights, X, y, random, temperature, step)
             by_logits, by_weights = average_gradients(architecture, config, stored, weights, X, y, temperature)
             if stage2:
                 weights = weights - online_weights.step(by_weights, age)
+            for instance in stored if config.elite_weights else ():
+                instance["kept_weights"] = (
+                    kept_weights(architecture, config, instance, online_weights, X, y, age)
+                    if stage2
+                    else instance["weights"]
+                )
             if config.update_order == "in_turn":
                 by_logits, _ = average_gradients(architecture, config, stored, weights, X, y, temperature)
             moved = np.any([instance["labels"] for instance in instances], axis=0)
             logits = logits - online_logits.step(by_logits, age, moved)
             if config.update_order == "in_turn":
-                stored = evaluated(architecture, instances, logits, weights, X, y, random, temperature, step)
+                stored = evaluated(architecture, config, instances, logits, weights, X, y, random, temperature, step)
 
             if config.refresh_elites:
                 for member in [instance["drawn"] for instance in instances if instance["drawn"]]:
@@ -325,8 +345,10 @@ def two_stage(architecture, X, y, config, initial, noise):
             compared = stored
             if config.best_form == "hard":
                 structures = [hard(architecture, instance["selections"]) for instance in stored]
-                losses = [float(loss(architecture, one, stored[0]["weights"], X, y).real) for one in structures]
-                compared = [{**instance, "loss": value} for instance, value in zip(stored, losses, strict=True)]
+                compared = [
+                    {**instance, "loss": float(loss(architecture, one, instance["weights"], every_X, every_y).real)}
+                    for instance, one in zip(stored, structures, strict=True)
+                ]
             best = min([best, *compared], key=lambda instance: instance["loss"])
             means.append(np.mean([instance["loss"] for instance in stored]))
 

@@ -7,8 +7,9 @@
 `race` is successive halving: rounds of more and more steps with fewer and fewer settings and more seeds, so that every
 round is one batch of the same size and nothing is compiled twice. Numbers of a setting are arguments of the compiled
 program; only the order of updates is a program of its own. Every setting is scored on all eight problems (`score`), on
-seeds from 1000 up. `around` trains the first finalist with one number of its schedule or batches changed (n, m, p, r,
-elites, float64), on further seeds. `final` trains finalists on seeds 0 to 19 with the paper's budget of instances.
+seeds from 1000 up; all near those of `--settings` where some are given. `around` trains the first finalist with one number
+of its schedule or batches changed (n, m, p, r, elites and their weights, mini-batches; float64 with `--dtype`), on further
+seeds. `final` trains finalists on seeds 0 to 19 with the paper's budget of instances.
 
 Every training run is one line of records.jsonl: setting, problem, seed, and the structures and weights of T* and of the
 mode of the final logits. Lines that are there already are not trained again.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +37,19 @@ the share of all time after which runs are ended where they stand."""
 
 def race(options: argparse.Namespace) -> None:
     records = Records(Path(options.out))
-    anchors = [Setting(name, changes) for name, changes in ANCHORS.items()]
-    bases = [anchor.changes for anchor in anchors]
     if options.settings:
-        anchors += [setting_of(data) for data in json.loads(Path(options.settings).read_text())]
-        bases = [anchor.changes for anchor in anchors[len(ANCHORS) :]]
+        anchors, near = [setting_of(data) for data in json.loads(Path(options.settings).read_text())], 1.0
+    else:
+        anchors, near = [Setting(name, changes) for name, changes in ANCHORS.items()], 0.5
+    bases = [anchor.changes for anchor in anchors]
+    drawn = [*anchors, *drawn_settings(options.count - len(anchors), options.draw_seed, bases, near=near)]
     alive = []
     for order in options.orders:
-        drawn = [*anchors, *drawn_settings(options.count - len(anchors), options.draw_seed, bases)][: options.count]
         tail = "" if order == "together" else ", in turn"
-        alive += [Setting(s.name + tail, {**s.changes, "update_order": order}) for s in drawn]
+        alive += [
+            Setting(s.name + tail, {**s.changes, **options.always, "update_order": order})
+            for s in drawn[: options.count]
+        ]
     groups = groups_of(options.problems, options.layers)
     for number, (share, fewer, time_share) in enumerate(ROUNDS):
         keep = max(1, options.count // fewer)
@@ -74,10 +79,10 @@ def around(options: argparse.Namespace) -> None:
     records = Records(Path(options.out))
     first = setting_of(json.loads(Path(options.settings).read_text())[0])
     seeds = range(AROUND_SEED, AROUND_SEED + options.seeds)
-    lines = []
-    for name, changes in AROUND.items():
-        setting = Setting(name, {**first.changes, **changes})
-        lines += trained(setting, seeds, f"around {options.dtype}", options, records)
+    variants = {name: AROUND[name] for name in options.variants or AROUND}
+    settings = [Setting(name, {**first.changes, **changes}) for name, changes in variants.items()]
+    lines = [line for line in trained(settings, seeds, f"around {options.dtype}", options, records) if line["ended"]]
+    for name in variants:
         log("   " + shown(lines, name))
 
 
@@ -87,16 +92,17 @@ def final(options: argparse.Namespace) -> None:
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     for data in json.loads(Path(options.settings).read_text())[: options.count]:
         setting = setting_of(data)
-        lines = trained(setting, seeds, f"final {options.layers}", options, records)
+        lines = trained([setting], seeds, f"final {options.layers}", options, records)
         log("   " + shown(lines, setting.name))
 
 
 def trained(
-    setting: Setting, seeds: range, budget: str, options: argparse.Namespace, records: Records
+    settings: Sequence[Setting], seeds: range, budget: str, options: argparse.Namespace, records: Records
 ) -> list[dict[str, Any]]:
-    """A setting's lines with the paper's schedule, or its own where it has one."""
+    """Settings' lines with the paper's schedule, or their own where they have one."""
     jobs = [
         (group, [(setting, problem, seed) for problem in group.problems for seed in seeds])
+        for setting in settings
         for group in groups_of(options.problems, options.layers)
     ]
     return run_all(jobs, FULL, options, START + options.limit, budget, records)
@@ -115,6 +121,8 @@ def main() -> None:
     )
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--orders", default="together", type=lambda text: text.split(","))
+    parser.add_argument("--always", default={}, type=json.loads, help="what every setting of a race has, as JSON")
+    parser.add_argument("--variants", type=lambda text: text.split(";"), help="of `around`; all by default")
     parser.add_argument("--draw-seed", type=int, default=1, help="of the random settings")
     parser.add_argument("--released-rows", action="store_true", help="500 points on (0, 2.1), b1-b4 only")
     parser.add_argument("--dtype", default="float32")

@@ -25,7 +25,7 @@ SPACE: dict[str, Sequence[Any]] = {
     "resample_fraction": (0.05, 0.1, 0.2, 0.2, 0.35, 0.5, 1.0),
     "resample_law": ("count", "bernoulli"),
     "draw_law": ("rank", "rank", "released"),
-    "power_law_exponent": (0.5, 1.5, 1.5, 2.5, 4.0),
+    "power_law_exponent": (0.5, 1.5, 1.5, 2.0, 2.5, 4.0),
     "temperature": (0.05, 0.1, 0.2, 1 / 3, 2 / 3, 2 / 3, 1.0),
     "final_temperature": (None, 0.1, 0.05, 0.02, 0.01, 0.003),
     "anneal_elites": (False, True, True),
@@ -74,6 +74,11 @@ AROUND: dict[str, dict[str, Any]] = {
     "r = 80": dict(offline_batch=80),
     "100 elites": dict(capacity=100),
     "20 elites": dict(capacity=20),
+    "30 rows a step": dict(batch_rows=30),
+    "100 rows a step": dict(batch_rows=100),
+    "100 rows a step, elites refreshed": dict(batch_rows=100, refresh_elites=True),
+    "elites' own weights": dict(elite_weights=True),
+    "elites' own weights, 3e-3": dict(elite_weights=True, weights_rate=3e-3),
 }
 """A setting with one number of the schedule or of the batches changed, always 2,160,000 instances."""
 
@@ -117,15 +122,15 @@ class Setting:
         return TwoStageConfig(**{**steps, **self.changes, "chunk_steps": chunk, "curve_every": chunk})
 
 
-def drawn_settings(count: int, seed: int, base: Sequence[dict[str, Any]] = ()) -> list[Setting]:
-    """Random settings: half of them anchors with a few parameters drawn anew, half drawn whole."""
+def drawn_settings(count: int, seed: int, base: Sequence[dict[str, Any]] = (), *, near: float = 0.5) -> list[Setting]:
+    """Random settings: a share of them anchors with a few parameters drawn anew, the others drawn whole."""
     rng = random.Random(seed)
     settings = []
     for number in range(count):
         drawn = {name: rng.choice(values) for name, values in SPACE.items()}
         mean, scale = drawn.pop("start")
         drawn |= {"weights_mean": mean, "weights_scale": scale}
-        if number % 2 and base:
+        if base and (number + 1) * near // 1 > number * near // 1:
             kept = rng.choice(base)
             changed = rng.sample(sorted(drawn), 4)
             drawn = {**kept, **{name: drawn[name] for name in changed}}

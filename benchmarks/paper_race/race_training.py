@@ -90,7 +90,7 @@ def train(
                 "setting": setting.name, "changes": plain(setting.changes), "budget": budget, "problem": problem,
                 "seed": seed, "noise": 0.0, "layers": [list(layer) for layer in group.layers],
                 "dtype": options.dtype, "device": device(),
-                "rows": X.shape[1], "steps": progress.step, "loss": float(result.loss[i]),
+                "rows": X.shape[1], "steps": progress.step, "ended": progress.done, "loss": float(result.loss[i]),
                 "hard_loss": float(result.hard_loss[i]),
                 "relative": float(result.hard_loss[i] / np.std(y[i])), "found_at": int(result.found_at[i]),
                 "choices": result.choices[i].tolist(), "weights": short(result.weights[i]),
@@ -129,6 +129,9 @@ def run_all(
         starts = range(0, len(runs), options.batch)
         for number, begin in enumerate(starts):
             now = time.perf_counter()
+            if now > deadline:
+                log(f"{budget} {group.name}: no time left for {len(runs) - begin} runs")
+                return
             ends = now + (deadline - now) / (
                 len(starts) - number
             )  # every batch has the same time: none is judged by less

@@ -23,11 +23,17 @@ def test_presets_hold_the_numbers_of_text_and_code():
     [("temperature", 0.0), ("resample_fraction", 1.5), ("capacity", 0), ("offline_rule", "other"), ("stage1_rounds", -1),
      ("draw_law", "best"), ("update_order", "last"), ("final_temperature", 0.0), ("nan_rule", ""),
      ("final_weights_rate", 0.0), ("best_form", "best"),
-     ("logits_rate", -1e-3), ("gradient_clip", 0.0), ("adam_decay", 1.0), ("samples_per_step", 2.5)],
+     ("logits_rate", -1e-3), ("batch_rows", 0), ("gradient_clip", 0.0), ("adam_decay", 1.0), ("samples_per_step", 2.5)],
 )  # fmt: skip
 def test_bad_numbers_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=name):
         TwoStageConfig(**{name: value})
+
+
+def test_weights_of_elites_go_with_the_order_of_the_text():
+    for changes in ({"update_order": "in_turn"}, {"refresh_elites": True}):
+        with pytest.raises(ValueError, match="elite_weights must be False where"):
+            TwoStageConfig(elite_weights=True, **changes)
 
 
 def test_the_schedule_cuts_every_stretch_into_chunks_and_starts_each_afresh():

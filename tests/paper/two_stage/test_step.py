@@ -46,6 +46,7 @@ RELEASED = dataclasses.asdict(TwoStageConfig.released())
                 "best_form": "hard",
             },
         ),
+        (TINY, {"elite_weights": True, "batch_rows": 5, "best_form": "hard", "gradient_clip": 0.3}),
         pytest.param(
             TINY, {"update_order": "in_turn", "merge_rounds": True, "refresh_elites": True}, marks=pytest.mark.slow
         ),
@@ -88,9 +89,13 @@ def test_whole_run_equals_the_slow_version(architecture, changes):
     np.testing.assert_allclose(state.elites.losses[:filled], [e["loss"] for e in slow["elites"]], **near)
     assert np.isinf(state.elites.losses[filled:]).all()
     scale = config.final_temperature if config.anneal_elites else 1.0  # then scores are kept, to be made selections of
-    stored = np.exp(state.elites.items[:filled] / scale) * architecture.choice_mask
+    kept = state.elites.items[:filled, : architecture.n_connections]
+    stored = np.exp(kept / scale) * architecture.choice_mask
     stored /= stored.sum(axis=2, keepdims=True)
     np.testing.assert_allclose(stored, [e["selections"] for e in slow["elites"]], **near)
+    if config.elite_weights:
+        own = state.elites.items[:filled, architecture.n_connections :].reshape(filled, -1)[:, : architecture.n_weights]
+        np.testing.assert_allclose(own, [e["kept_weights"] for e in slow["elites"]], **near)
 
     best, result = slow["best"], progress.result
     assert result.found_at[0] == best["step"]

@@ -29,7 +29,9 @@ SCHEDULE = ("stage1_rounds", "stage1_steps", "stage2_steps", "use_stage1", "chun
 SHAPING = (
     "samples_per_step",
     "offline_batch",
+    "batch_rows",
     "capacity",
+    "elite_weights",
     "update_order",
     "adam_decay",
     "adam_square_decay",
@@ -55,7 +57,11 @@ class TwoStageConfig:
     Attributes:
         stage1_rounds, stage1_steps, stage2_steps: n, m and q.
         samples_per_step, offline_batch: p and r.
+        batch_rows: mini-batches: each step sees this many rows, the next ones of the table, round and round; None: all. T*
+            by its hard form is judged on all rows either way.
         capacity, power_law_exponent: size of the repository and how elites are drawn by rank (section 4.2).
+        elite_weights: an elite is kept with weights of its own, those it had, moved by one step of its own gradient over
+            Adam's mean square of the shared ones; instances that inherit from it are evaluated at them.
         draw_law: "rank", weight rank^-exponent as section 4.2 reads; "released", weight (K - rank)^exponent with ranks
             from 0, as the released code draws: nearly even.
         resample_fraction: share of an elite's connections that are sampled anew (section 4.2).
@@ -96,7 +102,9 @@ class TwoStageConfig:
     stage2_steps: int = 48_000
     samples_per_step: int = 40
     offline_batch: int = 40
+    batch_rows: int | None = None
     capacity: int = 400
+    elite_weights: bool = False
     power_law_exponent: float = 1.5
     draw_law: str = "rank"
     resample_fraction: float = 0.2
@@ -139,6 +147,10 @@ class TwoStageConfig:
             _require(
                 isinstance(getattr(self, name), int) and getattr(self, name) >= 1, self, name, "a whole number >= 1"
             )
+        batch = self.batch_rows
+        _require(
+            batch is None or (isinstance(batch, int) and batch >= 1), self, "batch_rows", "a whole number >= 1, or None"
+        )
         for name in ("logits_rate", "weights_rate", "offline_rate", "logits_scale", "weights_scale"):
             _require(0 <= getattr(self, name) < math.inf, self, name, "a number >= 0")
         for name in ("temperature", "power_law_exponent", "adam_epsilon"):
@@ -155,6 +167,13 @@ class TwoStageConfig:
             _require(final is None or 0 < final < math.inf, self, name, "a number > 0, or None")
         falls_from_0 = self.final_weights_rate is not None and self.weights_rate == 0
         _require(not falls_from_0, self, "final_weights_rate", "None where weights_rate is 0")
+        alone = self.update_order == "together" and not self.refresh_elites
+        _require(
+            not self.elite_weights or alone,
+            self,
+            "elite_weights",
+            'False where update_order is "in_turn" or refresh_elites is True',
+        )
         _require(self.total_steps > 0, self, "stage2_steps", "at least 1 when there is no stage 1")
 
     @classmethod

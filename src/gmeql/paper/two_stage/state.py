@@ -89,7 +89,7 @@ class State(NamedTuple):
         logits: [C, M].
         weights: [W].
         online_logits, online_weights, offline_logits: Adam's moments.
-        elites: repository of log-selections [K, C, M].
+        elites: repository of log-selections [K, C, M] and what `item_shape` adds.
         best: T*.
         kept: the best of the rounds of stage 1 that are over, where each starts with an empty repository.
     """
@@ -138,6 +138,13 @@ class TrainingProgram:
         return self.architecture.n_connections, self.architecture.max_choices
 
 
+def item_shape(architecture: Architecture, config: TwoStageConfig) -> tuple[int, int]:
+    """What an elite is kept as: log-selections [C, M] and, where it has weights of its own, further rows that hold them."""
+    choices = architecture.max_choices
+    own = -(-architecture.n_weights // choices) if config.elite_weights else 0
+    return architecture.n_connections + own, choices
+
+
 def initial_state(architecture: Architecture, config: TwoStageConfig, seeds: Sequence[int], dtype: str) -> State:
     """State before the first step, as NumPy arrays with leading axis S."""
     shape = (architecture.n_connections, architecture.max_choices)
@@ -147,7 +154,7 @@ def initial_state(architecture: Architecture, config: TwoStageConfig, seeds: Seq
         return np.zeros((count, *tail), dtype)
 
     def blank() -> Repository:
-        one = repository.empty(config.capacity, np.zeros(shape, dtype), np, dtype)
+        one = repository.empty(config.capacity, np.zeros(item_shape(architecture, config), dtype), np, dtype)
         return Repository(*(np.broadcast_to(leaf, (count, *leaf.shape)) for leaf in one))
 
     weights = (architecture.n_weights,)

@@ -22,7 +22,7 @@ import numpy as np
 from gmeql.network import repository
 from gmeql.network.repository import Repository
 from gmeql.paper import concrete, relaxed
-from gmeql.paper.two_stage.state import Best, Info, Knobs, Moments, State, TrainingProgram
+from gmeql.paper.two_stage.state import Best, Info, Knobs, Moments, State, TrainingProgram, item_shape
 
 Array = Any
 Tree = TypeVar("Tree")
@@ -83,14 +83,16 @@ class Sampled(NamedTuple):
     """P instances: which connections of each were sampled (labels [P, C]) and what the others inherit.
 
     `slots` [P] are the elites they come from (-1: none), `parents` [P, C, M] those elites' log-selections.
+    `weights` are those they are evaluated at: the shared ones [W], or each instance's [P, W].
     """
 
     slots: Array
     parents: Array
     labels: Array
+    weights: Array
 
 
-def sample(program: TrainingProgram, knobs: Knobs, elites: Repository, noise: Noise) -> Sampled:
+def sample(program: TrainingProgram, knobs: Knobs, elites: Repository, weights: Array, noise: Noise) -> Sampled:
     """P new instances: elites with a share of their connections sampled anew (section 4.2)."""
     connections = program.shape[0]
     slots = repository.draw_by(elites, noise.elite, knobs.rank_weights, knobs.worst_up, jnp)
@@ -102,7 +104,10 @@ def sample(program: TrainingProgram, knobs: Knobs, elites: Repository, noise: No
     count = jnp.maximum(jnp.round(knobs.resample_fraction * connections), 1.0)
     order = jnp.sum(noise.label[:, None, :] < noise.label[:, :, None], axis=-1)
     chosen = jnp.where(knobs.bernoulli, noise.label < knobs.resample_fraction, order < count)
-    return Sampled(slots, parents, chosen | ~inherits[:, None])
+    if program.config.elite_weights:
+        own = repository.take(elites, jnp.maximum(slots, 0))[:, connections:].reshape(len(slots), -1)
+        weights = jnp.where(inherits[:, None], own[:, : program.architecture.n_weights], weights)
+    return Sampled(slots, parents, chosen | ~inherits[:, None], weights)
 
 
 def _taken(program: TrainingProgram, knobs: Knobs, elites: Repository, slots: Array) -> Array:
@@ -111,7 +116,7 @@ def _taken(program: TrainingProgram, knobs: Knobs, elites: Repository, slots: Ar
     V = softmax((Z + G) / λ), so λ log V is Z + G but for a constant: with `anneal_elites` that is kept, and today's
     temperature makes the selection of it.
     """
-    kept = repository.take(elites, jnp.maximum(slots, 0))
+    kept = repository.take(elites, jnp.maximum(slots, 0))[:, : program.shape[0]]
     scores = jnp.where(program.mask, kept / knobs.temperature, concrete.PADDED)
     return jnp.where(knobs.anneal_elites, jax.nn.log_softmax(scores, axis=-1), kept)
 
@@ -137,7 +142,8 @@ def _adam(
 
 
 class Trained(NamedTuple):
-    """Parameters after online training, and the instances to store: log-selections, the weights they had, losses."""
+    """Parameters after online training, and the instances to store: log-selections, the weights they had, losses, and
+    the weights that are kept with them."""
 
     logits: Array
     weights: Array
@@ -146,6 +152,7 @@ class Trained(NamedTuple):
     log_selections: Array
     weights_of: Array
     losses: Array
+    kept_weights: Array
 
 
 def step(
@@ -156,8 +163,11 @@ def step(
     knobs = _of_today(knobs, stage2, state.age)
     noise = draw_noise(program, state.seed, state.step)
 
+    every_row = columns, targets
+    columns, targets = batch_of(program, state.step, columns, targets)
+
     # Sample p network instances, evaluate their MAE, train logits (and in stage 2 weights) to lower its average.
-    sampled = sample(program, knobs, state.elites, noise)
+    sampled = sample(program, knobs, state.elites, state.weights, noise)
     train = _train_in_turn if program.config.update_order == "in_turn" else _train_together
     trained = train(program, knobs, columns, targets, stage2, state, sampled, noise)
     logits, losses = trained.logits, trained.losses
@@ -168,12 +178,12 @@ def step(
         elites = _refresh(program, knobs, elites, sampled.slots, state.weights, columns, targets)
     fingerprints = architecture.fingerprints(relaxed.choices_of(architecture, trained.log_selections), jnp)
     kept = trained.log_selections * jnp.where(knobs.anneal_elites, knobs.temperature, 1.0)
-    elites = repository.insert(elites, losses, fingerprints, kept, jnp)
+    elites = repository.insert(elites, losses, fingerprints, _items(program, kept, trained.kept_weights), jnp)
     scores = losses
     if program.hard_best:
         choices = relaxed.choices_of(architecture, trained.log_selections)
         hard = relaxed.hard_selections(architecture, choices, program.dtype)
-        scores = jnp.where(knobs.hard_best, _losses(program, hard, trained.weights_of, columns, targets), losses)
+        scores = jnp.where(knobs.hard_best, _losses(program, hard, trained.weights_of, *every_row), losses)
     best = _better(state, trained, scores)
 
     # Stage 2: draw r elites and train the logits offline on them.
@@ -199,6 +209,15 @@ def step(
         elites=elites,
         best=best,
     ), info
+
+
+def batch_of(program: TrainingProgram, step: Array, columns: Array, targets: Array) -> tuple[Array, Array]:
+    """The rows [V, N] and [O, N] that one step sees: all, or the next `batch_rows`, round and round."""
+    rows, count = columns.shape[1], program.config.batch_rows
+    if count is None or count >= rows:
+        return columns, targets
+    places = (step * count + jnp.arange(count)) % rows
+    return columns[:, places], targets[:, places]
 
 
 def _of_today(knobs: Knobs, stage2: Array, age: Array) -> Knobs:
@@ -227,10 +246,11 @@ def _train_together(
 ) -> Trained:
     """Algorithm 1: all gradients at the point where the instances were sampled; those instances are stored."""
     log_selections = log_selections_of(program, knobs, state.logits, sampled, noise)
-    losses, by_selection, by_weight = _evaluate(program, log_selections, state.weights, columns, targets)
+    losses, by_selection, by_weight = _evaluate(program, log_selections, sampled.weights, columns, targets)
     logits, online_logits = _move_logits(program, knobs, state, sampled, log_selections, losses, by_selection)
     weights, online_weights = _move_weights(program, knobs, stage2, state, losses, by_weight)
-    return Trained(logits, weights, online_logits, online_weights, log_selections, state.weights, losses)
+    own = sampled.weights - jnp.where(stage2, _own_step(program, knobs, online_weights, by_weight, state.age), 0.0)
+    return Trained(logits, weights, online_logits, online_weights, log_selections, sampled.weights, losses, own)
 
 
 def _train_in_turn(
@@ -251,7 +271,7 @@ def _train_in_turn(
     logits, online_logits = _move_logits(program, knobs, state, sampled, log_selections, losses, by_selection)
     log_selections = log_selections_of(program, knobs, logits, sampled, noise)
     losses = _losses(program, jnp.exp(log_selections), weights, columns, targets)
-    return Trained(logits, weights, online_logits, online_weights, log_selections, weights, losses)
+    return Trained(logits, weights, online_logits, online_weights, log_selections, weights, losses, weights)
 
 
 def _evaluate(
@@ -259,14 +279,16 @@ def _evaluate(
 ) -> tuple[Array, Array, Array]:
     """Losses [P] of instances (inf where not finite), their gradients by selections [P, C, M] and weights [P, W]."""
     loss_of = partial(relaxed.mean_absolute_error, program.architecture)
-    evaluate = jax.vmap(jax.value_and_grad(loss_of, argnums=(0, 1)), in_axes=(0, None, None, None))
+    each = 0 if weights.ndim == 2 else None
+    evaluate = jax.vmap(jax.value_and_grad(loss_of, argnums=(0, 1)), in_axes=(0, each, None, None))
     losses, gradients = evaluate(jnp.exp(log_selections), weights, columns, targets)
     return jnp.where(jnp.isfinite(losses), losses, jnp.inf), *gradients
 
 
 def _losses(program: TrainingProgram, selections: Array, weights: Array, columns: Array, targets: Array) -> Array:
     """Losses [P] of instances; inf where not finite."""
-    loss_of = jax.vmap(partial(relaxed.mean_absolute_error, program.architecture), in_axes=(0, None, None, None))
+    each = 0 if weights.ndim == 2 else None
+    loss_of = jax.vmap(partial(relaxed.mean_absolute_error, program.architecture), in_axes=(0, each, None, None))
     losses = loss_of(selections, weights, columns, targets)
     return jnp.where(jnp.isfinite(losses), losses, jnp.inf)
 
@@ -296,6 +318,25 @@ def _move_weights(
     gradient = _average(knobs, by_weight, jnp.isfinite(losses))
     update, moments = _adam(program, knobs, state.online_weights, gradient, knobs.weights_rate, state.age)
     return jnp.where(stage2, state.weights - update, state.weights), choose(stage2, moments, state.online_weights)
+
+
+def _own_step(program: TrainingProgram, knobs: Knobs, moments: Moments, by_weight: Array, age: Array) -> Array:
+    """The steps [P, W] that instances' own weights take, each by its own gradient; 0 where they have none."""
+    if not program.config.elite_weights:
+        return jnp.zeros_like(by_weight[0])
+    grown = 1 - program.config.adam_square_decay ** (age + 1).astype(by_weight.dtype)
+    gradients = _clip(knobs, jnp.where(jnp.isfinite(by_weight), by_weight, 0.0))
+    return knobs.weights_rate * gradients / (jnp.sqrt(moments.square / grown) + program.config.adam_epsilon)
+
+
+def _items(program: TrainingProgram, log_selections: Array, weights: Array) -> Array:
+    """Instances as elites are kept (`item_shape`)."""
+    if not program.config.elite_weights:
+        return log_selections
+    count, (rows, choices) = len(log_selections), item_shape(program.architecture, program.config)
+    room = (rows - program.shape[0]) * choices
+    padded = jnp.pad(weights, ((0, 0), (0, room - weights.shape[1])))
+    return jnp.concatenate([log_selections, padded.reshape(count, -1, choices)], axis=1)
 
 
 def _average(knobs: Knobs, gradients: Array, valid: Array) -> Array:
@@ -350,5 +391,6 @@ def _refresh(
 def _better(state: State, trained: Trained, losses: Array) -> Best:
     """T* after these instances: a lower loss than any before takes its place, weights included."""
     winner = jnp.argmin(losses)
-    found = Best(losses[winner], state.best.hard_loss, trained.log_selections[winner], trained.weights_of, state.step)
+    weights = trained.weights_of if trained.weights_of.ndim == 1 else trained.weights_of[winner]
+    found = Best(losses[winner], state.best.hard_loss, trained.log_selections[winner], weights, state.step)
     return choose(losses[winner] < state.best.loss, found, state.best)

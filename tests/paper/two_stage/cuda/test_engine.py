@@ -40,10 +40,15 @@ def trained(chunks_of, architecture, configs, n_outputs):
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("architecture", "order"), [(TINY, "together"), pytest.param(TWO_OUTPUTS, "in_turn", marks=pytest.mark.slow)]
+    ("architecture", "always"),
+    [
+        (TINY, {"batch_rows": 5}),
+        (TINY, {"elite_weights": True, "refresh_elites": False}),
+        pytest.param(TWO_OUTPUTS, {"update_order": "in_turn"}, marks=pytest.mark.slow),
+    ],
 )
-def test_the_kernel_trains_as_jax_does(architecture, order):
-    configs = [TwoStageConfig(**{**SMALL, **changes, "update_order": order}) for changes in SETTINGS]
+def test_the_kernel_trains_as_jax_does(architecture, always):
+    configs = [TwoStageConfig(**{**SMALL, **changes, **always}) for changes in SETTINGS]
     n_outputs = architecture.n_outputs
     expected, curves = trained(lambda *given: jax_chunks("float32", *given), architecture, configs, n_outputs)
     found, found_curves = trained(lambda *given: cuda_chunks(HostDriver(), *given), architecture, configs, n_outputs)

@@ -19,7 +19,7 @@ EVERY = Architecture(
 )
 CALLS = """
 extern "C" float evaluate_one(const float* s, const float* w, const float* x, const float* y, int rows, float* g, float* h) {
-    return evaluate_instance<true>(s, w, x, y, rows, g, h);
+    return evaluate_instance<true>(s, w, Rows{x, y, rows, 0, rows}, g, h);
 }
 extern "C" unsigned int hash_one(const int* choice, int half) { return fingerprint(choice, half); }
 """

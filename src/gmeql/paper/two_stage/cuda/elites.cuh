@@ -47,9 +47,12 @@ DEVICE void mark_repeated(Block& b) {
 DEVICE void insert(Block& b, float* pool, bool sorted, float scale) {
     mark_repeated(b);
     if (sorted && !b.enters[0]) return;
-    EACH(i, SAMPLES * CONNECTIONS * CHOICES) {
-        const int row = b.row[ELITES + i / (CONNECTIONS * CHOICES)];
-        pool[row * CONNECTIONS * CHOICES + i % (CONNECTIONS * CHOICES)] = scale * b.log_selections[i];
+    constexpr int width = CONNECTIONS * CHOICES;
+    EACH(i, SAMPLES * ITEM) {
+        const int p = i / ITEM, at = i % ITEM;
+        float* kept = pool + b.row[ELITES + p] * ITEM + at;
+        if (at < width) *kept = scale * b.log_selections[p * width + at];
+        else *kept = at - width < WEIGHTS ? b.own_weights[p * WEIGHTS + at - width] : 0.0f;
     }
     EACH(i, ELITES + SAMPLES) if (b.lost[i]) b.losses[i] = infinity();
     MEET;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from gmeql.network.repository import Repository
 from gmeql.paper.two_stage.config import TwoStageConfig
 from gmeql.paper.two_stage.cuda.network import lacks
 from gmeql.paper.two_stage.cuda.source import KNOB_ORDER, RUN, THREADS, block_bytes, source
-from gmeql.paper.two_stage.state import Best, Info, Knobs, Moments, State, TrainingProgram
+from gmeql.paper.two_stage.state import Best, Info, Knobs, Moments, State, TrainingProgram, item_shape
 
 LARGEST_BLOCK = 227 * 1024
 """Shared memory that a block may have on cards since 2022; earlier ones have less and say so when they are asked."""
@@ -49,7 +50,7 @@ class CudaSteps:
         architecture, config = program.architecture, program.config
         given = _arrays(state)
         seeds, points = len(given["seed"]), program.steps // config.curve_every
-        room = (config.capacity + config.samples_per_step) * architecture.n_connections * architecture.max_choices
+        room = (config.capacity + config.samples_per_step) * math.prod(item_shape(architecture, config))
         there = {name: self.driver.put(array) for name, array in given.items()} | self.fixed
         there["pool"] = self.driver.zeros(4 * seeds * room)
         there["curves"] = self.driver.put(np.zeros((seeds, max(points, 1), 3), np.float32))

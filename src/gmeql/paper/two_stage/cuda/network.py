@@ -45,6 +45,14 @@ DEVICE float quotient(float a, float b) {{
 """
 
 
+ROWS = """
+struct Rows {  // `count` rows of a table from `first` on, round and round
+    const float *columns, *targets;
+    int total, first, count;
+};
+"""
+
+
 def lacks(architecture: Architecture) -> tuple[str, ...]:
     """Operators of a network that have no form here."""
     return tuple(sorted({name for name in architecture.node_operator if name not in FORMS and name != "sum"}))
@@ -56,7 +64,7 @@ def network_source(architecture: Architecture) -> str:
     choices = (
         f"DEVICE int choices_of(int c) {{\n    constexpr int counts[] = {{{counts}}};\n    return counts[c];\n}}\n"
     )
-    return "\n".join([choices, QUOTIENT, _evaluation(architecture), _hashing(architecture)])
+    return "\n".join([choices, ROWS, QUOTIENT, _evaluation(architecture), _hashing(architecture)])
 
 
 def _evaluation(architecture: Architecture) -> str:
@@ -80,20 +88,23 @@ def _evaluation(architecture: Architecture) -> str:
     ]
     return f"""
 template <bool SLOPES>
-DEVICE float evaluate_instance(const float* selection, const float* weight, const float* columns, const float* targets,
-                               int rows, float* by_selection, float* by_weight) {{
+DEVICE float evaluate_instance(const float* selection, const float* weight, const Rows& table,
+                               float* by_selection, float* by_weight) {{
+    const float *columns = table.columns, *targets = table.targets;
+    const int rows = table.total;
     float k[{connections * width}], g[{connections * width}], h[{max(architecture.n_dense, 1)}], loss = 0.0f;
     UNROLLED
     for (int i = 0; i < {connections * width}; ++i) k[i] = selection[i] * weight[i / {width}], g[i] = 0.0f;
     UNROLLED
     for (int i = 0; i < {max(architecture.n_dense, 1)}; ++i) h[i] = 0.0f;
-    for (int n = LANE; n < rows; n += LANES) {{
+    for (int i = LANE; i < table.count; i += LANES) {{
+        const int n = table.first + i < rows ? table.first + i : table.first + i - rows;
         {_lines(forward, 8)}
         if (SLOPES) {{
             {_lines(starts + backward, 12)}
         }}
     }}
-    const float share = 1.0f / ({architecture.n_outputs}.0f * (float)rows);
+    const float share = 1.0f / ({architecture.n_outputs}.0f * (float)table.count);
     if (SLOPES) {{
         UNROLLED
         for (int c = 0; c < {connections}; ++c) {{

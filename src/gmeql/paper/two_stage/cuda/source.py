@@ -11,7 +11,7 @@ from gmeql.network.architecture import Architecture
 from gmeql.paper.concrete import PADDED
 from gmeql.paper.two_stage.config import TwoStageConfig
 from gmeql.paper.two_stage.cuda.network import network_source
-from gmeql.paper.two_stage.state import Knobs
+from gmeql.paper.two_stage.state import Knobs, item_shape
 
 THREADS = 320
 """Of a block: ten warps, which share 40 instances evenly and leave room for two blocks beside each other."""
@@ -45,6 +45,7 @@ def block_arrays(architecture: Architecture, config: TwoStageConfig) -> dict[str
         "log_selections": samples * width, "selections": samples * width,
         "by_selection": max(samples, config.offline_batch) * width, "by_weight": samples * weights,
         "label_noise": samples * connections, "losses": entries, "sorted_losses": entries, "best_loss": 1,
+        "own_weights": samples * weights if config.elite_weights else 1,
     }  # fmt: skip
     whole = {
         "labels": samples * connections, "choices": samples * connections, "slots": samples,
@@ -73,6 +74,9 @@ def source(architecture: Architecture, config: TwoStageConfig) -> str:
         "VARIABLES": architecture.n_variables,
         "OUTPUTS": architecture.n_outputs,
         "KNOBS": len(KNOB_ORDER),
+        "ITEM": item_shape(architecture, config)[0] * architecture.max_choices,
+        "ELITE_WEIGHTS": int(config.elite_weights),
+        "BATCH_ROWS": config.batch_rows or 0,
     }
     real = {
         "ADAM_DECAY": config.adam_decay,

@@ -43,6 +43,15 @@ DEVICE float clipped(const float* knobs, float gradient) {
     return gradient > most ? most : (gradient < -most ? -most : gradient);
 }
 
+// The rows that one step sees (`step.batch_of`).
+DEVICE Rows batch_of(const Rows& every, int step) {
+    Rows rows = every;
+    if (BATCH_ROWS == 0 || BATCH_ROWS >= every.total) return rows;
+    rows.first = (int)((long long)step * BATCH_ROWS % every.total);
+    rows.count = BATCH_ROWS;
+    return rows;
+}
+
 // Which elites are drawn, and which of their connections are sampled anew (section 4.2).
 DEVICE void sample(Block& b, const float* knobs, const float* rank_weights, const Today& now) {
     const int count = filled(b.losses);
@@ -93,19 +102,40 @@ DEVICE void select(Block& b, const Today& now, const float* pool) {
             const float normal = most + logf(total);
             for (int l = 0; l < CHOICES; ++l) mine[l] = (l < choices ? mine[l] : PADDED) - normal;
         } else {
-            take(now, pool + b.row[b.slots[p]] * WIDTH + c * CHOICES, choices, mine);
+            take(now, pool + b.row[b.slots[p]] * ITEM + c * CHOICES, choices, mine);
         }
         for (int l = 0; l < CHOICES; ++l) b.selections[i * CHOICES + l] = expf(mine[l]);
     }
     MEET;
 }
 
+constexpr int STRIDE = ELITE_WEIGHTS ? WEIGHTS : 0;  // from the weights of one instance to the next one's
+
+// The weights at which instances are evaluated that have their own: those of their elites, or the shared ones.
+DEVICE void inherit_weights(Block& b, const float* pool) {
+    EACH(i, SAMPLES * WEIGHTS) {
+        const int slot = b.slots[i / WEIGHTS], w = i % WEIGHTS;
+        b.own_weights[i] = slot >= 0 ? pool[b.row[slot] * ITEM + WIDTH + w] : b.weights[w];
+    }
+    MEET;
+}
+
+// They move by their own gradients, which `move_weights` has left alone (`step._own_step`).
+DEVICE void move_own_weights(Block& b, const float* knobs, const Today& now) {
+    EACH(i, SAMPLES * WEIGHTS) {
+        const float slope = isfinite(b.by_weight[i]) ? b.by_weight[i] : 0.0f;
+        const float scale = sqrtf(b.online_weights_square[i % WEIGHTS] / now.square_share) + ADAM_EPSILON;
+        b.own_weights[i] -= now.weights_rate * clipped(knobs, slope) / scale;
+    }
+    MEET;
+}
+
 // Losses of the instances in `b.selections` (inf where not finite) and, if asked for, their gradients.
 template <bool SLOPES>
-DEVICE void evaluate(Block& b, const float* weights, const float* columns, const float* targets, int rows, float* losses) {
+DEVICE void evaluate(Block& b, const float* weights, const Rows& rows, float* losses) {
     for (int p = WARP; p < SAMPLES; p += WARPS) {
         const float loss = evaluate_instance<SLOPES>(
-            b.selections + p * WIDTH, weights, columns, targets, rows, b.by_selection + p * WIDTH, b.by_weight + p * WEIGHTS);
+            b.selections + p * WIDTH, weights + p * STRIDE, rows, b.by_selection + p * WIDTH, b.by_weight + p * WEIGHTS);
         if (LANE == 0) losses[p] = finite_or_infinite(loss);
     }
     MEET;
@@ -181,7 +211,7 @@ DEVICE void keep_best(Block& b, const float* weights, const float* losses, int s
     MEET;
     if (!better) return;
     EACH(i, WIDTH) kept[i] = b.log_selections[winner * WIDTH + i];
-    EACH(i, WEIGHTS) kept_weights[i] = weights[i];
+    EACH(i, WEIGHTS) kept_weights[i] = weights[winner * STRIDE + i];
     if (THREAD == 0) {
         b.best_loss[0] = lowest;
         b.best_step[0] = step;
@@ -190,15 +220,15 @@ DEVICE void keep_best(Block& b, const float* weights, const float* losses, int s
 }
 
 // The elites that were drawn get their losses under the weights of before this step; insert sorts.
-DEVICE void refresh(Block& b, const Today& now, const float* columns, const float* targets, int rows, const float* pool) {
+DEVICE void refresh(Block& b, const Today& now, const Rows& rows, const float* pool) {
     EACH(i, SAMPLES * CONNECTIONS) {
         const int c = i % CONNECTIONS, slot = b.slots[i / CONNECTIONS] > 0 ? b.slots[i / CONNECTIONS] : 0;
         float taken[CHOICES];
-        take(now, pool + b.row[slot] * WIDTH + c * CHOICES, choices_of(c), taken);
+        take(now, pool + b.row[slot] * ITEM + c * CHOICES, choices_of(c), taken);
         for (int l = 0; l < CHOICES; ++l) b.selections[i * CHOICES + l] = expf(taken[l]);
     }
     MEET;
-    evaluate<false>(b, b.weights_before, columns, targets, rows, b.label_noise);  // its noise is used up
+    evaluate<false>(b, b.weights_before, rows, b.label_noise);  // its noise is used up
     EACH(p, SAMPLES) if (b.slots[p] >= 0) b.losses[b.slots[p]] = b.label_noise[p];
     MEET;
 }
@@ -213,7 +243,7 @@ DEVICE void train_offline(Block& b, const float* knobs, const float* rank_weight
         const float uniform = uniform_at(now.key, OFFLINE_AT + r);
         const int place = drawn_place(rank_weights, count, knobs[WORST_UP] != 0.0f, uniform);
         float elite[CHOICES];
-        take(now, pool + b.row[place] * WIDTH + c * CHOICES, choices, elite);
+        take(now, pool + b.row[place] * ITEM + c * CHOICES, choices, elite);
         const float* logits = b.logits + c * CHOICES;
         float* slope = b.by_selection + i * CHOICES;
         float most = -infinity(), total = 0.0f;

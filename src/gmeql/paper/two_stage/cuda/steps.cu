@@ -31,7 +31,7 @@ DEVICE void load(const Run& run, int s, Block& b, float* pool) {
         b.marks[2 * i] = i < ELITES ? run.elite_marks[2 * (s * ELITES + i)] : 0u;
         b.marks[2 * i + 1] = i < ELITES ? run.elite_marks[2 * (s * ELITES + i) + 1] : 0u;
     }
-    EACH(i, ELITES * WIDTH) pool[i] = run.elite_items[(long long)s * ELITES * WIDTH + i];
+    EACH(i, ELITES * ITEM) pool[i] = run.elite_items[(long long)s * ELITES * ITEM + i];
     if (THREAD == 0) {
         b.best_loss[0] = run.best_loss[s];
         b.best_step[0] = run.best_step[s];
@@ -46,8 +46,8 @@ DEVICE void save(const Run& run, int s, const Block& b, const float* pool) {
         run.elite_marks[2 * (s * ELITES + i)] = b.marks[2 * i];
         run.elite_marks[2 * (s * ELITES + i) + 1] = b.marks[2 * i + 1];
     }
-    EACH(i, ELITES * WIDTH)
-        run.elite_items[(long long)s * ELITES * WIDTH + i] = pool[b.row[i / WIDTH] * WIDTH + i % WIDTH];
+    EACH(i, ELITES * ITEM)
+        run.elite_items[(long long)s * ELITES * ITEM + i] = pool[b.row[i / ITEM] * ITEM + i % ITEM];
     if (THREAD == 0) {
         run.best_loss[s] = b.best_loss[0];
         run.best_step[s] = b.best_step[0];
@@ -70,42 +70,45 @@ DEVICE void report(const Block& b, const float* losses, float* point) {
 }
 
 DEVICE void train(const Run& run, int s, Block& b) {
-    const float* columns = run.columns + (long long)s * VARIABLES * run.n_rows;
-    const float* targets = run.targets + (long long)s * OUTPUTS * run.n_rows;
+    const Rows every = {run.columns + (long long)s * VARIABLES * run.n_rows,
+                        run.targets + (long long)s * OUTPUTS * run.n_rows, run.n_rows, 0, run.n_rows};
     const float *knobs = run.knobs + s * KNOBS, *rank_weights = run.rank_weights + s * ELITES;
-    float* pool = run.pool + (long long)s * (ELITES + SAMPLES) * WIDTH;
+    float* pool = run.pool + (long long)s * (ELITES + SAMPLES) * ITEM;
     float *best = run.best_log_selections + s * WIDTH, *best_weights = run.best_weights + s * WEIGHTS;
     float* losses = b.losses + ELITES;  // those of the candidates
     const u32 seed = run.seed[s];
-    const int step0 = run.step[s], age0 = run.age[s], rows = run.n_rows;
+    const int step0 = run.step[s], age0 = run.age[s];
     const bool stage2 = run.stage2 != 0, renews = knobs[REFRESH_ELITES] != 0.0f, hard = knobs[HARD_BEST] != 0.0f;
     load(run, s, b, pool);
     for (int n = 0; n < run.n_steps; ++n) {
         const Today now = today(knobs, seed, step0 + n, age0 + n, stage2);
+        const Rows rows = batch_of(every, step0 + n);
         EACH(i, WEIGHTS) b.weights_before[i] = b.weights[i];
         sample(b, knobs, rank_weights, now);
         select(b, now, pool);
-        evaluate<true>(b, b.weights, columns, targets, rows, losses);
+        if (ELITE_WEIGHTS) inherit_weights(b, pool);
+        evaluate<true>(b, ELITE_WEIGHTS ? b.own_weights : b.weights, rows, losses);
         if (run.in_turn) {
             if (stage2) move_weights(b, knobs, now, losses);
-            evaluate<true>(b, b.weights, columns, targets, rows, losses);
+            evaluate<true>(b, b.weights, rows, losses);
             move_logits(b, knobs, now, losses);
             select(b, now, pool);
-            evaluate<false>(b, b.weights, columns, targets, rows, losses);
+            evaluate<false>(b, b.weights, rows, losses);
         } else {
             move_logits(b, knobs, now, losses);
             if (stage2) move_weights(b, knobs, now, losses);
         }
-        const float* weights_of = run.in_turn ? b.weights : b.weights_before;
+        const float* weights_of = ELITE_WEIGHTS ? b.own_weights : run.in_turn ? b.weights : b.weights_before;
         if (hard) {
             harden(b);
-            evaluate<false>(b, weights_of, columns, targets, rows, b.label_noise);  // its noise is used up
+            evaluate<false>(b, weights_of, every, b.label_noise);  // its noise is used up
         }
         keep_best(b, weights_of, hard ? b.label_noise : losses, step0 + n, best, best_weights);
         if ((n + 1) % run.curve_every == 0 && THREAD == 0)
             report(b, losses, run.curves + 3 * (s * (run.n_steps / run.curve_every) + n / run.curve_every));
+        if (ELITE_WEIGHTS && stage2) move_own_weights(b, knobs, now);
         mark(b);
-        if (renews) refresh(b, now, columns, targets, rows, pool);
+        if (renews) refresh(b, now, rows, pool);
         insert(b, pool, !renews, now.anneals ? now.temperature : 1.0f);
         if (stage2) train_offline(b, knobs, rank_weights, now, pool);
     }
