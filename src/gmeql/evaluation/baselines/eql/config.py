@@ -64,6 +64,9 @@ class EQLConfig:
     decay: float = 0.9  # RMSProp, TensorFlow's defaults
     epsilon: float = 1e-10
     division_penalty: float = 1.0  # [Sahoo et al., eq. 5: added with weight one]
+    scale_data: bool = (
+        True  # columns to largest magnitude 1, target to standard deviation 1; Kim's data are taken as they are
+    )
     gradient_limit: float = 1e3  # guards one wild step; no effect on healthy runs
     curve_points: int = 100
 

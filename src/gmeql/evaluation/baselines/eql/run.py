@@ -25,11 +25,12 @@ def fit(tasks: Sequence[Task], budget: Budget, config: EQLConfig | None = None) 
         raise ValueError(f"the tasks of one EQL call need equally many rows, got {sorted(rows)}; call once per size")
     columns = max(task.X.shape[1] for task in tasks)
     x_scales = np.ones((len(tasks), columns))
-    y_scales = np.array([np.std(task.y) or 1.0 for task in tasks])
+    y_scales = np.array([(config.scale_data and np.std(task.y)) or 1.0 for task in tasks])
     X = np.zeros((len(tasks), rows.pop(), columns), np.float32)  # missing columns stay zero and are masked below
     for t, task in enumerate(tasks):
         width = task.X.shape[1]
-        x_scales[t, :width] = np.maximum(np.abs(task.X).max(axis=0), 1e-12)
+        if config.scale_data:
+            x_scales[t, :width] = np.maximum(np.abs(task.X).max(axis=0), 1e-12)
         X[t, :, :width] = task.X / x_scales[t, :width]
     y = np.stack([task.y for task in tasks]) / y_scales[:, None]
 
