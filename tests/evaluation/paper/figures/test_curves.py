@@ -26,4 +26,7 @@ def test_dsr_must_be_worse_on_b1_and_alike_on_b6(name, dsr, agreement):
 def test_the_fitted_method_is_told_but_not_judged():
     finding = measured("fig2a", {"gmeql": 1.0, "eql": 2.0, "dsr": 2.0, "fitted": 5.0})
     assert finding.agreement == "agrees"
-    assert finding.words[-1] == "The fitted method of this library: median test MAE 5.09, 20 of 20 runs solved."
+    assert (
+        finding.words[-1]
+        == "The fitted method of this library: median test MAE 5.09, true structure 20, strict 20 of 20 runs."
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gmeql.evaluation.paper.cells import MAIN_SETTING, SETTINGS, Cell
@@ -49,11 +49,12 @@ def ablation(name: str, title: str, says: str, problem: str, setting: str, claim
         on_curve, curve_sentence, curve_p = compare(whole, cut, names, claim, errors=final_errors)
         told = []
         chances = {}
-        for count, label in (("structure", "True structure"), ("solved", "Solved")):
+        for count, label in (("structure", "True structure"), ("solved", "Strictly solved")):
             a, b = (row[count] for row in rows)
             chances[count] = fisher(a, len(whole), b, len(cut))
             chance = "" if TOO_FEW in (verdict, on_curve) else f", p = {chances[count]:.2g} (Fisher's exact test)"
             told.append(f"{label}: {a} of {len(whole)} and {b} of {len(cut)}{chance}.")
+        told += [f"Of T* and of the mode: {', '.join(_whose(row) for row in rows)}."]
         words = [curve_sentence, sentence, *told]
         if TOO_FEW not in (verdict, on_curve):
             words.insert(0, _direction(names[1], whole, cut, p, curve_p))
@@ -74,6 +75,11 @@ def ablation(name: str, title: str, says: str, problem: str, setting: str, claim
         add_note(plan, figure)
 
     return Figure(name, title, says, cells, measure, draw)
+
+
+def _whose(row: Mapping[str, Any]) -> str:
+    """How many true structures T* writes, and how many the mode of the final logits."""
+    return f"{row['structure_best']} and {row['structure_mode'] or 0} of {row['runs']}"
 
 
 def _direction(changed: str, whole: Sequence[Record], cut: Sequence[Record], p: float, curve_p: float) -> str:

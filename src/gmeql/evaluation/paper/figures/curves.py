@@ -9,6 +9,7 @@ from gmeql.evaluation.paper.figures.drawing import add_note, draw_curves
 from gmeql.evaluation.paper.figures.figure import Figure, Finding, Records
 from gmeql.evaluation.paper.figures.statistics import (
     compare,
+    counts,
     final_errors,
     median_error,
     number_or_none,
@@ -55,10 +56,10 @@ def learning_curve(problem: str, letter: str) -> Figure:
                 rows[-1] |= tested("gmeql", both[0][2], overall([verdict for verdict, _, _ in both]))
                 rows[-1]["p_value_training"] = number_or_none(both[1][2])
         if mine["fitted"]:
-            solved = sum(r["solved"] for r in mine["fitted"])
+            both = counts(mine["fitted"])
             words.append(
                 f"The fitted method of this library: median test MAE {said(median_error(mine['fitted']))}, "
-                f"{solved} of {len(mine['fitted'])} runs solved."
+                f"true structure {both['structure']}, strict {both['solved']} of {both['runs']} runs."
             )
         return Finding(rows, words, overall(verdicts))
 

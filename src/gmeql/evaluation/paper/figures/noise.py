@@ -118,7 +118,10 @@ def _noise_words(problem: str, method: str, groups: dict[float, list[Record]]) -
         both = counts(mine)
         p = mann_whitney(clean, mine) if noise else math.nan
         chance = "" if math.isnan(p) else f", p = {p:.2g}"
-        found = f"true structure {both['structure']}, solved {both['solved']} of {len(mine)}"
+        whose = (
+            "" if both["structure_mode"] is None else f" (T* {both['structure_best']}, mode {both['structure_mode']})"
+        )
+        found = f"true structure {both['structure']}{whose}, strict {both['solved']} of {len(mine)}"
         parts.append(f"{noise:g}: {said(median_error(mine))}{chance}, {found}")
     text = f"{METHODS[method].label} on {problem}, median test MAE at noise " + "; ".join(parts)
     if (problem, method) == ("b2", "gmeql"):
