@@ -31,9 +31,9 @@ def test_constants_are_fitted_and_every_text_only_once(monkeypatch):
     words = ["add", "mul", "const", "sin", "mul", "const", "x0", "mul", "const", "x1"]
     tokens = np.stack([row_of("x0"), row_of(*words), row_of("x0")], axis=1)[None]
     judge = HostJudge([task], CONFIG, LIBRARY)
-    rewards, best, mae, texts, constants = judge(SampledTexts(tokens, None, None, None))
+    rewards, best, mae, texts, constants = judge(SampledTexts(tokens, None, None, None, None))
     assert rewards[0, 0] == rewards[0, 2] < rewards[0, 1] == best[0] and best[0] > 1 - 1e-6 and mae[0] < 1e-5
     np.testing.assert_array_equal(texts[0], row_of(*words))
     np.testing.assert_allclose(constants[0], [1.3, 1.2, 0.7], rtol=1e-3)
     monkeypatch.setattr(judge, "_fit", lambda task, rows: [] if not rows else 1 / 0)
-    np.testing.assert_array_equal(judge(SampledTexts(tokens, None, None, None))[0], rewards)
+    np.testing.assert_array_equal(judge(SampledTexts(tokens, None, None, None, None))[0], rewards)

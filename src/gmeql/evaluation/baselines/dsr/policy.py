@@ -42,28 +42,34 @@ def _cell(policy: Any, state: Any, parent: Any, sibling: Any, size: int) -> Any:
     return (c, h), h @ policy["output"] + policy["output_bias"]
 
 
-def prior(config: DSRConfig, library: Library) -> np.ndarray:
-    """Logits [L, Q] added to the policy's: level the arities, and favour lengths around `soft_length`."""
+def prior(config: DSRConfig, library: Library) -> tuple[np.ndarray, np.ndarray]:
+    """Logits [L, Q] added to the policy's: at every place, and where a token without arguments would end the text.
+
+    They level the arities and favour lengths around `soft_length`: before that place exp(-(t - location)^2 / (2 scale))
+    times as many texts end, after it so many functions begin, as in the published program.
+    """
     arity = np.array(library.arity)
-    table = np.zeros((config.max_length, library.size), np.float32)
+    always, ending = np.zeros((2, config.max_length, library.size), np.float32)
     if config.uniform_arity:
-        table -= np.log([np.sum(arity == a) for a in arity])
+        always -= np.log([np.sum(arity == a) for a in arity])
     if config.soft_length is not None:
         location, scale = config.soft_length
         t = np.arange(config.max_length)
-        bend = -((t - location) ** 2) / (2 * scale**2)
-        table[:, arity == 0] += np.where(t < location, bend, 0.0)[:, None]
-        table[:, arity == 2] += np.where(t > location, bend, 0.0)[:, None]
-    return table
+        bend = -((t - location) ** 2) / (2 * scale)
+        ending[:, arity == 0] = np.where(t < location, bend, 0.0)[:, None]
+        always[:, arity > 0] += np.where(t < location, 0.0, bend)[:, None]
+    return always, ending
 
 
 class SampledTexts(NamedTuple):
-    """Sampled expressions and what the policy saw; leading axis L, then B. `tokens` is `empty` after the end."""
+    """Sampled expressions and what the policy saw; leading axis L, then B. `tokens` is `empty` after the end; `bends` are
+    the logits of `prior`."""
 
     tokens: Any
     parents: Any
     siblings: Any
     allowed: Any
+    bends: Any
 
 
 def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: Library) -> SampledTexts:
@@ -90,7 +96,7 @@ def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: Libra
 
     def step(carry: Any, inputs: Any) -> Any:
         state, stack_parent, stack_sibling, stack_trig, height, parent, sibling, trig, first, constants, alive = carry
-        noise, t, bend = inputs
+        noise, t, always, ending = inputs
         allowed = jnp.broadcast_to(usable, (B, Q))
         allowed &= (t + 1 + height)[:, None] + arity <= L
         allowed &= ~(terminal & ((height == 0) & (t + 1 < config.min_length))[:, None])
@@ -99,8 +105,9 @@ def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: Libra
         only_constants = unary[parent] | (sibling == library.constant)
         allowed &= ~(is_constant & (only_constants | (constants >= config.max_constants))[:, None])
         state, logits = _cell(policy, state, parent, sibling, Q)
-        token = jnp.argmax(jnp.where(allowed, logits + bend + noise, -jnp.inf), axis=-1)
-        seen = SampledTexts(jnp.where(alive, token, empty), parent, sibling, allowed)
+        bends = always + jnp.where((height == 0)[:, None], ending, 0.0)
+        token = jnp.argmax(jnp.where(allowed, logits + bends + noise, -jnp.inf), axis=-1)
+        seen = SampledTexts(jnp.where(alive, token, empty), parent, sibling, allowed, bends)
 
         top = levels == (height - 1)[:, None]
         stack_sibling = jnp.where(top & first[:, None], token[:, None], stack_sibling)
@@ -142,7 +149,7 @@ def sample(policy: Any, key: Any, usable: Any, config: DSRConfig, library: Libra
         jnp.zeros(B, int),
         jnp.ones(B, bool),
     )
-    _, batch = jax.lax.scan(step, start, (gumbel, jnp.arange(L), jnp.asarray(prior(config, library))))
+    _, batch = jax.lax.scan(step, start, (gumbel, jnp.arange(L), *map(jnp.asarray, prior(config, library))))
     return batch
 
 
@@ -150,19 +157,18 @@ def log_likelihood(policy: Any, batch: SampledTexts, config: DSRConfig, library:
     """Log-probability and entropy, each [B], that the policy gives to the expressions of a batch."""
     Q = library.size
 
-    def step(state: Any, inputs: tuple[SampledTexts, Any, Any]) -> Any:
-        seen, bend, weight = inputs
+    def step(state: Any, inputs: tuple[SampledTexts, Any]) -> Any:
+        seen, weight = inputs
         state, logits = _cell(policy, state, seen.parents, seen.siblings, Q)
         alive = seen.tokens != library.empty
-        log_p = jax.nn.log_softmax(jnp.where(seen.allowed, logits + bend, -1e9))
+        log_p = jax.nn.log_softmax(jnp.where(seen.allowed, logits + seen.bends, -1e9))
         chosen = jnp.take_along_axis(log_p, jnp.minimum(seen.tokens, Q - 1)[:, None], axis=1)[:, 0]
         entropy = -jnp.sum(jnp.where(seen.allowed, jnp.exp(log_p) * log_p, 0.0), axis=1)
         return state, (jnp.where(alive, chosen, 0.0), jnp.where(alive, weight * entropy, 0.0))
 
     zeros = jnp.zeros((batch.tokens.shape[1], config.hidden_units))
     decay = config.entropy_decay ** np.arange(config.max_length)
-    inputs = (batch, jnp.asarray(prior(config, library)), jnp.asarray(decay, jnp.float32))
-    _, (log_p, entropy) = jax.lax.scan(step, (zeros, zeros), inputs)
+    _, (log_p, entropy) = jax.lax.scan(step, (zeros, zeros), (batch, jnp.asarray(decay, jnp.float32)))
     return log_p.sum(0), entropy.sum(0)
 
 
