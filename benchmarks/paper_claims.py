@@ -20,6 +20,7 @@ there already is skipped. `report` judges the lines and prints the tables of doc
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import sys
@@ -61,6 +62,8 @@ NGUYEN = {  # truth, columns, range, recovery rate in the paper
     "Nguyen-11": (lambda x, y: x**y, 2, (0, 1), 1.0),
     "Nguyen-12": (lambda x, y: x**4 - x**3 + y**2 / 2 - y, 2, (0, 1), 0.0),
 }
+KIM_CONFIG = eql.EQLConfig(units=eql.KIM_UNITS, scale_data=False)
+"""EQL as published: its data lie on [-1, 1] and are taken as they are."""
 SWEEP: dict[str, dict[str, float]] = {
     "as published": {},
     "norm 1e-4": {"regularisation": 1e-4},
@@ -161,14 +164,14 @@ def run(options: argparse.Namespace) -> None:
         if names and left() > 20:
             log(f"eql: {len(names)} runs")
             tasks = [Task(*rows("eql", name, s), seed=s) for name, s in names]
-            keep("eql", names, fit("eql", tasks, Budget(eql.PAPER_STEPS, left()), eql.EQLConfig(units=eql.KIM_UNITS)))
+            keep("eql", names, fit("eql", tasks, Budget(eql.PAPER_STEPS, left()), KIM_CONFIG))
     for setting, (method, cases, changes) in TRIES.items() if "tries" in options.only else ():
         what = f"{method}, {setting}"
         names = [(name, s) for name in cases for s in range(options.seeds) if (what, name, s) not in known]
         if names and left() > 20:
             tasks = [Task(*rows(method, name, s), seed=s) for name, s in names]
             if method == "eql":
-                config, budget = eql.EQLConfig(units=eql.KIM_UNITS, **changes), Budget(eql.PAPER_STEPS, left())
+                config, budget = dataclasses.replace(KIM_CONFIG, **changes), Budget(eql.PAPER_STEPS, left())
             else:
                 config = dsr.DSRConfig(functions=dsr.NGUYEN_FUNCTIONS, use_constants=False, **changes)
                 budget = Budget(options.samples, left())
