@@ -70,8 +70,13 @@ def race(options: argparse.Namespace) -> None:
         for setting in alive[:15]:
             log("   " + shown(lines, setting.name))
         if alive:
-            finalists = [{"name": s.name, "changes": plain(s.changes), "score": scores[s.name]} for s in alive[:20]]
-            (Path(options.out) / "finalists.json").write_text(json.dumps(finalists, indent=1))
+            write_finalists(Path(options.out), alive, scores)
+
+
+def write_finalists(folder: Path, settings: Sequence[Setting], scores: dict[str, tuple[float, float]]) -> None:
+    """The best 20 settings, best first."""
+    finalists = [{"name": s.name, "changes": plain(s.changes), "score": scores[s.name]} for s in settings[:20]]
+    (folder / "finalists.json").write_text(json.dumps(finalists, indent=1))
 
 
 def around(options: argparse.Namespace) -> None:
@@ -84,6 +89,9 @@ def around(options: argparse.Namespace) -> None:
     lines = [line for line in trained(settings, seeds, f"around {options.dtype}", options, records) if line["ended"]]
     for name in variants:
         log("   " + shown(lines, name))
+    scores = score(lines)
+    ended = sorted((s for s in settings if s.name in scores), key=lambda s: scores[s.name], reverse=True)
+    write_finalists(Path(options.out), ended, scores)
 
 
 def final(options: argparse.Namespace) -> None:
