@@ -13,5 +13,6 @@ def test_full_plan_is_the_papers():
     assert {c.noise for c in noise} == {0.0, 0.1, 0.2, 0.5} and len(noise) == 80
     elsewhere = {(c.method, c.noise) for c in all_cells(FULL) if c.problem == "b7" and c.noise}
     assert elsewhere == {(m, 0.1) for m in ("gmeql", "eql", "dsr", "fitted")}
+    assert [plan.budget_plan(name).uses_accelerators for name in ("smoke", "quick", "full")] == [False, True, True]
     with pytest.raises(ValueError, match="smoke, quick, full"):
         plan.budget_plan("huge")

@@ -46,6 +46,11 @@ class BudgetPlan:
     def is_full(self) -> bool:
         return self.name == "full"
 
+    @property
+    def uses_accelerators(self) -> bool:
+        """Whether an accelerator trains what it can; the smallest budget is over before its programs are compiled."""
+        return self.name != "smoke"
+
 
 BUDGETS = {
     "smoke": BudgetPlan(

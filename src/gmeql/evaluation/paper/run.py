@@ -59,7 +59,7 @@ def run(
     cells = [cell for cell in cells if methods is None or cell.method in methods]
     cells.sort(key=lambda cell: LONGEST_FIRST.index(cell.method))
     done = {key for key, record in records.load(folder).items() if record["status"] == "done"}
-    on_device = _on_accelerator() if train and plan.is_full else ()
+    on_device = _on_accelerator() if train and plan.uses_accelerators else ()
     # Batches are made of all cells before finished ones are left out: a run taken up again trains as one never stopped.
     largest = {**plan.largest_batch, **dict.fromkeys(on_device, LARGEST_BATCH_ON_DEVICE)}
     pending = [[cell for cell in batch if cell.key not in done] for batch in batches(cells, largest)]
