@@ -56,10 +56,10 @@ def learning_curve(problem: str, letter: str) -> Figure:
                 rows[-1] |= tested("gmeql", both[0][2], overall([verdict for verdict, _, _ in both]))
                 rows[-1]["p_value_training"] = number_or_none(both[1][2])
         if mine["fitted"]:
-            both = counts(mine["fitted"])
+            told = counts(mine["fitted"])
             words.append(
                 f"The fitted method of this library: median test MAE {said(median_error(mine['fitted']))}, "
-                f"true structure {both['structure']}, strict {both['solved']} of {both['runs']} runs."
+                f"true structure {told['structure']}, strict {told['solved']} of {told['runs']} runs."
             )
         return Finding(rows, words, overall(verdicts))
 
