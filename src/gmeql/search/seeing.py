@@ -216,7 +216,9 @@ def _proposals(state: SearchState, names: list[str], seconds: float) -> Iterator
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
             if first or name not in AT_ONCE or table.error(root) < table.unexplained:
+                paused = time.perf_counter()
                 yield view, root
+                began += time.perf_counter() - paused  # what is done with a formula is not the next method's time
         if kept.is_taken_by_last():
             began += max(time.perf_counter() - until, 0.0)  # the others keep their time
 

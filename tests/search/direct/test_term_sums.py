@@ -84,3 +84,9 @@ def test_a_basis_spans_its_columns_once() -> None:
     assert basis.shape == (80, 2)
     np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(basis @ (basis.T @ columns), columns, atol=1e-12)
+
+
+def test_columns_without_a_value_span_nothing() -> None:
+    columns = np.array([[0.0, np.inf, 1.0], [0.0, 1.0, 2.0]])
+    assert orthonormal(columns[:, :2], 1e-9).shape == (2, 0)
+    np.testing.assert_allclose(np.abs(orthonormal(columns, 1e-9)), [[0.2**0.5], [0.8**0.5]])

@@ -39,11 +39,17 @@ class LibraryConfig:
     turns_step: float = 0.25  # between two frequencies: a fit converges from half of that
     bumps: int = 8  # places of exp(-(x - a)**2) over a column's range
     most_terms: int = 16_000
+    kinds: tuple[str, ...] = ()  # of plain functions; all where none are named
 
 
 LIBRARY = LibraryConfig()
 PLAIN_TERMS = LibraryConfig(exponents=(), rates=(), offsets=(), turns=0, bumps=0)
 """Without functions that have constants to fit."""
+BRIEF_TERMS = LibraryConfig(
+    powers=(1, -1, 2, 3, -2), roots=(1 / 2,), mixed=(1, -1, 2, 1 / 2, -2), exponents=(), rates=(), offsets=(), turns=0,
+    bumps=0, kinds=("log", "sin x", "cos x", "exp x", "exp -x", "gauss"),
+)  # fmt: skip
+"""The plainest of those: of many columns they leave room for products."""
 
 
 TUNED = ("exponent", "tuned", "wave")
@@ -147,6 +153,12 @@ def vocabulary(X: FloatArray, allows: Allows, *, numbers: LibraryConfig = PLAIN_
     return _first(factors, chain([(0, 0, 0)], _plain_products(columns)), numbers.most_terms, constant=True)
 
 
+def brief_vocabulary(X: FloatArray, allows: Allows, *, most_terms: int) -> Library:
+    """1 and the plainest terms, products of columns before functions of several."""
+    factors, columns = _of_columns(X, allows, BRIEF_TERMS)
+    return _first(factors, chain([(0, 0, 0)], _brief_products(columns)), most_terms, constant=True)
+
+
 def _first(
     factors: Sequence[Factor], products: Iterator[tuple[int, int, int]], most: int, *, constant: bool = False
 ) -> Library:
@@ -239,6 +251,22 @@ def _plain_products(columns: Sequence[_Column]) -> Iterator[tuple[int, int, int]
             yield from ((f, x, p) for x in own for p in columns[j].mixed for f in columns[i].plain)
 
 
+def _brief_products(columns: Sequence[_Column]) -> Iterator[tuple[int, int, int]]:
+    """The same for a brief vocabulary, in which every function meets every power of a column."""
+    first = [c.mixed[0] for c in columns if c.mixed]
+    pairs = [(a, b) for i, a in enumerate(columns) for j, b in enumerate(columns) if i != j]
+    for c in columns:
+        yield from ((f, 0, 0) for f in (*c.power, *c.plain))
+    yield from ((x, z, 0) for x, z in combinations(first, 2))
+    yield from ((x, p, 0) for a, b in pairs for x in a.mixed[:1] for p in b.mixed[1:])
+    yield from combinations(first, 3)
+    yield from ((f, x, 0) for c in columns for x in first for f in c.plain)
+    yield from ((f, p, 0) for a in columns for b in columns for p in b.mixed[1:] for f in a.plain)
+    yield from ((f, x, p) for a, b in pairs for x in a.mixed[:1] for p in b.mixed for f in a.plain)
+    for a, b in combinations(columns, 2):
+        yield from ((f, g, 0) for f in a.plain for g in b.plain)
+
+
 def _given_products(columns: Sequence[_Column], given: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Given waves alone, times powers, and times each other."""
     for w in given:
@@ -260,7 +288,8 @@ def _factors(column: int, x: FloatArray, numbers: LibraryConfig) -> Iterator[tup
             if p > 0 or (x != 0).all():
                 group = "mixed" if p in numbers.mixed else "power"
                 yield group, f"x**{p:g}", build("pow", root, Constant(float(p)))
-    yield from (("plain", kind, node) for kind, node in _plain(v, base))
+    named = ((kind, node) for kind, node in _plain(v, base) if not numbers.kinds or kind in numbers.kinds)
+    yield from (("plain", kind, node) for kind, node in named)
     yield from (("exponent", "pow", build("pow", base, Constant(p))) for p in numbers.exponents)
     yield from (("tuned", kind, node) for kind, node in _tuned(v, base, low, high, numbers))
     yield from (("wave", "wave", node) for node in _waves(v, high - low, numbers))

@@ -7,6 +7,7 @@ from gmeql.search.direct import (
     derivatives,
     forms,
     linear,
+    nested,
     peeled,
     rational,
     roots,
@@ -25,6 +26,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "roots": roots.propose,
     "peeled": peeled.propose,
     "sections": sections.propose,
+    "nested": nested.propose,
     "waves": waves.propose,
     "damped": damped.propose,
     "derivatives": derivatives.propose,
@@ -35,12 +37,12 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
-    "linear": 0.1, "vocabulary": 2.0, "waves": 3.0, "damped": 0.2, "sections": 2.0, "meeting": 3.0, "terms": 3.0,
+    "linear": 0.1, "vocabulary": 2.0, "nested": 3.0, "waves": 3.0, "damped": 0.2, "sections": 2.0, "meeting": 3.0, "terms": 3.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""
-EARLY = ("rational", "vocabulary", "sections")
+EARLY = ("rational", "vocabulary", "sections", "nested")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("pairs",)
 """Methods for noisy targets, asked once nothing exact was found for long."""

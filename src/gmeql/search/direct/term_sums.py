@@ -163,8 +163,10 @@ def _read(each: TermSum, root: Node, loss: float) -> TermSum:
 
 
 def orthonormal(columns: FloatArray, spanned: float) -> FloatArray:
-    """A basis [N, K'] of the space that columns [N, K] span."""
+    """A basis [N, K'] of the space that columns [N, K] span; those that are not finite span nothing."""
     peaks = np.abs(columns).max(axis=0)
     used = np.isfinite(peaks) & (peaks > 0)
+    if not used.any():
+        return np.zeros((len(columns), 0))
     left, singular, _ = np.linalg.svd(columns[:, used] / peaks[used], full_matrices=False)
     return np.asarray(left[:, singular > spanned * singular[0]])

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from gmeql.search.direct.library import PLAIN_TERMS, vocabulary
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
+from gmeql.search.readings import PLAIN
 
 FloatArray = NDArray[np.float64]
 Weighted = list[tuple[float, Node]]
@@ -78,39 +79,40 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             return
         terms = vocabulary(table.X[:n], functions.allows, numbers=replace(PLAIN_TERMS, most_terms=most))
         last = most
-        span = _Span(terms.values, terms.node)
+        span = Span(terms.values, terms.node)
         readings = {name: target[:n] for name, target in direct_readings(table.y, functions).items()}
-        for root in _formulas(span, table.X[:n], readings, functions, sign):
+        for root in formulas_in(span, table.X[:n], readings, functions, sign):
             if table.error(root) < VOCABULARY.verified:
                 yield root
                 return
 
 
-def _formulas(
-    span: _Span, X: FloatArray, readings: dict[str, FloatArray], functions: FunctionSet, sign: float
+def formulas_in(
+    span: Span, X: FloatArray, readings: dict[str, FloatArray], functions: FunctionSet, sign: float
 ) -> Iterator[Node]:
     """Formulas whose target is in the span in one way or another, sums first."""
     for name, target in readings.items():
         found = span.sparse(target)
         if found is not None:
-            yield DIRECT_READINGS[name].invert(_sum(found), sign)
+            yield DIRECT_READINGS[name].invert(sum_of(found), sign)
     below = _small_terms(X) if functions.allows({"div"}) or functions.allows({"sqrt"}) else []
-    for some in (below[: 1 + X.shape[1]], below) if functions.allows({"div"}) else ():
-        for name, target in readings.items():
-            fraction = _fraction(span, target, some)
-            if fraction is not None:
-                yield DIRECT_READINGS[name].invert(fraction, sign)
+    few = below[: 1 + X.shape[1]]
+    denominators = [(name, some) for some in (few, below) for name in readings] + [(PLAIN, [*below, *_triples(X)])]
+    for name, some in denominators if functions.allows({"div"}) else ():
+        fraction = _fraction(span, readings[name], some)
+        if fraction is not None:
+            yield DIRECT_READINGS[name].invert(fraction, sign)
     if functions.allows({"sqrt"}):
-        beside = _beside_root(span, next(iter(readings.values())), below)
+        beside = _beside_root(span, readings[PLAIN], below)
         if beside is not None:
             yield beside
 
 
-def _sum(terms: Weighted) -> Node:
+def sum_of(terms: Weighted) -> Node:
     return build("add", *(build("mul", Constant(factor), node) for factor, node in terms))
 
 
-class _Span:
+class Span:
     """What terms with values [M, N] span: `columns` [N, M'] of size 1 and a `basis` [N, K]; `node` says which term is m."""
 
     def __init__(self, values: FloatArray, node: Callable[[int], Node]) -> None:
@@ -123,7 +125,7 @@ class _Span:
         self.columns = (self.values / self.sizes[:, None]).T
         self.basis = orthonormal(self.columns, VOCABULARY.spanned)
 
-    def with_quotients(self, denominator: Node, below: FloatArray) -> _Span:
+    def with_quotients(self, denominator: Node, below: FloatArray) -> Span:
         """The plainest of the terms, and each of them over a denominator [N]."""
         values, m = self.values[: VOCABULARY.divided], min(len(self.values), VOCABULARY.divided)
 
@@ -131,7 +133,7 @@ class _Span:
             own = self.node(int(self.numbers[k % m]))
             return own if k < m else build("div", own, denominator)
 
-        return _Span(np.concatenate([values, values / below]), node)
+        return Span(np.concatenate([values, values / below]), node)
 
     def left(self, targets: FloatArray) -> FloatArray:
         """What is left of targets [N] or [N, T] beside the span; projected twice, since once rounds."""
@@ -226,7 +228,13 @@ def _small_terms(X: FloatArray) -> list[tuple[Node, FloatArray]]:
     return [(Constant(1.0), np.ones(len(X))), *columns, *products]
 
 
-def _fraction(span: _Span, y: FloatArray, below: Sequence[tuple[Node, FloatArray]]) -> Node | None:
+def _triples(X: FloatArray) -> list[tuple[Node, FloatArray]]:
+    """Products of three columns with their values [N]."""
+    names = combinations(range(X.shape[1]), 3)
+    return [(build("mul", *map(Variable, three)), X[:, three].prod(axis=1)) for three in names]
+
+
+def _fraction(span: Span, y: FloatArray, below: Sequence[tuple[Node, FloatArray]]) -> Node | None:
     """S/D with S in the span and D a sum of small terms, where y is that; None where it is not."""
     small = np.stack([values for _, values in below], axis=1)
     vector = _null_vector(span, y[:, None] * small)
@@ -236,14 +244,14 @@ def _fraction(span: _Span, y: FloatArray, below: Sequence[tuple[Node, FloatArray
     above = span.sparse(y * values)
     if above is None or not (values != 0).all():
         return None
-    denominator = _sum([(float(f"{c:.13g}"), node) for c, (node, _) in zip(vector, below, strict=True) if c])
-    forms = [build("div", _sum(above), denominator)]
+    denominator = sum_of([(float(f"{c:.13g}"), node) for c, (node, _) in zip(vector, below, strict=True) if c])
+    forms = [build("div", sum_of(above), denominator)]
     mixed = span.with_quotients(denominator, values).sparse(y)
-    forms += [] if mixed is None else [_sum(mixed)]
+    forms += [] if mixed is None else [sum_of(mixed)]
     return min(forms, key=tree_complexity)
 
 
-def _beside_root(span: _Span, y: FloatArray, before: Sequence[tuple[Node, FloatArray]]) -> Node | None:
+def _beside_root(span: Span, y: FloatArray, before: Sequence[tuple[Node, FloatArray]]) -> Node | None:
     """L ± sqrt(Q) with L a sum of small terms and Q in the span, where y is that; None where it is not."""
     small = np.stack([values for _, values in before], axis=1)
     vector = _null_vector(span, np.column_stack([y**2, y[:, None] * small]))
@@ -254,12 +262,12 @@ def _beside_root(span: _Span, y: FloatArray, before: Sequence[tuple[Node, FloatA
     under = span.sparse((y - ahead) ** 2)
     if under is None:
         return None
-    root = build("sqrt", _sum(under))
+    root = build("sqrt", sum_of(under))
     whole = [(float(f"{c:.11g}"), node) for c, (node, _) in zip(factors, before, strict=True) if c]
-    return build("add", _sum(whole), root if np.mean(y - ahead) >= 0 else build("neg", root))
+    return build("add", sum_of(whole), root if np.mean(y - ahead) >= 0 else build("neg", root))
 
 
-def _null_vector(span: _Span, columns: FloatArray) -> FloatArray | None:
+def _null_vector(span: Span, columns: FloatArray) -> FloatArray | None:
     """The one sum of columns [N, B] that is in the span, with as few of them as it takes; None where there is none.
 
     Columns that are in the span themselves say nothing.

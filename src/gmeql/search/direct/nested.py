@@ -1,0 +1,243 @@
+"""Formulas behind several steps: terms taken off, factors divided out, readings undone, until a sum of plain terms is left.
+
+x - y**2 + sqrt((u + v - w)/(w*x**3*z)) is no sum, but it is one after three steps: take x - y**2 off, square, multiply by
+x**3*z. Each step is read off the values by a robust regression, to which what is still hidden is noise with heavy tails:
+terms whose factor comes out as ±1 or ±2 are taken for exact and taken off, powers and exponentials of columns that log|y|
+rises with by a whole or half number are divided out. After every step the span of a whole vocabulary (`vocabulary.py`)
+tells whether a sum, a fraction or a root of sums is left, so that a wrong step costs no more than that.
+
+Legend: `N` rows, `M` terms, `V` columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.library import brief_vocabulary
+from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.vocabulary import VOCABULARY, Span, formulas_in, sum_of
+from gmeql.search.readings import PLAIN
+
+FloatArray = NDArray[np.float64]
+Undo = Callable[[Node], Node]
+"""The way back: from a formula of what a step leaves to one of what it began with."""
+_Factor = Callable[[float], Node | None]
+"""A power or exponential of a column by its exponent; None where it has no value."""
+
+
+@dataclass(frozen=True)
+class NestedConfig:
+    """Numbers of the method; "tried" on sums of plain terms with a root, a fraction or an exponential beside them."""
+
+    max_columns: int = 10
+    few_rows: int = 60
+    spanned: int = 350  # terms of the vocabulary that must hold what is left,
+    taken: int = 1300  # and of which some may be taken off
+    rows: int = 400  # that steps are read off
+    chosen: int = 10  # terms of a regression at most,
+    gain: float = 0.97  # each of which leaves no more than this share of the error
+    rounds: int = 4  # of weights, by the errors of the round before: one of `far` typical ones has half its weight
+    far: float = 2.0
+    typical: float = 1.5  # times the median of errors is a typical one
+    leading: int = 100  # terms that the later rounds choose from
+    independent: float = 1e-8  # share of a term's square that must be left beside those chosen
+    whole: tuple[float, ...] = (1.0, 2.0)  # factors of terms that are taken for exact
+    near: float = 0.03  # where a regression comes so near to them, relative to their size
+    halves: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)  # exponents that are,
+    near_exponent: float = 0.12
+    depth: int = 4  # steps behind each other
+    stages: int = 30  # targets that are looked at
+    seconds_to_begin: float = 0.06  # of one core (measured),
+    seconds_per_stage: float = 0.02  # and for each target
+
+
+NESTED = NestedConfig()
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What is left of the target [N] after some steps, and the way back to a formula of the target itself."""
+
+    target: FloatArray
+    undo: Undo = lambda root: root
+    steps: tuple[str, ...] = ()
+
+    @property
+    def sign(self) -> float:
+        """That of most of the target."""
+        return 1.0 if self.target.mean() >= 0 else -1.0
+
+    def after(self, step: str, target: FloatArray, back: Undo) -> Stage:
+        """What one step more leaves."""
+        return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step))
+
+
+def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
+    """A formula behind several steps that is the target on all rows. Draws nothing at random."""
+    n, most = len(table.y), int((effort.seconds - NESTED.seconds_to_begin) / NESTED.seconds_per_stage)
+    if not 1 <= table.n_columns <= NESTED.max_columns or n < NESTED.few_rows or not functions.allows({"add", "mul"}):
+        return
+    if not np.isfinite(table.X).all() or not (np.abs(table.X).max(axis=0) > 0).all() or not np.ptp(table.y) > 0:
+        return
+    if most < 1 or effort.out_of_time():
+        return
+    size = min(NESTED.spanned, int((n - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
+    n = min(n, int(VOCABULARY.most_rows_per_term * size) + VOCABULARY.spare_rows)
+    X = table.X[:n]
+    terms = brief_vocabulary(X, functions.allows, most_terms=size)
+    span, steps = Span(terms.values, terms.node), _Steps(X, functions)
+    waiting = [Stage(table.y[:n])]
+    for _ in range(min(most, NESTED.stages)):
+        if not waiting or effort.out_of_time():
+            return
+        stage = waiting.pop(0)
+        for root in formulas_in(span, X, direct_readings(stage.target, functions), functions, stage.sign):
+            whole = stage.undo(root)
+            if table.error(whole) < VOCABULARY.verified:
+                yield whole
+                return
+        if len(stage.steps) < NESTED.depth:
+            with np.errstate(all="ignore"):
+                waiting += [s for s in steps.of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
+
+
+class _Steps:
+    """Steps that the values of a target suggest, over columns X [N, V]."""
+
+    def __init__(self, X: FloatArray, functions: FunctionSet) -> None:
+        self.X, self.functions = X, functions
+        self.terms = brief_vocabulary(X, functions.allows, most_terms=NESTED.taken)
+        rises: list[tuple[_Factor, FloatArray]]
+        rises = [(_power_of(j, x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
+        rises += [(_exponential_of(j), x) for j, x in enumerate(X.T)] if functions.allows({"exp"}) else []
+        self.factors, self.logarithms = [node for node, _ in rises], np.stack([values for _, values in rises])
+
+    def of(self, stage: Stage) -> Iterator[Stage]:
+        """What is left after one step more; no kind of step follows itself."""
+        last = stage.steps[-1] if stage.steps else ""
+        if last != "term":
+            yield from self._without_terms(stage)
+        if last != "factor" and self.functions.allows({"div"}):
+            yield from self._without_factors(stage)
+        if last != "reading":
+            for name, values in direct_readings(stage.target, self.functions).items():
+                if name in ("square", "exp", "log", "inv"):
+                    yield stage.after("reading", values, _reading(name, stage.sign))
+
+    def _without_terms(self, stage: Stage) -> Iterator[Stage]:
+        """The target less the terms whose factors are ±1 or ±2."""
+        numbers, factors = robust_choice(self.terms.values, stage.target)
+        rounded = [_nearest(c, NESTED.whole, NESTED.near * abs(c)) for c in factors]
+        kept = [(c, m) for c, m in zip(rounded, [*numbers, 0], strict=True) if c]  # term 0 is 1
+        if kept:
+            ahead = sum_of([(c, self.terms.node(m)) for c, m in kept])
+            values = sum(c * self.terms.values[m] for c, m in kept)
+            yield stage.after("term", stage.target - values, lambda root: build("add", ahead, root))
+
+    def _without_factors(self, stage: Stage) -> Iterator[Stage]:
+        """The target, and its square where it may be a root, over what stands before the rest."""
+        if not (stage.target != 0).all():
+            return
+        numbers, slopes = robust_choice(self.logarithms, np.log(np.abs(stage.target)))
+        slopes.pop()  # a constant factor is no step
+        is_root = abs(np.sign(stage.target).sum()) == len(stage.target) and self.functions.allows({"sqrt"})
+        for power in (1.0, 2.0) if is_root else (1.0,):
+            exponents = (_nearest(power * c, NESTED.halves, power * NESTED.near_exponent) for c in slopes)
+            parts = [self.factors[m](e) for m, e in zip(numbers, exponents, strict=True) if e]
+            ahead = build("mul", *(part for part in parts if part is not None))
+            if ahead == Constant(1.0):
+                continue
+            values = row_values(ahead, [f"x{j}" for j in range(self.X.shape[1])], self.X)
+            yield stage.after("factor", stage.target**power / values, _behind(ahead, power, stage.sign))
+
+
+def _power_of(column: int, x: FloatArray) -> _Factor:
+    """Powers of a column, halves where it is positive."""
+
+    def power(exponent: float) -> Node | None:
+        allowed = exponent.is_integer() or bool((x > 0).all())
+        return build("pow", Variable(column), Constant(exponent)) if allowed else None
+
+    return power
+
+
+def _exponential_of(column: int) -> _Factor:
+    return lambda rate: build("exp", build("mul", Constant(rate), Variable(column))) if rate.is_integer() else None
+
+
+def _reading(name: str, sign: float) -> Undo:
+    return lambda root: DIRECT_READINGS[name].invert(root, sign)
+
+
+def _behind(factor: Node, power: float, sign: float) -> Undo:
+    """Something times a factor, and the root of that where the power was 2."""
+    outer = _reading("square" if power == 2.0 else PLAIN, sign)
+    return lambda root: outer(build("mul", factor, root))
+
+
+def _nearest(value: float, allowed: Sequence[float], slack: float) -> float:
+    """The allowed size that a value comes nearest to, with its sign; 0 where none is within the slack."""
+    near = min(allowed, key=lambda size: abs(abs(value) - size))
+    return math.copysign(near, value) if abs(abs(value) - near) <= slack else 0.0
+
+
+def robust_choice(terms: FloatArray, target: FloatArray) -> tuple[list[int], list[float]]:
+    """Numbers and factors of the few of some terms [M, N] that explain most of a target [N], and the constant beside them.
+
+    One after the other is chosen by the squares it explains, several times over, with weights (Cauchy's) that leave the
+    rows out that the last choice does not explain.
+    """
+    rows = min(len(target), NESTED.rows)
+    terms, target = terms[:, :rows], target[:rows]
+    usable = np.flatnonzero(np.isfinite(terms).all(axis=1) & (np.ptp(terms, axis=1) > 0))
+    left = np.asarray(target - np.median(target))
+    chosen: list[int] = []
+    factors = np.zeros(1)
+    for turn in range(NESTED.rounds):
+        scale = NESTED.far * NESTED.typical * float(np.median(np.abs(left)))
+        if not scale > 0 or not len(usable):
+            break
+        roots = 1.0 / np.hypot(1.0, left / scale)
+        numbers, met = _greedy(terms[usable] * roots, target * roots, roots)
+        chosen = [int(m) for m in usable[numbers]]
+        if turn == 0:
+            usable = usable[met]
+        table = np.column_stack([*terms[chosen], np.ones(rows)])
+        factors = np.linalg.lstsq(table * roots[:, None], target * roots, rcond=None)[0]
+        left = np.asarray(target - table @ factors)
+    return chosen, [float(c) for c in factors]
+
+
+def _greedy(columns: FloatArray, target: FloatArray, ones: FloatArray) -> tuple[list[int], NDArray[np.int64]]:
+    """Columns [M, N] chosen one after the other, orthogonal least squares; and those that were ever near to that."""
+    sizes = np.sqrt(np.einsum("mn,mn->m", columns, columns))
+    columns = columns / np.where(sizes > 0, sizes, 1.0)[:, None]
+    basis = [ones / np.linalg.norm(ones)]
+    residual = target - (target @ basis[0]) * basis[0]
+    free = 1.0 - (columns @ basis[0]) ** 2  # square of what is left of each column beside those chosen
+    chosen: list[int] = []
+    best = np.zeros(len(columns))
+    for _ in range(min(NESTED.chosen, len(columns))):
+        gains = np.where(
+            free > NESTED.independent, (columns @ residual) ** 2 / np.maximum(free, NESTED.independent), 0.0
+        )
+        best = np.maximum(best, gains / max(float(gains.max()), 1e-300))
+        m, squares = int(np.argmax(gains)), float(residual @ residual)
+        if not gains[m] > 0 or squares - float(gains[m]) > NESTED.gain**2 * squares:
+            break
+        chosen.append(m)
+        direction = columns[m]
+        for _ in range(2):  # projected twice, since once rounds
+            direction = direction - np.array(basis).T @ (np.array(basis) @ direction)
+        basis.append(direction / np.linalg.norm(direction))
+        residual = residual - (residual @ basis[-1]) * basis[-1]
+        free = free - (columns @ basis[-1]) ** 2
+    return chosen, np.sort(np.argsort(-best, kind="stable")[: NESTED.leading])
