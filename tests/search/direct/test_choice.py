@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,6 +87,11 @@ def test_the_same_sums_every_time_and_none_when_late() -> None:
 
 def test_a_constant_target_needs_no_term() -> None:
     assert all(np.isfinite(each.loss) for each in found(np.full(150, 3.0)))
+
+
+def test_rows_without_weight_say_nothing() -> None:
+    rows = replace(JudgedRows.of(X, x + t, None, ("x", "t")), weights=np.zeros(150))
+    assert list(TermChoice(TERMS, POWERS, rows, beams=(3,)).run(lambda: False)) == []
 
 
 def test_two_terms_that_show_only_together_are_found_by_pairs() -> None:

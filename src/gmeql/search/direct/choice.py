@@ -79,7 +79,8 @@ class TermChoice:
         self.tuned = terms.tuned[self.used]
         self.roots, self.weight = self.fits.roots, float(np.sum(rows.weights))
         columns = terms.values[self.used] * self.roots
-        self.columns = columns / np.sqrt(np.einsum("mn,mn->m", columns, columns))[:, None]
+        sizes = np.sqrt(np.einsum("mn,mn->m", columns, columns))
+        self.columns = columns / np.where(sizes > 0, sizes, 1.0)[:, None]
         self.turning = terms.slopes(self.used[self.tuned]) * self.roots
         sizes = np.sqrt(np.einsum("mn,mn->m", self.turning, self.turning))
         self.turning /= np.where(sizes > 0, sizes, 1.0)[:, None]
@@ -88,6 +89,8 @@ class TermChoice:
     def run(self, out_of_time: Callable[[], bool]) -> Iterator[TermSum]:
         """The best sums of each length and number of tuned terms, from short to long, up to an exact one."""
         rows, numbers = self.rows, self.numbers
+        if not self.weight > 0:
+            return  # of a target over hundreds of magnitudes these rows may have no weight at all
         mean = float(np.average(rows.target, weights=rows.weights))
         beam = [TermSum((), (mean,), float(np.average((rows.target - mean) ** 2, weights=rows.weights)))]
         best: dict[int, float] = {}
