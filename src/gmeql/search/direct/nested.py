@@ -198,9 +198,9 @@ def robust_choice(terms: FloatArray, target: FloatArray) -> tuple[list[int], lis
     rows = min(len(target), NESTED.rows)
     terms, target = terms[:, :rows], target[:rows]
     usable = np.flatnonzero(np.isfinite(terms).all(axis=1) & (np.ptp(terms, axis=1) > 0))
-    left = np.asarray(target - np.median(target))
+    left: FloatArray = np.asarray(target - np.median(target))
     chosen: list[int] = []
-    factors = np.zeros(1)
+    factors: FloatArray = np.zeros(1)
     for turn in range(NESTED.rounds):
         scale = NESTED.far * NESTED.typical * float(np.median(np.abs(left)))
         if not scale > 0 or not len(usable):
@@ -211,7 +211,7 @@ def robust_choice(terms: FloatArray, target: FloatArray) -> tuple[list[int], lis
         if turn == 0:
             usable = usable[met]
         table = np.column_stack([*terms[chosen], np.ones(rows)])
-        factors = np.linalg.lstsq(table * roots[:, None], target * roots, rcond=None)[0]
+        factors = np.asarray(np.linalg.lstsq(table * roots[:, None], target * roots, rcond=None)[0])
         left = np.asarray(target - table @ factors)
     return chosen, [float(c) for c in factors]
 
