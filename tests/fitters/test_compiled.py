@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import importlib
+import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from numba.core import caching
 
@@ -28,13 +30,30 @@ from {package}.callee import shift
 def twice(x):
     return shift(shift(x))
 """
+PART = """
+from numba import float64, int64, types
+from gmeql.fitters.compiled import part
+
+@part(types.Tuple((float64, int64))(float64[::1], int64))
+def first_and_shifted(numbers, x):
+    return numbers[0], x + {shift}
+"""
+CALLER_OF_PART = """
+from gmeql.fitters.compiled import compiled
+from {package}.callee import first_and_shifted
+
+@compiled()
+def twice(numbers, x):
+    first, once = first_and_shifted(numbers, x)
+    return first + first_and_shifted(numbers, once)[1]
+"""
 
 
-def write_package(folder: Path, shift: int) -> None:
+def write_package(folder: Path, shift: int, *, callee: str = CALLEE, caller: str = CALLER) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "__init__.py").write_text("")
-    (folder / "callee.py").write_text(CALLEE.format(shift=shift))
-    (folder / "caller.py").write_text(CALLER.format(package=folder.name))
+    (folder / "callee.py").write_text(callee.format(shift=shift))
+    (folder / "caller.py").write_text(caller.format(package=folder.name))
 
 
 def load(package: str):
@@ -59,6 +78,33 @@ def test_a_change_of_what_is_called_in_another_file_is_seen(tmp_path: Path, monk
     write_package(folder, 5)
     changed = load(folder.name)
     assert not is_on_disk(changed) and changed(10) == 20 and not changed.stats.cache_hits
+
+
+def test_a_part_is_called_by_its_address_and_there_before_who_calls_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller alone is not enough: taken from disk without its part, it would end the process."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    folder = tmp_path / "gmeql_test_parts"
+    options = dict(callee=PART, caller=CALLER_OF_PART)
+    numbers = np.array([0.5, 7.0])
+    write_package(folder, 1, **options)
+    twice = load(folder.name)
+    assert not is_on_disk(twice) and twice(numbers, 10) == 12.5 and is_on_disk(twice)
+    (code,) = twice.inspect_llvm().values()
+    assert "first_and_shifted" in code and not re.search(r"^define .*first_and_shifted", code, re.MULTILINE)
+    again = load(folder.name)
+    assert again is not twice and again(numbers, 10) == 12.5 and again.stats.cache_hits
+    write_package(folder, 5, **options)
+    assert load(folder.name)(numbers, 10) == 20.5
+
+
+def test_a_part_takes_numbers_of_other_types_as_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = tmp_path / "gmeql_test_part_types"
+    write_package(folder, 1, callee=PART, caller=CALLER_OF_PART)
+    assert load(folder.name)(np.array([0.5]), np.int16(-3)) == -0.5
 
 
 def test_a_function_that_cannot_be_written_to_disk_computes_all_the_same(

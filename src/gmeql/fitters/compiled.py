@@ -4,23 +4,33 @@ Numba keeps a compiled function until the one file that it stands in changes; wh
 numbers it takes in from them, may change unnoticed. Here the name of a function carries a key of all that: the sources
 of its folder, in which everything it calls must stand, and the numbers of `opcodes.py`, `method.py`, `result.py` and
 `limits.py`. The files on disk bear that name, so another key is another file.
+
+Numba pastes what a function calls into it and optimises it there anew, so that the same lines are compiled as often as
+functions lie above them, and its own work grows faster than the length of a function. A *part* is compiled once and
+called by its address.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from llvmlite import binding
 from numba import njit
+from numba.core import cgutils
+from numba.core.typing import Signature
+from numba.extending import intrinsic
 
 from gmeql.fitters import method, opcodes, result
 from gmeql.formula import limits
 
-OPTIONS: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy")
+OPTIONS: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 INLINE: dict[str, Any] = dict(inline="always")
 """For what is called from one place: Numba optimises a function anew inside each one that calls it."""
 
@@ -51,12 +61,68 @@ def compiled(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], 
         except RuntimeError:  # Numba found no folder for its cache
             dispatcher = njit(**(OPTIONS | options | dict(cache=False)))(function)
         _save_if_possible(dispatcher)
+        _after_parts(dispatcher, tuple(_PARTS[folder]))
         if signature:
             dispatcher.compile(*signature)
             dispatcher.disable_compile()
         return dispatcher
 
     return decorate
+
+
+_PARTS: dict[Path, list[Callable[[], None]]] = defaultdict(list)
+"""By folder, in the order of their sources: what makes each part ready to be called."""
+
+
+def part(signature: Signature, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: a function that compiled functions of its folder, further down or importing it, call by its address.
+
+    It is compiled, or loaded from disk, before the first of them is; the name under which they look for it carries the
+    key of the sources. Python cannot call it, and it must not raise: nobody would look.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        folder = Path(function.__code__.co_filename).parent
+        dispatcher = compiled(**options, no_cpython_wrapper=True)(function)
+        symbol = f"{function.__module__}.{function.__qualname__}"
+
+        @cache
+        def make_ready() -> None:
+            dispatcher.compile(signature)
+            (overload,) = dispatcher.overloads.values()
+            address = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)
+            binding.add_symbol(symbol, address)
+
+        _PARTS[folder].append(make_ready)
+
+        def typed(_: Any, *arguments: Any) -> Any:
+            return signature, write_call
+
+        own = inspect.signature(function)
+        first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        typed.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
+
+        def write_call(context: Any, builder: Any, _: Signature, values: Any) -> Any:
+            convention = context.call_conv
+            kind = convention.get_function_type(signature.return_type, signature.args)
+            callee = cgutils.get_or_insert_function(builder.module, kind, symbol)
+            return convention.call_function(builder, callee, signature.return_type, signature.args, values)[1]
+
+        return intrinsic(typed)
+
+    return decorate
+
+
+def _after_parts(dispatcher: Any, parts: tuple[Callable[[], None], ...]) -> None:
+    """Before a function is taken from disk, or compiled, the parts that it may call are made ready."""
+    load = dispatcher._cache.load_overload
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        for make_ready in parts:
+            make_ready()
+        return load(signature, context)
+
+    dispatcher._cache.load_overload = load_overload
 
 
 def _save_if_possible(dispatcher: Any) -> None:

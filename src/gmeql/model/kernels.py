@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -88,9 +89,13 @@ def compile_kernels() -> None:
     """Compile all kernels: the fit in another process, the others in this one, since Numba takes one at a time."""
     from gmeql.search.direct.middle.meeting import compile_look_up
 
+    gc.disable()  # one part in fifteen of the time, in a process that ends when all is compiled
     search = _smallest_search()
     if available_cores() > 1:
-        with suppress(OSError), _python("from gmeql.fitters.cpu import compile_kernel; compile_kernel()"):
+        with (
+            suppress(OSError),
+            _python("import gc; gc.disable(); from gmeql.fitters.cpu import compile_kernel; compile_kernel()"),
+        ):
             search.draw_once()
             compile_look_up()
     for _ in search.run():

@@ -10,11 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fitting_problems import problems
+from numba import njit
 
 from gmeql.fitters.cpu import fit_arrays
-from gmeql.fitters.kernel.levenberg_marquardt import _solve_damped
+from gmeql.fitters.kernel import levenberg_marquardt
 from gmeql.fitters.opcodes import MAX_CONSTANTS
 from gmeql.fitters.programs import stack
+
+
+@njit
+def _solve_damped(hessian, gradient, damping, n, factor, step):
+    """Python cannot call a part of the kernel itself."""
+    return levenberg_marquardt._solve_damped(hessian, gradient, damping, n, factor, step)
 
 
 def test_damped_steps_are_those_of_numpy_and_singular_systems_are_told() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import float64, int64, types, void
 from numba.extending import intrinsic
 
-from gmeql.fitters.compiled import compiled
-from gmeql.fitters.kernel.options import FAST, IN_ORDER
+from gmeql.fitters.compiled import compiled, part
+from gmeql.fitters.kernel.options import FAST, IN_ORDER, TABLE
 from gmeql.formula.limits import ANGLE_LIMIT, EXPONENTIAL_LIMIT
 
 _TWO_OVER_PI = 0.6366197723675814
@@ -43,7 +43,7 @@ def _double(_, number):
     return types.float64(types.int64), convert
 
 
-@compiled(**IN_ORDER)
+@part(void(TABLE, int64, float64, int64, int64, int64), **IN_ORDER)
 def sine_cosine(table, source, factor, sine, cosine, n):
     """sin and cos of a row times a factor: reduce by multiples of pi/2, two polynomials, swap by quadrant."""
     for i in range(n):
@@ -130,7 +130,7 @@ def fifth_power(x):
     return square * square * x
 
 
-@compiled(**FAST)
+@part(void(TABLE, int64, int64, int64, int64, int64), **FAST)
 def whole_power(table, source, exponent, out, spare, n):
     """A row to a whole power, by squaring; row `spare` is overwritten."""
     count = abs(exponent)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import int64, types
 
 from gmeql.fitters.compiled import compiled
-from gmeql.fitters.kernel.options import FAST, FAST_INLINE
+from gmeql.fitters.kernel.options import FAST, FAST_INLINE, INDICES, NUMBERS, TABLE
 from gmeql.fitters.opcodes import MAX_CONSTANTS, MAX_NODES
 
 BLOCK = 256
@@ -53,6 +54,15 @@ class Work(NamedTuple):
     trial: np.ndarray
 
 
+WORK = types.NamedTuple(
+    [
+        TABLE, INDICES, NUMBERS, INDICES, NUMBERS, int64[::1], int64[::1], TABLE, TABLE, TABLE, NUMBERS, NUMBERS, TABLE,
+        NUMBERS, NUMBERS,
+    ],
+    Work,
+)  # fmt: skip
+
+
 @compiled(**FAST_INLINE)
 def rows_of(n_slots):
     """First rows of: kept slopes, slopes to left inputs, to right inputs, sums of slopes, Jacobian; and their end."""
@@ -67,24 +77,29 @@ def rows_of(n_slots):
 def make_work(n_slots, n_rows):
     """Scratch memory for programs over `n_slots` input slots and `n_rows` data rows."""
     blocks = min((n_rows + BLOCK - 1) // BLOCK, KEPT) if n_rows <= KEPT * BLOCK else 1
-    hessian = np.empty((2, MAX_CONSTANTS, MAX_CONSTANTS))
-    gradient = np.empty((2, MAX_CONSTANTS))
+    products = np.empty((MAX_CONSTANTS, MAX_CONSTANTS + 2))
+    for p in range(MAX_CONSTANTS):
+        for q in range(MAX_CONSTANTS + 2):
+            products[p, q] = 0.0
+    # matrices alone, and rows of them: each kind of array that is made costs a tenth of a second of compiling
+    vectors = np.empty((6, max(MAX_NODES, MAX_CONSTANTS)))
+    lists = np.empty((2, MAX_CONSTANTS + 8), np.int64)
     return Work(
         np.empty((rows_of(n_slots)[5] * blocks, BLOCK)),
         np.empty((STATES, MAX_NODES), np.int64),
-        np.empty(MAX_NODES),
+        vectors[0],
         np.empty((2, MAX_CONSTANTS), np.int64),
-        np.empty(MAX_CONSTANTS),
-        np.empty(MAX_CONSTANTS + 8, np.int64),
-        np.empty(MAX_CONSTANTS + 8, np.int64),
-        np.zeros((MAX_CONSTANTS, MAX_CONSTANTS + 2)),
-        hessian[0],
-        hessian[1],
-        gradient[0],
-        gradient[1],
+        vectors[1],
+        lists[0],
+        lists[1],
+        products,
         np.empty((MAX_CONSTANTS, MAX_CONSTANTS)),
-        np.empty(MAX_CONSTANTS),
-        np.empty(MAX_CONSTANTS),
+        np.empty((MAX_CONSTANTS, MAX_CONSTANTS)),
+        vectors[2],
+        vectors[3],
+        np.empty((MAX_CONSTANTS, MAX_CONSTANTS)),
+        vectors[4],
+        vectors[5],
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import boolean, float64, int64, types, void
 
-from gmeql.fitters.compiled import compiled
+from gmeql.fitters.compiled import compiled, part
 from gmeql.fitters.kernel.elementary import exponential, fifth_power, logarithm, sine_cosine, whole_power
-from gmeql.fitters.kernel.options import FAST, FAST_INLINE
+from gmeql.fitters.kernel.options import FAST, FAST_INLINE, TABLE
 from gmeql.fitters.opcodes import (
     ABS,
     ACOS,
@@ -36,7 +37,10 @@ from gmeql.fitters.opcodes import (
 )
 
 
-@compiled(**FAST)
+@part(
+    void(TABLE, int64, int64, float64, int64, float64, float64, int64, int64, int64, int64),
+    **FAST,
+)
 def apply(table, op, x, f, y, g, exponent, value, slope, spare, n):
     """One node on one block: row `value` from rows `x` times `f` and `y` times `g`.
 
@@ -156,7 +160,12 @@ def times(table, a, b, out, n):
         table[out, i] = table[a, i] * table[b, i]
 
 
-@compiled(**FAST)
+@part(
+    types.Tuple((int64, float64))(
+        TABLE, int64, int64, int64, boolean, int64, float64, int64, float64, float64, int64, int64, int64, int64
+    ),
+    **FAST,
+)
 def slope_row(table, op, side, adjoint, is_one, x, f, y, g, exponent, value, slope, out, n):
     """Slope of the output to one weighted input of a node, from the slope to the node in row `adjoint`.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import boolean, int64, void
 
-from gmeql.fitters.compiled import compiled
+from gmeql.fitters.compiled import compiled, part
 from gmeql.fitters.kernel.memory import BLOCK, KEPT, RESIDUAL, SEED, SLOTS, TARGET, load_block, rows_of
-from gmeql.fitters.kernel.options import FAST, FAST_INLINE
+from gmeql.fitters.kernel.options import FAST, FAST_INLINE, INDICES, TABLE
 from gmeql.fitters.kernel.tape import backward, forward, load
 from gmeql.fitters.opcodes import MAX_CONSTANTS
 
@@ -27,7 +28,7 @@ def _four_products(table, a, b, c, d, e, n):
     return ab, ac, ad, ae
 
 
-@compiled(**FAST_INLINE)
+@part(void(TABLE, int64, int64, int64, INDICES, boolean, int64[::1], int64[::1], TABLE), **FAST)
 def _add_products(table, base, n, n_free, columns, again, wanted, places, products):
     """Add this block to the products of columns with each other and, in the last place, with the residual."""
     for p in range(n_free):
@@ -63,20 +64,18 @@ def _residual(table, base, output, n):
     return total
 
 
-@compiled(**FAST)
+@compiled(**FAST_INLINE)
 def evaluate(
     program, length, constants, n_free, inputs, target, roots, unit, n_rows, mass, limit, again, with_slopes, hessian,
-    gradient, work,
+    gradient, table, nodes, scales, columns, column_scales, wanted, places, products,
 ):  # fmt: skip
     """Weighted mean squared error over the first `n_rows` rows; inf if it is not finite or not below `limit`.
 
     With `with_slopes` the sums JᵀWJ, JᵀWr instead, at the constants that were last evaluated without; inf if they
     are not finite. `roots` are the square roots of the weights,
     `unit` says that all are 1, `mass` is the sum of those of these rows. `again` is 0 at the first point of a fit: at others,
-    what no constant moves is there already.
+    what no constant moves is there already. The others are those of `Work`.
     """
-    # a slice, once: each field that is read by name counts references, a sixth of a fit's time in all
-    table, nodes, scales, columns, column_scales, wanted, places, products = work[:8]
     n_slots = inputs.shape[0]
     height = rows_of(n_slots)[5]
     kept = n_rows <= KEPT * BLOCK

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from gmeql.fitters.compiled import compiled
+from numba import boolean, int64, void
+
+from gmeql.fitters.compiled import compiled, part
 from gmeql.fitters.kernel.memory import BLOCK, MOVES, ROW, SEED, SLOTS, USES, make_work, rows_of
 from gmeql.fitters.kernel.node import apply, is_binary, slope_row, times
-from gmeql.fitters.kernel.options import FAST, FAST_INLINE
+from gmeql.fitters.kernel.options import FAST, FAST_INLINE, INDICES, NUMBERS, PROGRAM, TABLE
 from gmeql.fitters.opcodes import POWER_FITTED, POWER_WHOLE
 
 
@@ -43,7 +45,7 @@ def load(program, length, inputs, low, n, table, base):
                     table[base + SLOTS + slot, i] = inputs[slot, low + i]
 
 
-@compiled(**FAST_INLINE)
+@part(void(PROGRAM, int64, NUMBERS, int64, TABLE, int64, int64, INDICES, boolean), **FAST)
 def forward(program, length, constants, n_slots, table, base, n, nodes, moving_only):
     """Fill the slots of the nodes that the output depends on; with `moving_only` those that constants move."""
     slope, spare, _, _, _, _ = rows_of(n_slots)
@@ -78,7 +80,12 @@ def forward(program, length, constants, n_slots, table, base, n, nodes, moving_o
         )
 
 
-@compiled(**FAST_INLINE)
+@part(
+    void(
+        PROGRAM, int64, NUMBERS, int64, int64, TABLE, int64, int64, boolean, INDICES, NUMBERS, INDICES, NUMBERS, boolean
+    ),
+    **FAST,
+)
 def backward(
     program, length, constants, n_free, n_slots, table, base, n, unit, nodes, scales, columns, column_scales, again
 ):
@@ -184,7 +191,7 @@ def jacobian_one(program, length, constants, n_free, inputs, out, jacobian_out):
     for low in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - low)
         load(program, length, inputs, low, n, table, 0)
-        forward(program, length, constants, n_slots, table, 0, n, nodes, 0)
+        forward(program, length, constants, n_slots, table, 0, n, nodes, False)
         for i in range(n):
             table[SEED, i] = 1.0
             out[low + i] = table[SLOTS + n_slots + length - 1, i]
@@ -202,7 +209,7 @@ def jacobian_one(program, length, constants, n_free, inputs, out, jacobian_out):
             work.scales,
             columns,
             column_scales,
-            0,
+            False,
         )
         for p in range(n_free):
             for i in range(n):
