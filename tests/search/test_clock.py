@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -69,3 +70,19 @@ def test_symmetries_get_a_share_from_the_moment_they_are_looked_for(hands: Hands
     assert not over()
     hands.now = 107.1
     assert over()
+
+
+def test_what_is_interrupted_closes_and_is_not_late(hands: Hands) -> None:
+    clock = replace(Clock.unlimited(), is_interrupted=lambda: hands.now > 105.0)
+    over = clock.symmetry_limit()
+    assert not clock.is_closing() and not over()
+    hands.now = 106.0
+    assert clock.is_closing() and over() and not clock.is_late() and not clock.is_time_to_judge()
+
+
+def test_a_little_before_the_judgement(hands: Hands) -> None:
+    clock = Clock.start(SearchConfig(max_time=10.0))
+    hands.now = 109.4
+    assert not clock.is_nearly_time_to_judge(0.5)
+    hands.now = 109.6
+    assert clock.is_nearly_time_to_judge(0.5) and not clock.is_time_to_judge()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -160,6 +161,53 @@ def test_a_card_that_fails_is_given_up_with_one_line(monkeypatch: pytest.MonkeyP
     executor = Executor(SearchConfig(device="gpu"))
     with pytest.warns(RuntimeWarning, match="the accelerator failed .out of memory.; the search goes on"):
         assert executor.advance(state, state.islands, lambda: False) == 0
+    assert not executor.on_cards
+
+
+class Going:
+    """Stands for steps beside the host: one island's loss falls to a value that looks exact."""
+
+    error = ""
+    has_enough = True
+
+    def __init__(self, cards, islands, tasks, *, goal_age, enough) -> None:
+        self.islands = islands
+        assert goal_age == islands[0].config.life and not enough(np.full(len(islands), 1.0), 50)
+        assert enough(np.zeros(len(islands)), 50)
+
+    def end(self) -> int:
+        if self.error:
+            raise AcceleratorError(self.error)
+        self.islands[1].best = 0.5
+        return 50
+
+
+def test_accelerators_go_on_beside_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cards(monkeypatch)
+    monkeypatch.setattr(execution, "AdvanceBeside", Going)
+    state, _ = opened()
+    executor = Executor(SearchConfig(device="gpu", max_time=60))
+    with executor.beside(state, lambda: False) as meanwhile:
+        assert meanwhile.has_enough() and meanwhile.drawn == 0
+    assert meanwhile.drawn == 50 and meanwhile.gained() == [(state.islands[1], math.inf)]
+
+
+def test_with_a_number_of_candidates_or_without_cards_nothing_goes_on_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cards(monkeypatch)
+    state, _ = opened()
+    for config in (SearchConfig(device="gpu", max_candidates=100), SearchConfig(max_time=60, device="cpu")):
+        with Executor(config).beside(state, lambda: False) as meanwhile:
+            assert meanwhile.going is None and not meanwhile.has_enough()
+        assert meanwhile.drawn == 0 and meanwhile.gained() == []
+
+
+def test_a_card_that_fails_beside_the_host_is_given_up_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cards(monkeypatch)
+    monkeypatch.setattr(execution, "AdvanceBeside", type("Failing", (Going,), {"error": "gone"}))
+    state, _ = opened()
+    executor = Executor(SearchConfig(device="gpu", max_time=60))
+    with pytest.warns(RuntimeWarning, match="the accelerator failed .gone."), executor.beside(state, lambda: False):
+        assert executor.on_cards
     assert not executor.on_cards
 
 

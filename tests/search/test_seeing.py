@@ -281,7 +281,7 @@ def test_the_error_so_far_is_in_the_spread_of_the_table() -> None:
 
 
 def test_what_is_kept_for_a_trail_is_given_once() -> None:
-    kept = _Kept(state(*pagie()), 2.0)
+    kept = _Kept(state(*pagie()), Clock.unlimited(), 2.0)
     assert not kept.is_taken_by_last()
     given = kept.take()
     assert given is not None and given.seconds == 2.0
@@ -290,7 +290,7 @@ def test_what_is_kept_for_a_trail_is_given_once() -> None:
 
 
 def test_what_a_trail_leaves_of_its_time_is_kept_again() -> None:
-    kept = _Kept(Search(*pagie(), config=SearchConfig(max_time=30.0))._state, 600.0)
+    kept = _Kept(Search(*pagie(), config=SearchConfig(max_time=30.0))._state, Clock.unlimited(), 600.0)
     assert kept.take() is not None and kept.is_taken_by_last()
     again = kept.take()
     assert again is not None and 0 < again.seconds < 600.0

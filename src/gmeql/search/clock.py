@@ -22,6 +22,8 @@ class Clock:
     judging: float = math.inf
     deadline: float = math.inf
     symmetry_seconds: float = math.inf
+    is_interrupted: Callable[[], bool] = lambda: False
+    """Whether what this clock was given to must stop, for another reason than time."""
 
     @classmethod
     def start(cls, config: SearchConfig, *, elapsed: float = 0.0, refitted_rows: int = 0) -> Clock:
@@ -49,11 +51,15 @@ class Clock:
 
     def is_closing(self) -> bool:
         """Whether the search must stop drawing, so that time is left for polishing the front."""
-        return time.perf_counter() >= self.closing
+        return time.perf_counter() >= self.closing or self.is_interrupted()
 
     def is_time_to_judge(self) -> bool:
         """Whether polishing must stop, so that time is left for judging the front on all rows."""
         return time.perf_counter() >= self.judging
+
+    def is_nearly_time_to_judge(self, seconds: float) -> bool:
+        """Whether it is so in a few seconds."""
+        return time.perf_counter() >= self.judging - seconds
 
     def is_late(self) -> bool:
         """Whether all time is spent."""
@@ -62,4 +68,4 @@ class Clock:
     def symmetry_limit(self) -> Callable[[], bool]:
         """Says, from now on, whether the share of time for finding symmetries is spent."""
         limit = time.perf_counter() + self.symmetry_seconds
-        return lambda: time.perf_counter() > limit
+        return lambda: time.perf_counter() > limit or self.is_interrupted()

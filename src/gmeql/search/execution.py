@@ -13,16 +13,37 @@ from contextlib import contextmanager
 import numpy as np
 
 from gmeql.fitters.cuda.driver import AcceleratorError
-from gmeql.search.accelerator.advance import advance
+from gmeql.search.accelerator.advance import AdvanceBeside, Enough, advance
 from gmeql.search.accelerator.cards import Claim, Preparation, required_cards, say_fallback
 from gmeql.search.accelerator.stage import Card, can_hold
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.island import Island
 from gmeql.search.state import SearchState
-from gmeql.search.steps import Step, take_steps
+from gmeql.search.steps import Step, StepTask, take_steps
 from gmeql.search.tried import TriedStructures
 from gmeql.search.workers.pool import WorkerPool, find_pool
+
+
+class Meanwhile:
+    """What accelerators do while the host does something else; what they have done is known afterwards."""
+
+    def __init__(self, islands: Sequence[Island]) -> None:
+        self.going: AdvanceBeside | None = None
+        self.drawn = 0
+        self._before = [(island, island.best) for island in islands]
+
+    def has_enough(self) -> bool:
+        """Whether an island looks exact, or it was time to give up."""
+        return self.going is not None and self.going.has_enough
+
+    def gained(self) -> list[tuple[Island, float]]:
+        """Islands whose best loss fell, and what it was before."""
+        return [(island, best) for island, best in self._before if island.best < best]
+
+
+def _tasks(state: SearchState, islands: Sequence[Island]) -> list[StepTask]:
+    return [state.portfolio.task(island) for island in islands]
 
 
 class Executor:
@@ -62,8 +83,52 @@ class Executor:
 
     def advance(self, state: SearchState, islands: Sequence[Island], give_up: Callable[[], bool]) -> int:
         """The rest of the stage for all islands, on the accelerators; returns how many candidates were drawn."""
+        if not islands:
+            return 0
+        started = time.perf_counter()
+        goal, enough = self.config.stage_ages[state.stage], self._enough(state, islands, give_up)
+        try:
+            self._teach(state)
+            drawn = advance(self.cards, islands, _tasks(state, islands), goal_age=goal, enough=enough)
+        except AcceleratorError as error:
+            self._fall_back(error)
+            return 0
+        if drawn < self.processor_rate * (time.perf_counter() - started):
+            self.cards = []  # the processor is faster here
+            if self.preparation is not None:
+                self.preparation.give_back()
+        return drawn
+
+    @contextmanager
+    def beside(self, state: SearchState, give_up: Callable[[], bool]) -> Iterator[Meanwhile]:
+        """Accelerators go on with the open islands, as long as these live, while the host does something else.
+
+        Only where time is the budget: else the result would depend on who is faster.
+        """
+        islands = [island for island in state.islands if not island.finished]
+        if self.config.max_candidates is not None or not self.takes_stages(state, islands):
+            islands = []
+        meanwhile = Meanwhile(islands)
+        try:
+            if islands:
+                self._teach(state)
+                life, enough = self.config.island.life, self._enough(state, islands, give_up)
+                meanwhile.going = AdvanceBeside(
+                    self.cards, islands, _tasks(state, islands), goal_age=life, enough=enough
+                )
+        except AcceleratorError as error:
+            self._fall_back(error)
+        try:
+            yield meanwhile
+        finally:
+            try:
+                meanwhile.drawn = 0 if meanwhile.going is None else meanwhile.going.end()
+            except AcceleratorError as error:
+                self._fall_back(error)
+
+    def _enough(self, state: SearchState, islands: Sequence[Island], give_up: Callable[[], bool]) -> Enough:
+        """Says of the best losses whether one looks exact that did not before, and whether a budget is spent."""
         portfolio, numbers = state.portfolio, state.config.front
-        tasks = [portfolio.task(island) for island in islands]
         near = (numbers.near_exact * state.rows.polished.spread) ** 2 / np.array([portfolio.unit(i) for i in islands])
         fresh = np.array([island.best for island in islands]) > near
         left = math.inf if self.config.max_candidates is None else self.config.max_candidates - state.candidates
@@ -71,20 +136,11 @@ class Executor:
         def enough(best: np.ndarray, drawn: int) -> bool:
             return bool((fresh & (best <= near)).any()) or drawn >= left or give_up()
 
-        started = time.perf_counter()
-        goal = self.config.stage_ages[state.stage]
-        try:
-            self._teach(state)
-            drawn = advance(self.cards, islands, tasks, goal_age=goal, enough=enough)
-        except AcceleratorError as error:
-            say_fallback(error)
-            self.cards = []
-            return 0
-        if drawn < self.processor_rate * (time.perf_counter() - started):
-            self.cards = []  # the processor is faster here
-            if self.preparation is not None:
-                self.preparation.give_back()
-        return drawn
+        return enough
+
+    def _fall_back(self, error: AcceleratorError) -> None:
+        say_fallback(error)
+        self.cards = []
 
     def _teach(self, state: SearchState) -> None:
         """Tell accelerators that are new here what was tried before them."""
@@ -129,8 +185,7 @@ class Executor:
     ) -> Sequence[Step | None]:
         """One step of each active island; None where time ran out while a worker had it."""
         if self.pool is None:
-            tasks = [state.portfolio.task(island) for island in active]
-            return take_steps(active, tasks, state.tried, n_threads=self.config.n_threads)
+            return take_steps(active, _tasks(state, active), state.tried, n_threads=self.config.n_threads)
         self._assign_ahead(self.pool, state, waiting)
         return [self.pool.take(island, give_up) for island in active]
 

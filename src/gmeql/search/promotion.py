@@ -146,7 +146,13 @@ def reweigh(state: SearchState, rows: SearchRows) -> None:
 
 
 def finish(state: SearchState, clock: Clock) -> None:
-    """Polish the most promising members all the way; refit and rank on all rows where the search saw a sample."""
+    """Polish the most promising members all the way, then judge the front."""
+    polish_front(state, clock)
+    judge_front(state, clock)
+
+
+def polish_front(state: SearchState, clock: Clock) -> None:
+    """Polish the most promising members, and what the open islands have, all the way; nothing where one is exact."""
     config, stop = state.config, clock.is_time_to_judge
     if state.reason != "exact":
         polish_leading(state, 1, stop)
@@ -161,6 +167,11 @@ def finish(state: SearchState, clock: Clock) -> None:
         polish_leading(state, config.polished_at_end, stop)
         if stop():
             shed_terms(state)
+
+
+def judge_front(state: SearchState, clock: Clock) -> None:
+    """Refit and rank on all rows where the search saw a sample, and tell what every member promises."""
+    config = state.config
     if state.rows.is_sampled:
         judge_on_all_rows(state, clock.is_late)
     has_value = find_loss(config.loss).value is not None

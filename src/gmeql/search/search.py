@@ -26,18 +26,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from gmeql.formula.nodes import Constant
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
-from gmeql.search.execution import Executor
+from gmeql.search.execution import Executor, Meanwhile
 from gmeql.search.guesses import try_guesses
 from gmeql.search.island import Island
 from gmeql.search.losses import is_reweighed
 from gmeql.search.offering import Offering
-from gmeql.search.promotion import finish, is_exact, offer_elites, polish_formula, polish_island, reweigh
+from gmeql.search.promotion import (
+    is_exact,
+    judge_front,
+    offer_elites,
+    polish_formula,
+    polish_front,
+    polish_island,
+    reweigh,
+)
 from gmeql.search.readings import PLAIN
 from gmeql.search.running import RunningSearch
 from gmeql.search.seeing import (
@@ -95,8 +105,7 @@ class Search(RunningSearch):
                 state.elapsed = clock.elapsed()
                 state.reason = why_stop(state, clock, idle_rounds)
                 if state.reason:
-                    self._offering.settle(state)
-                    finish(state, clock)
+                    self._end()
                     state.elapsed = clock.elapsed()
                 yield self.progress()
 
@@ -231,7 +240,7 @@ class Search(RunningSearch):
             offer_elites(state, island)
 
     def _prepare_next_stage(self) -> None:
-        """Nothing exact so far: weigh outliers anew, look for smaller tables and directly once, then see more rows."""
+        """Nothing exact so far: weigh outliers anew, see more rows, look for smaller tables and directly once."""
         state = self._state
         if is_reweighed(state.config.loss):
             self._offering.settle(state)
@@ -241,31 +250,69 @@ class Search(RunningSearch):
         if reweighted is not before:
             reweigh(state, reweighted)
             state.islands = []  # what they learnt was learnt with other weights
-        is_time = is_time_to_look(state)
-        if not state.symmetries_done:
-            self._offering.settle(state)
-            if not look_early(state, self._clock) and is_time:
-                self._look_for_symmetries()
-        elif not state.islands:
+        if state.symmetries_done and not state.islands:
             state.rows = state.rows.grown()
         if state.rows is not before:
             state.portfolio.attach_rows(state.rows)
-        looks, looks_again = is_time and not state.direct_done, is_time_to_look_again(state)
-        if looks or looks_again:
-            self._offering.settle(state)
-        if looks and not has_exact_formula(state):
-            look_directly(state, self._clock)
-        elif looks_again:
-            self._take_views(views_of_leading(state))
-            look_again(state, self._clock)
+        self._see()
 
-    def _look_for_symmetries(self) -> None:
+    def _see(self) -> None:
+        """Look directly, as far as it is time; before that, once, for smaller tables.
+
+        What is cut short by an island that looks exact, and is not, comes again after the next stage.
+        """
+        state = self._state
+        if not state.symmetries_done:
+            with self._going_on() as clock:
+                self._offering.settle(state)
+                look_early(state, clock)
+        if is_time_to_look(state) and not (state.symmetries_done and state.direct_done):
+            if not has_exact_formula(state):
+                with self._going_on(anew=True) as clock:
+                    self._look_once(clock)
+        elif is_time_to_look_again(state):
+            with self._going_on() as clock:
+                self._offering.settle(state)
+                self._take_views(views_of_leading(state))
+                look_again(state, clock)
+
+    def _look_once(self, clock: Clock) -> None:
+        state = self._state
+        self._offering.settle(state)
+        if not state.symmetries_done:
+            self._look_for_symmetries(clock)
+        if not state.direct_done and not has_exact_formula(state) and not clock.is_interrupted():
+            look_directly(state, clock)
+            state.direct_done = not clock.is_interrupted()
+
+    @contextmanager
+    def _going_on(self, *, anew: bool = False) -> Iterator[Clock]:
+        """Let accelerators go on while the processor looks at the data; the clock is interrupted when an island looks exact.
+
+        The first generation is small and soon over: `anew` opens the next one for them.
+        """
+        state, config = self._state, self._state.config
+        if self._executor.on_cards and config.max_candidates is None and (anew or not state.islands):
+            self._open_generation()
+        with self._executor.beside(state, self._clock.is_closing) as meanwhile:
+            yield replace(self._clock, is_interrupted=meanwhile.has_enough)
+        state.candidates += meanwhile.drawn
+        gained = meanwhile.gained()
+        for island, before in gained:
+            self._show(island, before, is_first=False)
+        if gained and not state.islands:  # smaller tables were found: these islands are closed
+            best = sorted((island for island, _ in gained), key=state.portfolio.loss)[: config.device_offered]
+            self._offering.begin(partial(self._offer, False), state, best, may_skip=True)
+
+    def _look_for_symmetries(self, clock: Clock) -> None:
         """See whether smaller tables tell as much, and begin anew with them."""
         state = self._state
-        state.symmetries_done = True
         rows = state.rows.polished
-        starts, limit = state.portfolio.starting_views(), self._clock.symmetry_limit()
-        self._take_views([view for start in starts for view in find_views(rows.X, rows.target, limit, start=start)])
+        starts, limit = state.portfolio.starting_views(), clock.symmetry_limit()
+        views = [view for start in starts for view in find_views(rows.X, rows.target, limit, start=start)]
+        if not clock.is_interrupted():
+            state.symmetries_done = True
+            self._take_views(views)
 
     def _take_views(self, views: Sequence[View]) -> None:
         """Begin anew with smaller tables, of those views that are allowed."""
@@ -284,13 +331,30 @@ class Search(RunningSearch):
             state.portfolio.add_tables(tables)
             state.islands = []
 
+    def _end(self) -> None:
+        """Polish and judge the front. Accelerators go on as long as it is polished; what they find is offered as it is."""
+        state, clock, config = self._state, self._clock, self._state.config
+        late = partial(clock.is_nearly_time_to_judge, config.clock.device_seconds)
+        beside = self._executor.beside(state, late) if state.reason == "max_time" else nullcontext(Meanwhile([]))
+        with beside as meanwhile:
+            self._offering.settle(state)
+            polish_front(state, clock)
+        state.candidates += meanwhile.drawn
+        gained = [island for island, _ in meanwhile.gained()]
+        for island in sorted(gained, key=state.portfolio.loss)[: config.front.islands_at_end]:
+            if is_exact(state, island):
+                polish_island(state, island, clock.is_late)
+            offer_elites(state, island)
+        if gained and has_exact_formula(state):
+            state.reason = "exact"
+        judge_front(state, clock)
+
     # --- what others see ---------------------------------------------------------------------------------------------
 
     def finish(self, reason: str) -> Progress:
         """End the search between two rounds for a reason of the caller's, with the polishing a budget's end gets."""
         self._state.reason = reason
-        self._offering.settle(self._state)
-        finish(self._state, self._clock)
+        self._end()
         return self.progress()
 
     def state(self) -> dict[str, Any]:

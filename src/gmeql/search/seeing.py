@@ -117,7 +117,7 @@ def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
 def _look(state: SearchState, clock: Clock, names: list[str], seconds: float, *, cut: bool) -> None:
     """Offer what methods see within some seconds, which are noted as spent: what was left over where time is the budget."""
     began = time.perf_counter()
-    _take_in(state, clock, _proposals(state, names, seconds), cut=cut)
+    _take_in(state, clock, _proposals(state, clock, names, seconds), cut=cut)
     if cut:
         state.direct_spent += seconds if state.config.max_time is None else time.perf_counter() - began
 
@@ -161,7 +161,7 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
             seconds, began = left * float(shares[i] / shares[i:].sum()), time.perf_counter()
             table = DirectTable(seen.X, seen.target, seen.weights / seen.weights.mean())
             rng = np.random.default_rng([state.seed, i])
-            effort = _effort(state, seconds, began + seconds)
+            effort = _effort(state, clock, seconds, began + seconds)
             proposed = DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng)
             cleaned = [root for root in (clean(root, seen) for root in proposed) if root is not None]
             for scored in refit(cleaned, seen, keep_recognised=False):
@@ -181,14 +181,15 @@ def _shape(root: Node) -> Node:
     return transform(root, lambda leaf: Constant(0.0) if isinstance(leaf, Constant) else leaf)
 
 
-def _effort(state: SearchState, seconds: float, until: float) -> Effort:
+def _effort(state: SearchState, clock: Clock, seconds: float, until: float) -> Effort:
     """Work worth so many seconds; where time is the budget, with a moment at which it ends."""
     if state.config.max_time is None:
-        return Effort(seconds)
-    return Effort.timed(max(until - time.perf_counter(), 0.0), until=until)
+        return Effort(seconds, clock.is_interrupted)
+    left = max(until - time.perf_counter(), 0.0)
+    return Effort.timed(left, until=until, is_interrupted=clock.is_interrupted)
 
 
-def _proposals(state: SearchState, names: list[str], seconds: float) -> Iterator[tuple[View, Node]]:
+def _proposals(state: SearchState, clock: Clock, names: list[str], seconds: float) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view; tables of few columns first.
 
     Methods that were asked at once are heard again only where they fit better than the best formula so far.
@@ -209,10 +210,10 @@ def _proposals(state: SearchState, names: list[str], seconds: float) -> Iterator
         looks += [(view, table, name) for name in asked]
         shares = np.append(shares, [size * SHARES.get(name, 1.0) for name in asked])
     each, began = seconds * shares / shares.sum(), time.perf_counter()
-    kept = _Kept(state, state.config.trail_seconds)
+    kept = _Kept(state, clock, state.config.trail_seconds)
     for i, (view, table, name) in enumerate(looks):
         until = began + float(each[: i + 1].sum())
-        effort = replace(_effort(state, float(each[i]), until), more=kept.take)
+        effort = replace(_effort(state, clock, float(each[i]), until), more=kept.take)
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
             if first or name not in AT_ONCE or table.error(root) < table.unexplained:
@@ -226,8 +227,8 @@ def _proposals(state: SearchState, names: list[str], seconds: float) -> Iterator
 class _Kept:
     """Work kept for methods that have seen part of a formula: what the first leaves over is the next one's."""
 
-    def __init__(self, state: SearchState, seconds: float) -> None:
-        self._state, self._seconds = state, seconds
+    def __init__(self, state: SearchState, clock: Clock, seconds: float) -> None:
+        self._state, self._clock, self._seconds = state, clock, seconds
         self._until: float | None = None
 
     def take(self) -> Effort | None:
@@ -236,7 +237,7 @@ class _Kept:
             return None
         seconds, self._seconds = self._seconds, 0.0
         self._until = time.perf_counter() + seconds
-        return _effort(self._state, seconds, self._until)
+        return _effort(self._state, self._clock, seconds, self._until)
 
     def is_taken_by_last(self) -> bool:
         """Whether some was taken since this was asked last; what is over by the clock is kept again."""

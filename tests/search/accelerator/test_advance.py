@@ -8,7 +8,9 @@ from device_islands import advanced, opened
 from host_cuda import HostDriver, needs_compiler
 
 from gmeql.network.repository import size
-from gmeql.search.accelerator.advance import advance
+from gmeql.fitters.cuda.driver import AcceleratorError
+from gmeql.search.accelerator import advance as module
+from gmeql.search.accelerator.advance import AdvanceBeside, advance
 from gmeql.search.accelerator.stage import Card
 
 
@@ -51,3 +53,55 @@ def test_a_stage_ends_early_when_enough_is_found() -> None:
     cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
     advance(cards, islands, tasks, goal_age=30, enough=lambda best, drawn: bool(seen.append(drawn) or len(seen) == 2))
     assert [island.age for island in islands] == [3, 3] and seen[0] < seen[1]
+
+
+@needs_compiler
+def test_large_steps_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A formula that looks exact does not wait for steps of which each takes long."""
+    monkeypatch.setattr(module, "LOOK_CANDIDATES", 100)
+    state, islands = opened(2)  # 96 candidates a step
+    ages: list[int] = []
+    cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
+    advance(cards, islands, tasks, goal_age=5, enough=lambda best, drawn: bool(ages.append(drawn)))
+    assert len(ages) == 4  # the last look finds nothing to do
+
+
+@needs_compiler
+def test_beside_the_host_islands_take_the_same_steps() -> None:
+    found = []
+    for beside in (False, True):
+        state, islands = opened(2)
+        cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
+        if not beside:
+            drawn = advance(cards, islands, tasks, goal_age=3, enough=lambda best, drawn: False)
+        else:
+            going = AdvanceBeside(cards, islands, tasks, goal_age=3, enough=lambda best, drawn: False)
+            assert [island.age for island in islands] == [0, 0]  # until the end
+            going._steps.result()
+            drawn = going.end()
+            assert not going.has_enough
+        found.append((drawn, [island.age for island in islands], [island.repository.losses for island in islands]))
+    assert found[0][:2] == found[1][:2]
+    np.testing.assert_array_equal(found[0][2], found[1][2])
+
+
+@needs_compiler
+def test_beside_the_host_steps_end_when_they_are_told_to() -> None:
+    state, islands = opened(2)
+    cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
+    going = AdvanceBeside(cards, islands, tasks, goal_age=60, enough=lambda best, drawn: False)
+    assert going.end() > 0
+    assert islands[0].age == islands[1].age < 60 and not going.has_enough
+
+
+@needs_compiler
+def test_a_failure_beside_the_host_is_told_at_the_end() -> None:
+    class Broken(HostDriver):
+        def get(self, there: np.ndarray) -> np.ndarray:
+            raise AcceleratorError("lost")
+
+    state, islands = opened(2)
+    cards, tasks = [Card(Broken(), bits=14)], [state.portfolio.task(island) for island in islands]
+    going = AdvanceBeside(cards, islands, tasks, goal_age=60, enough=lambda best, drawn: False)
+    with pytest.raises(AcceleratorError, match="lost"):
+        going.end()

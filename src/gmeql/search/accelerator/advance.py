@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from gmeql.search.steps import StepTask
 
 LOOK_STEPS = 4
 """Steps between two looks at the islands' best losses, at most; the first look comes after one, the next after two."""
+LOOK_CANDIDATES = 1 << 18
+"""Candidates between two looks, unless one step draws more: what is found, and what is over, shall not wait long."""
+Settled = tuple[Stage, list[int], list[int]]
+Enough = Callable[[np.ndarray, int], bool]
 
 
-def _settled_on(
-    cards: Sequence[Card], islands: Sequence[Island], tasks: Sequence[StepTask]
-) -> list[tuple[Stage, list[int], list[int]]]:
+def _settled_on(cards: Sequence[Card], islands: Sequence[Island], tasks: Sequence[StepTask]) -> list[Settled]:
     """Stages that hold the islands; of each the islands' rows there, and their places among the given ones.
 
     Islands that are on cards stay there; else all are shared out anew.
@@ -45,27 +48,15 @@ def _settled_on(
     return settled
 
 
-def advance(
-    cards: Sequence[Card],
-    islands: Sequence[Island],
-    tasks: Sequence[StepTask],
-    *,
-    goal_age: int,
-    enough: Callable[[np.ndarray, int], bool],
-) -> int:
-    """Steps of all islands until they reach an age, are finished, or `enough` says so; returns candidates drawn.
-
-    `enough` is asked after each step with the islands' best losses and the candidates drawn so far. Islands are shared
-    out to the cards.
-    """
-    settled = _settled_on(cards, islands, tasks)
-    best = np.array([island.best for island in islands])
+def _take_steps(settled: Sequence[Settled], best: np.ndarray, *, goal_age: int, enough: Enough) -> int:
+    """Steps of all stages until every island has reached an age or is finished, or `enough` says so; candidates drawn."""
+    most = max(1, min(LOOK_STEPS, LOOK_CANDIDATES // max((stage.n for stage, _, _ in settled), default=1)))
     steps = next_steps = 1  # something to show soon
     while True:
         for _ in range(steps):
             for stage, _, _ in settled:
                 stage.take_step()
-        next_steps = min(2 * next_steps, LOOK_STEPS)
+        next_steps = min(2 * next_steps, most)
         steps, active, drawn = next_steps, False, 0
         for stage, rows, places in settled:
             records = stage.look()[rows]
@@ -75,8 +66,66 @@ def advance(
             active = active or len(young) > 0
             steps = min(steps, goal_age - int(young.max(initial=0))) if len(young) else steps
         if not active or enough(best, drawn):
-            break
+            return drawn
+
+
+def _fetch(settled: Sequence[Settled]) -> None:
+    """Let the islands be what they have become."""
     for stage, rows, _ in settled:
         stage.settle()
         stage.fetch(rows)
+
+
+def advance(
+    cards: Sequence[Card],
+    islands: Sequence[Island],
+    tasks: Sequence[StepTask],
+    *,
+    goal_age: int,
+    enough: Enough,
+) -> int:
+    """Steps of all islands until they reach an age, are finished, or `enough` says so; returns candidates drawn.
+
+    `enough` is asked after each look with the islands' best losses and the candidates drawn so far. Islands are shared
+    out to the cards.
+    """
+    settled = _settled_on(cards, islands, tasks)
+    drawn = _take_steps(settled, np.array([island.best for island in islands]), goal_age=goal_age, enough=enough)
+    _fetch(settled)
     return drawn
+
+
+class AdvanceBeside:
+    """The same by a thread of its own, while the host does something else; the islands change at the `end` alone."""
+
+    def __init__(
+        self,
+        cards: Sequence[Card],
+        islands: Sequence[Island],
+        tasks: Sequence[StepTask],
+        *,
+        goal_age: int,
+        enough: Enough,
+    ) -> None:
+        self.has_enough = False
+        """Whether `enough` was said."""
+        self._is_over = False
+        self._enough = enough
+        self._settled = _settled_on(cards, islands, tasks)
+        best = np.array([island.best for island in islands])
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="gmeql-accelerator")
+        self._steps = self._pool.submit(_take_steps, self._settled, best, goal_age=goal_age, enough=self._asked)
+
+    def _asked(self, best: np.ndarray, drawn: int) -> bool:
+        self.has_enough = self._enough(best, drawn)
+        return self.has_enough or self._is_over
+
+    def end(self) -> int:
+        """Stop after the steps under way, and let the islands be what they have become; candidates drawn."""
+        self._is_over = True
+        try:
+            drawn = self._steps.result()
+        finally:
+            self._pool.shutdown()
+        _fetch(self._settled)
+        return drawn

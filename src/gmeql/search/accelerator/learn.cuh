@@ -71,20 +71,42 @@ DEVICE void absorb_island(const Step& step, int i, Record* records, bool with_st
     const int first = i * step.n_candidates, capacity = step.capacity, n_weights = wiring.n_weights + 2;
     const int behind = step.n_islands * step.n_candidates + i * step.n_best - step.n_candidates;
     if (with_step && island.is_finished) return;
-    const int n = power_of_two(capacity + step.n_candidates + step.n_best);
+    const int n_places = capacity + step.n_candidates + step.n_best;
     const double worst = old.losses[capacity - 1];
 #define CANDIDATE_OF(place) ((place) - capacity < step.n_candidates ? first + (place) - capacity : behind + (place) - capacity)
-    LANES(l) for (int e = l; e < n; e += 32) {
-        records[e] = {~0ULL, ~0ULL, e};
-        if (e < capacity) {
-            if (e < island.n_elites) records[e] = {old.marks[e], order_of(old.losses[e]), e};
-        } else if (e < capacity + step.n_candidates + step.n_best) {
-            const int b = CANDIDATE_OF(e);
-            const bool counts = with_step || e >= capacity + step.n_candidates;
-            if (counts && all.lengths[b] > 0 && all.losses[b] < worst)
-                records[e] = {all.keys[b], order_of(all.losses[b]), e};
+    const auto counts = [&](int place) {
+        if (place < capacity) return place < island.n_elites;
+        const int b = CANDIDATE_OF(place);
+        return (with_step || place >= capacity + step.n_candidates) && all.lengths[b] > 0 && all.losses[b] < worst;
+    };
+    // few candidates are better than the worst elite: those that are not need no sorting
+    LANES(l) {
+        int mine = 0;
+        for (int place = l; place < n_places; place += 32) mine += counts(place);
+        records[l].place = mine;
+    }
+    MEET;
+    PerLane start;
+    int n_sorted = 0;
+    for (int l = 0; l < 32; ++l) n_sorted += records[l].place;
+    LANES(l) {
+        int before = 0;
+        for (int other = 0; other < l; ++other) before += records[other].place;
+        start.at(l) = before;
+    }
+    MEET;
+    LANES(l) {
+        int next_record = (int)start.at(l);
+        for (int place = l; place < n_places; place += 32) {
+            if (!counts(place)) continue;
+            const bool is_old = place < capacity;
+            const int b = CANDIDATE_OF(place);
+            records[next_record++] = {is_old ? old.marks[place] : all.keys[b],
+                                      order_of(is_old ? old.losses[place] : all.losses[b]), place};
         }
     }
+    const int n = power_of_two(n_sorted), n_filled = largest(n, capacity);
+    LANES(l) for (int e = n_sorted + l; e < n_filled; e += 32) records[e] = {~0ULL, ~0ULL, n_places + e};
     MEET;
     sort_records(records, n);  // by expression, then loss: the first of each stays
     LANES(l) for (int e = l; e < n; e += 32) {

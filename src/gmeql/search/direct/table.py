@@ -74,9 +74,16 @@ class Effort:
     more: Callable[[], Effort | None] = lambda: None
 
     @classmethod
-    def timed(cls, seconds: float, *, until: float, more: Callable[[], Effort | None] = lambda: None) -> Effort:
+    def timed(
+        cls,
+        seconds: float,
+        *,
+        until: float,
+        is_interrupted: Callable[[], bool] = lambda: False,
+        more: Callable[[], Effort | None] = lambda: None,
+    ) -> Effort:
         """Work worth so many seconds that ends at the moment `until` of `time.perf_counter`, however slow the machine."""
-        return cls(seconds, lambda: time.perf_counter() > until, more)
+        return cls(seconds, lambda: time.perf_counter() > until or is_interrupted(), more)
 
     def on_trail(self) -> Effort:
         """What a method may do that has seen part of a formula, from now on: more, where some is kept for that."""
