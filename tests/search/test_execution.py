@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -165,49 +164,56 @@ def test_a_card_that_fails_is_given_up_with_one_line(monkeypatch: pytest.MonkeyP
 
 
 class Going:
-    """Stands for steps beside the host: one island's loss falls to a value that looks exact."""
+    """Stands for a generation: one island's loss falls."""
 
     error = ""
-    has_enough = True
 
-    def __init__(self, cards, islands, tasks, *, goal_age, enough) -> None:
-        self.islands = islands
-        assert goal_age == islands[0].config.life and not enough(np.full(len(islands), 1.0), 50)
-        assert enough(np.zeros(len(islands)), 50)
+    def __init__(self, cards, islands, tasks, *, ages, units, enough) -> None:
+        assert ages == (8, 18) and len(units) == len(tasks) == len(islands)
+        assert not enough(np.full(len(islands), 1.0), 50) and enough(np.zeros(len(islands)), 50)
 
-    def end(self) -> int:
+    def fetch(self) -> int:
         if self.error:
             raise AcceleratorError(self.error)
-        self.islands[1].best = 0.5
         return 50
 
 
-def test_accelerators_go_on_beside_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accelerators_take_generations_where_time_is_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     Cards(monkeypatch)
-    monkeypatch.setattr(execution, "AdvanceBeside", Going)
+    monkeypatch.setattr(execution, "Generation", Going)
     state, _ = opened()
     executor = Executor(SearchConfig(device="gpu", max_time=60))
-    with executor.beside(state, lambda: False) as meanwhile:
-        assert meanwhile.has_enough() and meanwhile.drawn == 0
-    assert meanwhile.drawn == 50 and meanwhile.gained() == [(state.islands[1], math.inf)]
+    assert executor.takes_generations(state)
+    generation = executor.start(state, (8, 18), lambda: False)
+    assert generation is not None and executor.fetch(generation, 1.0) == 50 and executor.on_cards
+    executor.processor_rate = 60.0
+    executor.fetch(generation, 1.0)
+    assert not executor.on_cards  # the processor is faster
+    for config in (
+        SearchConfig(device="gpu", max_candidates=100),
+        SearchConfig(max_time=60, device="cpu"),
+        SearchConfig(device="gpu", max_time=60, loss="huber"),
+    ):
+        assert not Executor(config).takes_generations(state)
 
 
-def test_with_a_number_of_candidates_or_without_cards_nothing_goes_on_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_generation_that_fails_gives_up_the_card_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_, **__) -> None:
+        raise AcceleratorError("full")
+
     Cards(monkeypatch)
-    state, _ = opened()
-    for config in (SearchConfig(device="gpu", max_candidates=100), SearchConfig(max_time=60, device="cpu")):
-        with Executor(config).beside(state, lambda: False) as meanwhile:
-            assert meanwhile.going is None and not meanwhile.has_enough()
-        assert meanwhile.drawn == 0 and meanwhile.gained() == []
-
-
-def test_a_card_that_fails_beside_the_host_is_given_up_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    Cards(monkeypatch)
-    monkeypatch.setattr(execution, "AdvanceBeside", type("Failing", (Going,), {"error": "gone"}))
     state, _ = opened()
     executor = Executor(SearchConfig(device="gpu", max_time=60))
-    with pytest.warns(RuntimeWarning, match="the accelerator failed .gone."), executor.beside(state, lambda: False):
-        assert executor.on_cards
+    monkeypatch.setattr(execution, "Generation", type("Failing", (Going,), {"error": "gone"}))
+    generation = executor.start(state, (8, 18), lambda: False)
+    assert generation is not None
+    with pytest.warns(RuntimeWarning, match="the accelerator failed .gone."):
+        assert executor.fetch(generation, 1.0) == 0
+    assert not executor.on_cards
+    executor = Executor(SearchConfig(device="gpu", max_time=60))
+    monkeypatch.setattr(execution, "Generation", failing)
+    with pytest.warns(RuntimeWarning, match="the accelerator failed .full."):
+        assert executor.start(state, (8, 18), lambda: False) is None
     assert not executor.on_cards
 
 

@@ -243,40 +243,6 @@ def test_whole_stages_are_taken_on_an_accelerator(monkeypatch: pytest.MonkeyPatc
     assert seen[0] == seen[1] and seen[0][1] == "2.5*x1**2 + x2"
 
 
-@needs_compiler
-def test_accelerators_go_on_while_the_processor_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only where time is the budget; an island that looks exact interrupts the look, and is polished after it."""
-    monkeypatch.setattr(execution, "required_cards", lambda: [Card(HostDriver(), bits=14)])
-    X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 2))
-    numbers = dict(
-        device="gpu", functions=("add", "mul", "square"), device_candidates=16, device_islands=1, few_islands=2,
-        later_device_candidates=32, later_device_islands=3,
-    )  # fmt: skip
-    search = Search(X, 2.5 * X[:, 0] ** 2 + X[:, 1], config=SearchConfig(max_time=600.0, **numbers), seed=1)
-    state = search._state
-    with search._going_on() as clock:
-        while not clock.is_interrupted():
-            assert state.candidates == 0
-    assert state.candidates > 0 and search.progress().best.loss < 1e-9
-    fixed = Search(X, X[:, 0], config=SearchConfig(max_candidates=600, **numbers), seed=1)
-    with fixed._going_on(anew=True) as clock:
-        assert not fixed._state.islands and not clock.is_interrupted()
-    assert fixed.candidates == 0
-
-
-@needs_compiler
-def test_accelerators_go_on_while_the_front_is_polished(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "required_cards", lambda: [Card(HostDriver(), bits=14)])
-    numbers = dict(device="gpu", device_candidates=16, device_islands=1, few_islands=2, **SMALL)
-    search = Search(*waves(), config=SearchConfig(max_time=600.0, **numbers), seed=1)
-    search._open_generation()
-    drawn = []
-    for reason in ("exact", "max_time"):
-        search.finish(reason)
-        drawn.append(search.candidates)
-    assert drawn[0] == 0 < drawn[1] and len(search.front) > 1
-
-
 def test_a_step_is_not_sold_as_a_law() -> None:
     """Noise around a jump is fitted best by an infinitely steep function, whose steepness nobody can know."""
     rng = np.random.default_rng(1)

@@ -13,33 +13,17 @@ from contextlib import contextmanager
 import numpy as np
 
 from gmeql.fitters.cuda.driver import AcceleratorError
-from gmeql.search.accelerator.advance import AdvanceBeside, Enough, advance
+from gmeql.search.accelerator.advance import Enough, Generation, advance
 from gmeql.search.accelerator.cards import Claim, Preparation, required_cards, say_fallback
 from gmeql.search.accelerator.stage import Card, can_hold
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.island import Island
+from gmeql.search.losses import is_reweighed
 from gmeql.search.state import SearchState
 from gmeql.search.steps import Step, StepTask, take_steps
 from gmeql.search.tried import TriedStructures
 from gmeql.search.workers.pool import WorkerPool, find_pool
-
-
-class Meanwhile:
-    """What accelerators do while the host does something else; what they have done is known afterwards."""
-
-    def __init__(self, islands: Sequence[Island]) -> None:
-        self.going: AdvanceBeside | None = None
-        self.drawn = 0
-        self._before = [(island, island.best) for island in islands]
-
-    def has_enough(self) -> bool:
-        """Whether an island looks exact, or it was time to give up."""
-        return self.going is not None and self.going.has_enough
-
-    def gained(self) -> list[tuple[Island, float]]:
-        """Islands whose best loss fell, and what it was before."""
-        return [(island, best) for island, best in self._before if island.best < best]
 
 
 def _tasks(state: SearchState, islands: Sequence[Island]) -> list[StepTask]:
@@ -93,38 +77,46 @@ class Executor:
         except AcceleratorError as error:
             self._fall_back(error)
             return 0
-        if drawn < self.processor_rate * (time.perf_counter() - started):
+        self._keep_if_faster(drawn, time.perf_counter() - started)
+        return drawn
+
+    def takes_generations(self, state: SearchState) -> bool:
+        """Whether accelerators take whole generations, while the processor does something else.
+
+        Only where time is the budget, else the result would depend on who is faster; and where what an island has learnt
+        stays true: not while outliers are weighed anew.
+        """
+        is_free = self.config.max_candidates is None and not is_reweighed(self.config.loss)
+        return is_free and self.takes_stages(state, state.islands)
+
+    def start(self, state: SearchState, ages: Sequence[int], give_up: Callable[[], bool]) -> Generation | None:
+        """Let accelerators take the open islands up to some ages; None where one fails."""
+        islands = state.islands
+        units = np.array([state.portfolio.unit(island) for island in islands])
+        enough = self._enough(state, islands, give_up)
+        try:
+            self._teach(state)
+            tasks = _tasks(state, islands)
+            return Generation(self.cards, islands, tasks, ages=ages, units=units, enough=enough)
+        except AcceleratorError as error:
+            self._fall_back(error)
+            return None
+
+    def fetch(self, generation: Generation, seconds: float) -> int:
+        """Let the islands of a generation, which took so many seconds, be what they have become; candidates drawn."""
+        try:
+            drawn = generation.fetch()
+        except AcceleratorError as error:
+            self._fall_back(error)
+            return 0
+        self._keep_if_faster(drawn, seconds)
+        return drawn
+
+    def _keep_if_faster(self, drawn: int, seconds: float) -> None:
+        if drawn < self.processor_rate * seconds:
             self.cards = []  # the processor is faster here
             if self.preparation is not None:
                 self.preparation.give_back()
-        return drawn
-
-    @contextmanager
-    def beside(self, state: SearchState, give_up: Callable[[], bool]) -> Iterator[Meanwhile]:
-        """Accelerators go on with the open islands, as long as these live, while the host does something else.
-
-        Only where time is the budget: else the result would depend on who is faster.
-        """
-        islands = [island for island in state.islands if not island.finished]
-        if self.config.max_candidates is not None or not self.takes_stages(state, islands):
-            islands = []
-        meanwhile = Meanwhile(islands)
-        try:
-            if islands:
-                self._teach(state)
-                life, enough = self.config.island.life, self._enough(state, islands, give_up)
-                meanwhile.going = AdvanceBeside(
-                    self.cards, islands, _tasks(state, islands), goal_age=life, enough=enough
-                )
-        except AcceleratorError as error:
-            self._fall_back(error)
-        try:
-            yield meanwhile
-        finally:
-            try:
-                meanwhile.drawn = 0 if meanwhile.going is None else meanwhile.going.end()
-            except AcceleratorError as error:
-                self._fall_back(error)
 
     def _enough(self, state: SearchState, islands: Sequence[Island], give_up: Callable[[], bool]) -> Enough:
         """Says of the best losses whether one looks exact that did not before, and whether a budget is spent."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from gmeql.search.island import Island
 from gmeql.search.leaderboard import Leaderboard
+from gmeql.search.portfolio import Portfolio
 from gmeql.search.state import SearchState
 
 MOST_WAITING = 2
@@ -33,8 +34,16 @@ class Offering:
         self._waiting: list[Future[None]] = []
         self._done: tuple[Leaderboard, int] | None = None  # the front, and candidates when the best formula last gained
 
-    def begin(self, offer: Offer, state: SearchState, islands: Sequence[Island], *, may_skip: bool) -> None:
-        """Have `offer` called with the state and islands as they are now.
+    def begin(
+        self,
+        offer: Offer,
+        state: SearchState,
+        islands: Sequence[Island],
+        *,
+        may_skip: bool,
+        portfolio: Portfolio | None = None,
+    ) -> None:
+        """Have `offer` called with the state and islands as they are now; with another `portfolio` where they had that.
 
         With `may_skip` nothing is done where the thread is still busy: what these islands found, they keep.
         """
@@ -49,7 +58,7 @@ class Offering:
         if not self._waiting:
             self._done = (state.leaderboard, state.last_gain)
         # later rows and stages change the portfolio and the islands, not what they refer to
-        seen = replace(state, portfolio=copy.copy(state.portfolio))
+        seen = replace(state, portfolio=copy.copy(portfolio or state.portfolio))
         self._waiting.append(self._pool.submit(self._work, offer, seen, [copy.copy(island) for island in islands]))
 
     def _work(self, offer: Offer, state: SearchState, islands: Sequence[Island]) -> None:

@@ -7,7 +7,7 @@ outdone, and the whole treatment at its end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,16 @@ def polish_island(state: SearchState, island: Island, out_of_time: OutOfTime) ->
             return
         except (ArithmeticError, ValueError):  # a constant left the range of floating point on the way
             continue
+
+
+def offer_ranked(state: SearchState, ranked: Sequence[Island], *, settled: bool, out_of_time: OutOfTime) -> None:
+    """Cut the best island's formula to shape, once the loss has settled, and offer the best of each complexity of all."""
+    for rank, island in enumerate(ranked):
+        if rank and out_of_time():
+            break
+        if settled and rank < state.config.polished_per_stage:
+            polish_island(state, island, out_of_time)
+        offer_elites(state, island)
 
 
 def polish_formula(state: SearchState, root: Node, out_of_time: OutOfTime, *, thorough: bool) -> None:

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,7 +33,8 @@ from typing import Any
 from gmeql.formula.nodes import Constant
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
-from gmeql.search.execution import Executor, Meanwhile
+from gmeql.search.execution import Executor
+from gmeql.search.flights import Flights
 from gmeql.search.guesses import try_guesses
 from gmeql.search.island import Island
 from gmeql.search.losses import is_reweighed
@@ -43,6 +43,7 @@ from gmeql.search.promotion import (
     is_exact,
     judge_front,
     offer_elites,
+    offer_ranked,
     polish_formula,
     polish_front,
     polish_island,
@@ -65,6 +66,9 @@ from gmeql.search.stopping import has_exact_formula, why_stop
 from gmeql.search.symmetries.views import View, find_views
 from gmeql.search.viewed import ViewedTable
 
+POLL_SECONDS = 0.02
+"""How often the thread that offers formulas is asked, while accelerators have the search."""
+
 
 class Search(RunningSearch):
     """A search over one target. `run` yields progress; between events `state` is complete and resumable.
@@ -83,6 +87,7 @@ class Search(RunningSearch):
         self._state = state
         self._executor = Executor(state.config)
         self._offering = Offering()
+        self._flights = Flights(self._executor, self._offering)
         self._clock = Clock.unlimited()
 
     # --- the algorithm -----------------------------------------------------------------------------------------------
@@ -94,7 +99,7 @@ class Search(RunningSearch):
         the first of them is ready.
         """
         state = self._state
-        with self._executor.open(state.tried), self._offering.open(state):
+        with self._executor.open(state.tried), self._offering.open(state), self._flights.open():
             refitted_rows = len(state.rows.y) if state.rows.is_sampled else 0
             clock = self._clock = Clock.start(state.config, elapsed=state.elapsed, refitted_rows=refitted_rows)
             idle_rounds = 0
@@ -116,6 +121,9 @@ class Search(RunningSearch):
             guessed = self._begin_with_knowledge() if state.candidates == 0 else []
             self._open_generation()
             state.islands = [*guessed, *state.islands]
+        if self._executor.takes_generations(state):
+            self._take_generation()
+            return
         waiting = state.behind()
         active = self._executor.together(waiting)
         if self._executor.takes_stages(state, active):
@@ -148,21 +156,52 @@ class Search(RunningSearch):
         )
 
     def _open_generation(self) -> None:
-        """Many islands for a short look where there are many readings of small tables, one of them easy; else few."""
+        """Many islands for a short look where there are many readings of small tables, one of them easy; else few.
+
+        On accelerators the first generation is small, and later ones as large as all before, until they are busy with it.
+        """
         state, config = self._state, self._state.config
-        if state.portfolio.opened == 0:
+        opened = state.portfolio.opened
+        later = opened > 0
+        if not later:
             look_at_once(state, self._clock)
         many = len(state.portfolio.tables) > 1
         state.stage = 0 if many else min(1, len(config.stage_ages) - 1)
         n_islands = config.islands_per_generation if many else config.few_islands
         self._executor.look_for_accelerators(state, self._clock)
         on_device = self._executor.on_cards
-        later = state.candidates > 0
         if on_device:
-            n_islands = config.later_device_islands if later else n_islands * config.device_islands
+            first = n_islands * config.device_islands
+            n_islands = min(max(opened, first), config.later_device_islands) if later else first
         state.islands = [
             state.portfolio.open_island(state.rng, on_device=on_device, later=later) for _ in range(n_islands)
         ]
+
+    def _take_generation(self) -> None:
+        """A round where accelerators take whole generations: meanwhile the processor looks at the data, and opens the next."""
+        state, flights = self._state, self._flights
+        is_first = state.candidates == 0
+        generation = flights.generation or flights.start(state, self._ages(short=is_first), self._clock)
+        if generation is None:
+            return  # it failed: the processor takes the islands
+        if not is_first:
+            self._see(replace(self._clock, is_interrupted=lambda: generation.has_enough))
+        if state.islands and not has_exact_formula(state):
+            self._open_generation()
+        while not generation.is_over(POLL_SECONDS):
+            if not state.islands or has_exact_formula(state):
+                break  # smaller tables were found, or all there is to find
+            if self._is_enough():
+                return  # at the end it goes on while the front is polished
+        flights.land(state, self._clock, self._ages())
+        if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:
+            state.rows = grown
+            state.portfolio.attach_rows(grown)
+
+    def _ages(self, *, short: bool = False) -> tuple[int, ...]:
+        """Ages at which the worse half of a generation is closed; up to the first of them where it is only a `short` look."""
+        ages = self._state.config.stage_ages
+        return ages[1:2] or ages if short else ages[self._state.stage :]
 
     def _learn(self, island: Island, step: Step) -> None:
         """Let an island learn from its step."""
@@ -221,23 +260,15 @@ class Search(RunningSearch):
         lowest = state.portfolio.loss(ranked[0])
         settled = lowest > config.large_fall * state.lowest
         state.lowest = lowest
+        offer = partial(offer_ranked, settled=settled, out_of_time=self._clock.is_late)
         if self._executor.on_cards:
             is_last = not state.islands  # survivors are offered again, later
             limited = config.max_candidates is not None
             best = ranked[: config.device_offered]
-            self._offering.begin(partial(self._offer, settled), state, best, may_skip=not is_last and not limited)
+            self._offering.begin(offer, state, best, may_skip=not is_last and not limited)
         else:
             self._offering.settle(state)
-            self._offer(settled, state, ranked)
-
-    def _offer(self, settled: bool, state: SearchState, ranked: Sequence[Island]) -> None:
-        """Cut the best formula to shape, once the loss has settled, and offer the best of each complexity."""
-        for rank, island in enumerate(ranked):
-            if rank and self._clock.is_late():
-                break
-            if settled and rank < state.config.polished_per_stage:
-                polish_island(state, island, self._clock.is_late)
-            offer_elites(state, island)
+            offer(state, ranked)
 
     def _prepare_next_stage(self) -> None:
         """Nothing exact so far: weigh outliers anew, see more rows, look for smaller tables and directly once."""
@@ -254,55 +285,28 @@ class Search(RunningSearch):
             state.rows = state.rows.grown()
         if state.rows is not before:
             state.portfolio.attach_rows(state.rows)
-        self._see()
+        self._see(self._clock)
 
-    def _see(self) -> None:
+    def _see(self, clock: Clock) -> None:
         """Look directly, as far as it is time; before that, once, for smaller tables.
 
-        What is cut short by an island that looks exact, and is not, comes again after the next stage.
+        What is interrupted by an island that looks exact, and is not, comes again.
         """
         state = self._state
         if not state.symmetries_done:
-            with self._going_on() as clock:
-                self._offering.settle(state)
-                look_early(state, clock)
+            self._offering.settle(state)
+            look_early(state, clock)
         if is_time_to_look(state) and not (state.symmetries_done and state.direct_done):
-            if not has_exact_formula(state):
-                with self._going_on(anew=True) as clock:
-                    self._look_once(clock)
+            self._offering.settle(state)
+            if not state.symmetries_done and not has_exact_formula(state):
+                self._look_for_symmetries(clock)
+            if not state.direct_done and not has_exact_formula(state) and not clock.is_interrupted():
+                look_directly(state, clock)
+                state.direct_done = not clock.is_interrupted()
         elif is_time_to_look_again(state):
-            with self._going_on() as clock:
-                self._offering.settle(state)
-                self._take_views(views_of_leading(state))
-                look_again(state, clock)
-
-    def _look_once(self, clock: Clock) -> None:
-        state = self._state
-        self._offering.settle(state)
-        if not state.symmetries_done:
-            self._look_for_symmetries(clock)
-        if not state.direct_done and not has_exact_formula(state) and not clock.is_interrupted():
-            look_directly(state, clock)
-            state.direct_done = not clock.is_interrupted()
-
-    @contextmanager
-    def _going_on(self, *, anew: bool = False) -> Iterator[Clock]:
-        """Let accelerators go on while the processor looks at the data; the clock is interrupted when an island looks exact.
-
-        The first generation is small and soon over: `anew` opens the next one for them.
-        """
-        state, config = self._state, self._state.config
-        if self._executor.on_cards and config.max_candidates is None and (anew or not state.islands):
-            self._open_generation()
-        with self._executor.beside(state, self._clock.is_closing) as meanwhile:
-            yield replace(self._clock, is_interrupted=meanwhile.has_enough)
-        state.candidates += meanwhile.drawn
-        gained = meanwhile.gained()
-        for island, before in gained:
-            self._show(island, before, is_first=False)
-        if gained and not state.islands:  # smaller tables were found: these islands are closed
-            best = sorted((island for island, _ in gained), key=state.portfolio.loss)[: config.device_offered]
-            self._offering.begin(partial(self._offer, False), state, best, may_skip=True)
+            self._offering.settle(state)
+            self._take_views(views_of_leading(state))
+            look_again(state, clock)
 
     def _look_for_symmetries(self, clock: Clock) -> None:
         """See whether smaller tables tell as much, and begin anew with them."""
@@ -333,20 +337,11 @@ class Search(RunningSearch):
 
     def _end(self) -> None:
         """Polish and judge the front. Accelerators go on as long as it is polished; what they find is offered as it is."""
-        state, clock, config = self._state, self._clock, self._state.config
-        late = partial(clock.is_nearly_time_to_judge, config.clock.device_seconds)
-        beside = self._executor.beside(state, late) if state.reason == "max_time" else nullcontext(Meanwhile([]))
-        with beside as meanwhile:
-            self._offering.settle(state)
-            polish_front(state, clock)
-        state.candidates += meanwhile.drawn
-        gained = [island for island, _ in meanwhile.gained()]
-        for island in sorted(gained, key=state.portfolio.loss)[: config.front.islands_at_end]:
-            if is_exact(state, island):
-                polish_island(state, island, clock.is_late)
-            offer_elites(state, island)
-        if gained and has_exact_formula(state):
-            state.reason = "exact"
+        state, clock = self._state, self._clock
+        self._flights.stay_up(state, clock)
+        self._offering.settle(state)
+        polish_front(state, clock)
+        self._flights.come_down(state, clock)
         judge_front(state, clock)
 
     # --- what others see ---------------------------------------------------------------------------------------------

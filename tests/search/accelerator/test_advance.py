@@ -10,7 +10,7 @@ from host_cuda import HostDriver, needs_compiler
 from gmeql.network.repository import size
 from gmeql.fitters.cuda.driver import AcceleratorError
 from gmeql.search.accelerator import advance as module
-from gmeql.search.accelerator.advance import AdvanceBeside, advance
+from gmeql.search.accelerator.advance import Generation, advance
 from gmeql.search.accelerator.stage import Card
 
 
@@ -66,42 +66,54 @@ def test_large_steps_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -
     assert len(ages) == 4  # the last look finds nothing to do
 
 
-@needs_compiler
-def test_beside_the_host_islands_take_the_same_steps() -> None:
-    found = []
-    for beside in (False, True):
-        state, islands = opened(2)
-        cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
-        if not beside:
-            drawn = advance(cards, islands, tasks, goal_age=3, enough=lambda best, drawn: False)
-        else:
-            going = AdvanceBeside(cards, islands, tasks, goal_age=3, enough=lambda best, drawn: False)
-            assert [island.age for island in islands] == [0, 0]  # until the end
-            going._steps.result()
-            drawn = going.end()
-            assert not going.has_enough
-        found.append((drawn, [island.age for island in islands], [island.repository.losses for island in islands]))
-    assert found[0][:2] == found[1][:2]
-    np.testing.assert_array_equal(found[0][2], found[1][2])
+def generation(n: int, ages: tuple[int, ...], driver: HostDriver | None = None, n_cards: int = 1, **options):
+    state, islands = opened(n)
+    cards = [Card(driver or HostDriver(), bits=14) for _ in range(n_cards)]
+    tasks = [state.portfolio.task(island) for island in islands]
+    options = dict(units=np.ones(n), enough=lambda best, drawn: False) | options
+    return islands, Generation(cards, islands, tasks, ages=ages, **options)
 
 
 @needs_compiler
-def test_beside_the_host_steps_end_when_they_are_told_to() -> None:
+def test_a_generation_takes_the_same_steps_beside_the_host() -> None:
     state, islands = opened(2)
-    cards, tasks = [Card(HostDriver(), bits=14)], [state.portfolio.task(island) for island in islands]
-    going = AdvanceBeside(cards, islands, tasks, goal_age=60, enough=lambda best, drawn: False)
-    assert going.end() > 0
-    assert islands[0].age == islands[1].age < 60 and not going.has_enough
+    drawn = advanced(islands, state, 3)
+    others, going = generation(2, (3,))
+    assert [island.age for island in others] == [0, 0]  # until it is fetched
+    while not going.is_over(1.0):
+        pass
+    assert going.fetch() == drawn and [island.age for island in others] == [3, 3] and not going.has_enough
+    np.testing.assert_array_equal(*([island.repository.losses for island in each] for each in (islands, others)))
 
 
 @needs_compiler
-def test_a_failure_beside_the_host_is_told_at_the_end() -> None:
+@pytest.mark.parametrize("n_cards", [1, 2])
+def test_the_worse_half_of_a_generation_is_closed_by_losses_in_units_of_the_target(n_cards: int) -> None:
+    units = np.array([1e9, 1.0, 1.0, 1e9])
+    islands, going = generation(4, (2, 4, 5), n_cards=n_cards, units=units)
+    while not going.is_over(1.0):
+        pass
+    drawn = going.fetch()
+    ages = [island.age for island in islands]
+    assert ages[0] == ages[3] == 2 and sorted(ages[1:3]) == [4, 5]
+    assert drawn > 48 * 2 * 4
+
+
+@needs_compiler
+def test_a_generation_ends_when_it_is_told_to_or_has_enough() -> None:
+    islands, going = generation(2, (60,))
+    assert going.fetch() > 0
+    assert islands[0].age == islands[1].age < 60 and not going.has_enough
+    _, going = generation(2, (2, 60), enough=lambda best, drawn: drawn > 0)
+    assert going.is_over(60.0) and going.has_enough
+
+
+@needs_compiler
+def test_a_failure_beside_the_host_is_told_when_it_is_fetched() -> None:
     class Broken(HostDriver):
         def get(self, there: np.ndarray) -> np.ndarray:
             raise AcceleratorError("lost")
 
-    state, islands = opened(2)
-    cards, tasks = [Card(Broken(), bits=14)], [state.portfolio.task(island) for island in islands]
-    going = AdvanceBeside(cards, islands, tasks, goal_age=60, enough=lambda best, drawn: False)
+    _, going = generation(2, (60,), Broken())
     with pytest.raises(AcceleratorError, match="lost"):
-        going.end()
+        going.fetch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -93,6 +94,7 @@ class CudaDriver:
         self.processors = int(self.device.attributes["MultiProcessorCount"])
         self.modules: dict[str, Any] = {}
         self.kernels: dict[tuple[str, str], Any] = {}
+        self.lock = threading.RLock()  # what one thread records must not get launches of another
         atexit.register(self.close)  # what is left to the end of the interpreter finds its library gone
         with self.device:
             self.queues = [cupy.cuda.Stream(non_blocking=True) for _ in range(QUEUES)]
@@ -104,6 +106,12 @@ class CudaDriver:
 
     @contextmanager
     def _here(self, queue: int = 0) -> Iterator[None]:
+        """For launches and copies of one thread at a time; kernels are compiled side by side."""
+        with self.lock, self._on_device(queue):
+            yield
+
+    @contextmanager
+    def _on_device(self, queue: int = 0) -> Iterator[None]:
         errors = (
             self.cupy.cuda.memory.OutOfMemoryError,
             self.cupy.cuda.runtime.CUDARuntimeError,
@@ -179,7 +187,7 @@ class CudaDriver:
             return array
 
     def _kernel(self, source: str, name: str) -> Any:
-        with self._here():
+        with self._on_device():
             if (source, name) not in self.kernels:
                 if source not in self.modules:
                     is_quick = source.startswith(QUICK) and self.cupy.cuda.nvrtc.getVersion() >= QUICK_SINCE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
@@ -95,8 +95,12 @@ def advance(
     return drawn
 
 
-class AdvanceBeside:
-    """The same by a thread of its own, while the host does something else; the islands change at the `end` alone."""
+class Generation:
+    """Islands that step until the last of some ages by a thread of their own, while the host does something else.
+
+    At every age but the last the worse half is closed, by the best losses in the target's own units. The islands here
+    change when it is fetched.
+    """
 
     def __init__(
         self,
@@ -104,28 +108,53 @@ class AdvanceBeside:
         islands: Sequence[Island],
         tasks: Sequence[StepTask],
         *,
-        goal_age: int,
+        ages: Sequence[int],
+        units: np.ndarray,
         enough: Enough,
     ) -> None:
         self.has_enough = False
         """Whether `enough` was said."""
-        self._is_over = False
-        self._enough = enough
+        self.drawn = 0
+        self._is_stopped = False
+        self._ages, self._units, self._enough = ages, units, enough
+        self._best = np.array([island.best for island in islands])
         self._settled = _settled_on(cards, islands, tasks)
-        best = np.array([island.best for island in islands])
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="gmeql-accelerator")
-        self._steps = self._pool.submit(_take_steps, self._settled, best, goal_age=goal_age, enough=self._asked)
+        self._steps = self._pool.submit(self._run)
+
+    def _run(self) -> None:
+        for age in self._ages:
+            self.drawn = _take_steps(self._settled, self._best, goal_age=age, enough=self._asked)
+            if self.has_enough or self._is_stopped:
+                return
+            if age != self._ages[-1]:
+                self._close_worse_half()
 
     def _asked(self, best: np.ndarray, drawn: int) -> bool:
         self.has_enough = self._enough(best, drawn)
-        return self.has_enough or self._is_over
+        return self.has_enough or self._is_stopped
 
-    def end(self) -> int:
-        """Stop after the steps under way, and let the islands be what they have become; candidates drawn."""
-        self._is_over = True
-        try:
-            drawn = self._steps.result()
-        finally:
-            self._pool.shutdown()
+    def _close_worse_half(self) -> None:
+        open_at = [stage.look()["is_finished"][rows] == 0 for stage, rows, _ in self._settled]
+        places = np.concatenate([np.array(its)[is_open] for (_, _, its), is_open in zip(self._settled, open_at)])
+        losses = self._best[places] * self._units[places]
+        closed = set(places[np.argsort(losses, kind="stable")[(len(places) + 1) // 2 :]].tolist())
+        for stage, rows, its in self._settled:
+            stage.close([row for row, place in zip(rows, its, strict=True) if place in closed])
+
+    def is_over(self, seconds: float) -> bool:
+        """Whether it has ended, after waiting for that so many seconds at most."""
+        return bool(wait([self._steps], seconds).done)
+
+    def stop(self) -> None:
+        """Let it end after the steps under way."""
+        self._is_stopped = True
+        wait([self._steps])
+        self._pool.shutdown()
+
+    def fetch(self) -> int:
+        """Let the islands be what they have become; candidates drawn."""
+        self.stop()
+        self._steps.result()
         _fetch(self._settled)
-        return drawn
+        return self.drawn

@@ -349,6 +349,12 @@ class Stage:
         same = before.inputs is task.inputs and before.target is task.target and before.weights is task.weights
         return same and int(self.records["age"][i]) == island.age
 
+    def close(self, rows: Sequence[int]) -> None:
+        """Let the islands of these rows step no more, whatever the host knows of them."""
+        there = self.look().copy()
+        there["is_finished"][list(rows)] = 1
+        self.driver.fill(self._part(self.islands_at, there.nbytes), there.view(np.uint8))
+
     def keep(self, rows: Sequence[int]) -> None:
         """Close all but the islands of these rows, and count what is drawn from now on."""
         closed = np.ones(len(self.islands), bool)
