@@ -57,7 +57,7 @@ def rate(arguments: argparse.Namespace) -> None:
         warm_up(name)
         for rows, columns in TABLES:
             X, y = noisy_table(rows, columns)
-            config = SearchConfig(max_time=arguments.seconds, device=name, n_jobs=n_jobs)
+            config = SearchConfig(max_time=arguments.seconds, device=name, n_jobs=n_jobs, **arguments.settings)
             show({"rows": rows, "columns": columns, "device": device} | searched(X, y, config))
 
 
@@ -72,7 +72,8 @@ def solve(arguments: argparse.Namespace) -> None:
             if wanted is not None and problem.name not in wanted:
                 continue
             X, y = table(problem, 0)
-            found = searched(X, y, SearchConfig(max_time=arguments.max_time, device=name, n_jobs=n_jobs))
+            config = SearchConfig(max_time=arguments.max_time, device=name, n_jobs=n_jobs, **arguments.settings)
+            found = searched(X, y, config)
             times[device].append(found["seconds"] if found["reason"] == "exact" else math.inf)
             show({"problem": problem.name, "device": device} | found)
     for device, seconds in times.items():
@@ -178,6 +179,10 @@ def place(device: str) -> tuple[str, int | None]:
     return (device, 1) if device in ("gpu", "auto", "cpu") else ("cpu", None)
 
 
+def settings(text: str) -> dict[str, int]:
+    return {name: int(value) for name, value in (each.split("=") for each in text.split(","))}
+
+
 def show(entry: dict) -> None:
     rounded = {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in entry.items()}
     print(json.dumps(rounded), flush=True)
@@ -186,6 +191,9 @@ def show(entry: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--devices", type=lambda text: text.split(","), default=["gpu", "cpu", "cores"])
+    parser.add_argument(
+        "--settings", type=settings, default={}, help="numbers of `SearchConfig`, such as later_device_islands=112"
+    )
     commands = parser.add_subparsers(required=True)
     of_tables = commands.add_parser("rate")
     of_tables.add_argument("--seconds", type=float, default=20, help="of each search, its end included")

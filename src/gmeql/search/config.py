@@ -128,9 +128,9 @@ class SearchConfig:
     device: str = "auto"
     islands: int = 4  # in flight together; on an accelerator all are
     device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generation
-    later_device_candidates: int = 2048  # and in later ones: the host is asked less often
+    later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
     device_islands: int = 4  # times as many islands in the first generation there,
-    later_device_islands: int = 224  # and this many in later ones: they fill the card, and there is time
+    later_device_islands: int = 448  # and so many in later ones at most: the host opens as many meanwhile
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )

@@ -155,10 +155,11 @@ class Search(RunningSearch):
             self._state, table.view.restore(Constant(table.scale)), self._clock.is_late, thorough=table.view.is_spent
         )
 
-    def _open_generation(self) -> None:
+    def _open_generation(self, clock: Clock | None = None) -> None:
         """Many islands for a short look where there are many readings of small tables, one of them easy; else few.
 
-        On accelerators the first generation is small, and later ones as large as all before, until they are busy with it.
+        On accelerators the first generation is small, and later ones as large as all before, until they are busy with it;
+        none open where the `clock` is interrupted.
         """
         state, config = self._state, self._state.config
         opened = state.portfolio.opened
@@ -173,9 +174,9 @@ class Search(RunningSearch):
         if on_device:
             first = n_islands * config.device_islands
             n_islands = min(max(opened, first), config.later_device_islands) if later else first
-        state.islands = [
-            state.portfolio.open_island(state.rng, on_device=on_device, later=later) for _ in range(n_islands)
-        ]
+        state.islands = []
+        while len(state.islands) < n_islands and not (clock is not None and clock.is_interrupted()):
+            state.islands.append(state.portfolio.open_island(state.rng, on_device=on_device, later=later))
 
     def _take_generation(self) -> None:
         """A round where accelerators take whole generations: meanwhile the processor looks at the data, and opens the next."""
@@ -184,15 +185,18 @@ class Search(RunningSearch):
         generation = flights.generation or flights.start(state, self._ages(short=is_first), self._clock)
         if generation is None:
             return  # it failed: the processor takes the islands
-        if not is_first:
-            self._see(replace(self._clock, is_interrupted=lambda: generation.has_enough))
-        if state.islands and not has_exact_formula(state):
-            self._open_generation()
+        if is_first:
+            state.islands = []  # it is soon over, and may be all there is to do
+        else:
+            clock = replace(self._clock, is_interrupted=lambda: generation.has_enough)
+            self._see(clock)
+            if not state.islands:
+                generation.stop()  # smaller tables were found
+            elif not has_exact_formula(state):
+                self._open_generation(clock)
         while not generation.is_over(POLL_SECONDS):
-            if not state.islands or has_exact_formula(state):
-                break  # smaller tables were found, or all there is to find
-            if self._is_enough():
-                return  # at the end it goes on while the front is polished
+            if self._is_enough() or has_exact_formula(state):
+                return  # at the end of the time it goes on while the front is polished
         flights.land(state, self._clock, self._ages())
         if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:
             state.rows = grown
