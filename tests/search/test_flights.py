@@ -17,7 +17,7 @@ from gmeql.search.search import Search
 
 FEW = dict(
     device="gpu", device_candidates=24, later_device_candidates=24, device_islands=1, few_islands=3,
-    later_device_islands=6, symmetries=False, direct=(),
+    later_device_islands=6, stage_ages=(2, 3, 5), symmetries=False, direct=(),
 )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_the_next_generation_sets_out_before_the_last_is_looked_at() -> None:
     assert search._flights.generation is not before
     search._offering.settle(state)
     assert len(state.leaderboard.members) > 1
-    search._flights._drop()
+    search._flights._bring_down(state)
     search._offering._pool.shutdown()
 
 
@@ -100,10 +100,14 @@ def test_at_the_end_of_the_time_it_goes_on_until_the_front_is_polished() -> None
 
 
 @needs_compiler
-def test_other_ends_leave_it_as_it_is() -> None:
+def test_whatever_ends_a_search_its_islands_are_kept() -> None:
+    """As for a checkpoint, and for the polishing that a stop from outside gets."""
     search = made(*waves())
-    search._open_generation()
-    search._flights.start(search._state, (3, 8), search._clock)
-    search.finish("stopped")
-    assert search._flights.generation is None and search.candidates == 0
-    assert all(island.age == 0 for island in search._state.islands)
+    events = search.run()
+    next(events), next(events)
+    drawn = search.candidates
+    events.close()
+    assert search._flights.generation is None and search.candidates > drawn
+    assert any(island.age > 0 for island in search._state.islands)
+    assert search.state()["candidates"] == search.candidates
+    assert search.finish("stopped by a callback").reason == "stopped by a callback"

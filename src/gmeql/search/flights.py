@@ -35,6 +35,7 @@ class Flight:
     """Best losses of the islands."""
     portfolio: Portfolio
     rows: SearchRows
+    clock: Clock
     started: float
 
     def fallen(self, share: float) -> list[Island]:
@@ -51,12 +52,12 @@ class Flights:
         self._flight: Flight | None = None
 
     @contextmanager
-    def open(self) -> Iterator[None]:
-        """Whatever ends the search, no thread is left behind."""
+    def open(self, state: SearchState) -> Iterator[None]:
+        """Whatever ends the search, what is on the way comes down, and its islands are the open ones."""
         try:
             yield
         finally:
-            self._drop()
+            self._bring_down(state)
 
     @property
     def generation(self) -> Generation | None:
@@ -71,30 +72,23 @@ class Flights:
         if generation is not None:
             # later rows change the portfolio, not what it refers to
             seen, now = copy.copy(state.portfolio), time.perf_counter()
-            self._flight = Flight(generation, state.islands, before, seen, state.rows, now)
+            self._flight = Flight(generation, state.islands, before, seen, state.rows, clock, now)
         return generation
 
     def land(self, state: SearchState, clock: Clock, ages: Sequence[int]) -> None:
         """Fetch what is on the way, and take it in; the open islands set out before that, unless one fetched looks exact."""
         flight = self._fetched(state)
         if flight.generation.has_enough:
-            self._take_in(flight, state, clock)
+            self._take_in(flight, state)
         if state.islands and self._executor.takes_generations(state) and not has_exact_formula(state):
             self.start(state, ages, clock)
         if not flight.generation.has_enough:
-            self._take_in(flight, state, clock)
+            self._take_in(flight, state)
 
     def stay_up(self, state: SearchState, clock: Clock) -> None:
         """Take in what is on the way when a search ends; where time is over, it goes on until the front is polished."""
-        if state.reason != "max_time" or self._flight is None:
-            self._drop()
-            return
-        flight = self._fetched(state)
-        self._take_in(flight, state, clock)
-        state.islands = [island for island in flight.islands if not island.finished]
-        if flight.portfolio.tables is not state.portfolio.tables:
-            state.islands = []  # their tables are no longer those of today
-        if state.islands and self._executor.takes_generations(state):
+        self._bring_down(state)
+        if state.reason == "max_time" and state.islands and self._executor.takes_generations(state):
             self.start(state, (state.config.island.life,), clock)
 
     def come_down(self, state: SearchState, clock: Clock) -> None:
@@ -116,12 +110,16 @@ class Flights:
         state.candidates += self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
         return flight
 
-    def _drop(self) -> None:
-        if self._flight is not None:
-            self._flight.generation.stop()
-            self._flight = None
+    def _bring_down(self, state: SearchState) -> None:
+        """Take in what is on the way, as it is now; its islands are the open ones where their tables are still the same."""
+        if self._flight is None:
+            return
+        flight = self._fetched(state)
+        self._take_in(flight, state)
+        is_same = flight.portfolio.tables is state.portfolio.tables
+        state.islands = [island for island in flight.islands if not island.finished] if is_same else []
 
-    def _take_in(self, flight: Flight, state: SearchState, clock: Clock) -> None:
+    def _take_in(self, flight: Flight, state: SearchState) -> None:
         """Polish at once what looks exact; reward, and have the best of each island offered beside the search."""
         config = state.config
         seen = replace(state, portfolio=flight.portfolio)
@@ -129,13 +127,13 @@ class Flights:
             self._offering.settle(state)
             seen = replace(state, portfolio=flight.portfolio)
             for island in exact:
-                polish_island(seen, island, clock.is_late)
+                polish_island(seen, island, flight.clock.is_late)
             state.leaderboard, state.last_gain = seen.leaderboard, seen.last_gain
         losses = {island.number: flight.portfolio.seen_loss(island, flight.rows) for island in flight.islands}
         ranked = sorted(flight.islands, key=lambda island: (losses[island.number], island.number))
         state.portfolio.reward(ranked)
         lowest = flight.portfolio.loss(ranked[0])
         settled, state.lowest = lowest > config.large_fall * state.lowest, lowest
-        offer = partial(offer_ranked, settled=settled, out_of_time=clock.is_late)
+        offer = partial(offer_ranked, settled=settled, out_of_time=flight.clock.is_late)
         best = ranked[: config.device_offered]
         self._offering.begin(offer, state, best, may_skip=False, portfolio=flight.portfolio)

@@ -99,7 +99,7 @@ class Search(RunningSearch):
         the first of them is ready.
         """
         state = self._state
-        with self._executor.open(state.tried), self._offering.open(state), self._flights.open():
+        with self._executor.open(state.tried), self._offering.open(state), self._flights.open(state):
             refitted_rows = len(state.rows.y) if state.rows.is_sampled else 0
             clock = self._clock = Clock.start(state.config, elapsed=state.elapsed, refitted_rows=refitted_rows)
             idle_rounds = 0
