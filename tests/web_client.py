@@ -34,3 +34,17 @@ def wait(client: TestClient, run: str, *states: str) -> dict:
             return state
         time.sleep(0.1)
     raise AssertionError(f"still {state['state']}")
+
+
+def ended(client, path: str, body: dict) -> dict:
+    """The state of a run that was asked for, when it is over; its page and report can be looked at."""
+    response = client.post(path, json=body, headers=HEADERS)
+    assert response.status_code == 201, response.text
+    page = f"/equations/{response.json()['equations']}"
+    client.app.state.commands.wait()
+    state = client.get(page + "/state", headers=HEADERS).json()
+    assert state["state"] == "done", state["reason"]
+    assert client.get(page, headers=HEADERS).status_code == 200
+    listed = client.get("/runs", headers=HEADERS).json()[0]
+    assert listed["link"] == page and listed["formula"] == "; ".join(state["equations"])
+    return state

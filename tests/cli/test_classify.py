@@ -29,7 +29,9 @@ def test_two_classes_have_one_formula_a_report_and_predictions(table, tmp_path, 
     record = json.loads(capsys.readouterr().out)
     assert record["classes"] == ["in", "out"] and record["rows"] == 150 and record["right"] > 0.9
     assert [one["class"] for one in record["formulas"]] == ["out"]
-    assert "logit of where is out" in (folder / "report.html").read_text()
+    assert "logit of where is out" in (folder / "report-1.html").read_text()
+    overview = (folder / "report.html").read_text()
+    assert 'href="report-1.html"' in overview and f"{record['right']:.1%} of 150 rows" in overview
     assert GMEQLClassifier.load(folder / "model.json").classes_.tolist() == ["in", "out"]
     run_gmeql("predict", str(folder), str(table))
     lines = capsys.readouterr().out.splitlines()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from browsing import HOSTILE, LINE
 from heat import long_form
@@ -212,6 +213,24 @@ def test_a_field_from_table_to_law(page, server):
     page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
     formula = page.frame_locator("#report").locator(".formula").first
     assert formula.get_attribute("aria-label") == "u_t = 0.3*u_xx"
+
+
+def test_classes_of_words_from_table_to_formulas(page, server):
+    """The column of words is offered, its classes are told apart, and each formula has a page of its own."""
+    rng = np.random.default_rng(0)
+    rows = [f"{a},{b},{'in' if a * a + b * b < 2 else 'out'}" for a, b in rng.uniform(-2, 2, (120, 2)).tolist()]
+    upload(page, server.address, "\n".join(["a,b,where", *rows]))
+    page.locator("#classes").check()
+    assert page.locator("#label").input_value() == "where" and not page.locator("#target").is_visible()
+    assert page.locator("#columns input").evaluate_all("(all) => all.map((b) => b.value)") == ["a", "b"]
+    page.fill("#seconds", "2")
+    page.click("#start")
+    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
+    inner = page.frame_locator("#report")
+    assert inner.locator(".formula").first.get_attribute("aria-label").startswith("logit of out = ")
+    assert [int(n) for n in inner.locator("table.counts td b").all_inner_texts()] > [0, 0]
+    inner.get_by_role("link", name="all about this formula").click()
+    inner.locator("h1", has_text="logit of where is out").wait_for(state="attached")
 
 
 def test_an_equation_is_refused_mended_and_solved(page, server):

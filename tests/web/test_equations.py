@@ -5,33 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from heat import long_form
-from web_client import HEADERS
+from web_client import HEADERS, ended, upload
 
 TIMES = np.linspace(0.0, 6.0, 40)
 SWING = 't,"q, m",v,same\n' + "\n".join(f"{t},{np.cos(2 * t)},{-2 * np.sin(2 * t)},1" for t in TIMES.tolist())
 
 
-def dropped(client, text: str, name: str = "table.csv") -> str:
-    response = client.post("/tables", params={"name": name}, content=text.encode(), headers=HEADERS)
-    return response.json()["table"]
-
-
-def ended(client, path: str, body: dict) -> dict:
-    """The state of a run that was asked for, when it is over; its page and report can be looked at."""
-    response = client.post(path, json=body, headers=HEADERS)
-    assert response.status_code == 201, response.text
-    page = f"/equations/{response.json()['equations']}"
-    client.app.state.commands.wait()
-    state = client.get(page + "/state", headers=HEADERS).json()
-    assert state["state"] == "done", state["reason"]
-    assert client.get(page, headers=HEADERS).status_code == 200
-    listed = client.get("/runs", headers=HEADERS).json()[0]
-    assert listed["link"] == page and listed["formula"] == "; ".join(state["equations"])
-    return state
-
-
 def test_a_time_series_from_table_to_report(client):
-    body = {"table": dropped(client, SWING), "time": "t", "states": ["q, m", "v"], "max_time": 20, "seed": 0}
+    body = {"table": upload(client, SWING)["table"], "time": "t", "states": ["q, m", "v"], "max_time": 20, "seed": 0}
     state = ended(client, "/motions", body)
     assert state["equations"] == ["q, m' = v", "v' = -4*`q, m`"]
     report = client.get(state["link"] + "/report", headers=HEADERS)
@@ -40,7 +21,7 @@ def test_a_time_series_from_table_to_report(client):
 
 
 def test_a_field_in_long_form_from_table_to_report(client):
-    body = {"table": dropped(client, long_form()), "time": "t", "space": ["x"], "fields": ["u"], "max_time": 2}
+    body = {"table": upload(client, long_form())["table"], "time": "t", "space": ["x"], "fields": ["u"], "max_time": 2}
     state = ended(client, "/fields", body)
     assert state["equations"] == ["u_t = 0.3*u_xx"]
     assert "Simulated against measured" in client.get(state["link"] + "/report", headers=HEADERS).text
@@ -78,7 +59,7 @@ def test_what_cannot_run_is_refused_at_once(client, path, settings, words):
     body = settings
     if path != "/solutions":
         given = {"states": ["q, m"]} if path == "/motions" else {}
-        body = {"table": dropped(client, SWING), "time": "t"} | given | settings
+        body = {"table": upload(client, SWING)["table"], "time": "t"} | given | settings
     response = client.post(path, json=body, headers=HEADERS)
     assert response.status_code == 422 and words in response.json()["error"]
     assert client.get("/runs", headers=HEADERS).json() == []

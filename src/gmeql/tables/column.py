@@ -56,6 +56,13 @@ class TableColumn:
         return ["" if np.isnan(value) else f"{value:.15g}" for value in self.values]
 
     @property
+    def n_different(self) -> int:
+        """How many different cells it holds, missing ones left out."""
+        if self.labels is not None:
+            return len(set(self.labels.tolist()) - {""})
+        return len(np.unique(self.values[~np.isnan(self.values)]))
+
+    @property
     def constant(self) -> bool:
         finite = self.values[np.isfinite(self.values)]
         return self.kind == "number" and finite.size > 0 and bool(np.all(finite == finite[0]))

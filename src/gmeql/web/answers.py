@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from gmeql.report.network import SIGNS
+from gmeql.runs.classes import MOST_CLASSES
 from gmeql.runs.folder import Run
 from gmeql.runs.steering import standard_functions
 from gmeql.tables.read import Table
@@ -100,9 +101,11 @@ def table_record(key: str, table: Table) -> dict[str, Any]:
                 "kind": column.kind,
                 "summary": column.summary,
                 "explains": column.explains,
+                "classes": column.n_different,
             }
             for column in table.columns[:MAX_LISTED_COLUMNS]
         ],
+        "most_classes": MOST_CLASSES,
         "notes": [note.message for note in table.notes],
         "preview": [list(row[:MAX_LISTED_COLUMNS]) for row in table.preview],
     }

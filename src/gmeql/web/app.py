@@ -16,7 +16,7 @@ from starlette.routing import Route
 from gmeql.model.storage import StorageError
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.cells import TableError
-from gmeql.web import equations, pages, runs
+from gmeql.web import classes, equations, pages, runs
 from gmeql.web.answers import refuse, refuse_plainly
 from gmeql.web.commands import Commands
 from gmeql.web.guard import Guard
@@ -58,11 +58,13 @@ def create_app(folder: str | Path, token: str) -> Starlette:
             Route("/motions", equations.add_motion, methods=["POST"]),
             Route("/fields", equations.add_field, methods=["POST"]),
             Route("/solutions", equations.add_solution, methods=["POST"]),
+            Route("/classes", classes.add_classes, methods=["POST"]),
             Route("/equations/{name}", equations.show_equations),
             Route("/equations/{name}/state", equations.equations_state),
             Route("/equations/{name}/stop", equations.stop_equations, methods=["POST"]),
             Route("/equations/{name}/report", equations.equations_report),
             Route("/equations/{name}/files/model.json", equations.equations_model),
+            Route("/equations/{name}/{page}", equations.equations_report),
         ],
         middleware=[Middleware(Guard, token=token)],
         exception_handlers={

@@ -1,7 +1,8 @@
 """Commands of gmeql beside the page: one at a time, each a process of its own that writes into its folder.
 
-The page says what the command line would: `dynamics`, `field` and `solve` end at an interrupt with what they found, and
-write the report themselves. A process of its own keeps the page quick while SymPy works, and outlives a killed server.
+The page says what the command line would: `dynamics`, `field`, `solve` and `classify` end at an interrupt with what they
+found, and write the report themselves. A process of its own keeps the page quick while SymPy works, and outlives a
+killed server.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from gmeql.runs.equations import (
 )
 from gmeql.web.jobs import CLOSE_SECONDS, SAFE_NAME
 
-LEFT = {"motion": "{name}{primes} = {right}", "field": "{name}_t = {right}", "solution": "{name} = {right}"}
+LEFT = {
+    "motion": "{name}{primes} = {right}",
+    "field": "{name}_t = {right}",
+    "solution": "{name} = {right}",
+    "classes": "logit of {name} = {right}",
+}
 """Kinds of commands, and how each writes an equation on one line."""
 MOST_WAITING = 50
 
@@ -181,6 +187,7 @@ class Commands:
 
 def equations_of(record: dict[str, Any], result: dict[str, Any]) -> list[str]:
     """What was found, one line for each function."""
-    found = result.get("solution") or result.get("equations") or {}
+    logits = {one["class"]: one["formula"] for one in result.get("formulas", ()) if record["kind"] == "classes"}
+    found = result.get("solution") or result.get("equations") or logits
     form, primes = LEFT.get(record["kind"], "{name} = {right}"), record.get("primes", "'")
     return [form.format(name=name, right=right, primes=primes) for name, right in found.items()]

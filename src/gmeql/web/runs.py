@@ -28,7 +28,7 @@ from gmeql.web.answers import (
     render,
     snapshot,
 )
-from gmeql.web.equations import commands_of
+from gmeql.web.asking import commands_of
 
 POLL_SECONDS = 0.15
 KEEPALIVE_SECONDS = 15.0

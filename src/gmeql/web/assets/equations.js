@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const at = (id) => document.getElementById(id), base = "/equations/" + encodeURIComponent(document.body.dataset.run), POLL = 700;
-  const LOOKS = { motion: "Looking for the equations that move these columns.", field: "Looking for the law that moves these fields.", solution: "Looking for a closed form, and its proof." };
+  const LOOKS = { motion: "Looking for the equations that move these columns.", field: "Looking for the law that moves these fields.", solution: "Looking for a closed form, and its proof.", classes: "Looking for formulas of the chances of these classes." };
   const fail = (message) => { at("error").textContent = message; at("error").hidden = !message; };
   function show(run) {
     const over = run.state === "done" || run.state === "stopped" || run.state === "failed";

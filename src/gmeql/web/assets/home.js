@@ -30,19 +30,24 @@
     at("target").replaceChildren(...usable.map((column) => { const option = cell("option", `${column.name} (${column.summary})`); option.value = column.name; return option; }));
     const usual = usable.find((column) => /^(y|target|output)$/i.test(column.name)) || usable[usable.length - 1];
     if (usual) at("target").value = usual.name;
+    const labelled = content.columns.filter((column) => column.classes >= 2 && column.classes <= content.most_classes), words = labelled.filter((column) => column.kind === "text");
+    at("label").replaceChildren(...labelled.map((column) => { const option = cell("option", `${column.name} (${column.classes} classes)`); option.value = column.name; return option; }));
+    const classes = words[words.length - 1] || labelled[labelled.length - 1];
+    if (classes) at("label").value = classes.name;
+    at("classes").disabled = !classes;
+    if (!classes && at("classes").checked) at("formula").checked = true;
     for (const [id, some] of [["groups", content.columns], ["weights", usable]]) at(id).replaceChildren(at(id).firstElementChild, ...some.map((column) => cell("option", column.name)));
     at("time").replaceChildren(...usable.map((column) => { const option = cell("option", column.name); option.value = column.name; return option; }));
     const clock = usable.find((column) => /^(t|time|year|date|day|hour|minute|second)s?$/i.test(column.name)) || usable[0];
     if (clock) at("time").value = clock.name;
     kinds();
-    columns();
   }
   const boxes = (id, some, isChecked) => at(id).replaceChildren(...some.map((column) => {
     const label = document.createElement("label"), box = document.createElement("input"); box.type = "checkbox"; box.value = column.name; box.checked = isChecked(column);
     label.append(box, document.createTextNode(column.name)); label.title = column.summary; return label;
   }));
   const varies = (column) => !column.summary.startsWith("constant");
-  const columns = () => boxes("columns", table.columns.filter((column) => column.name !== at("target").value && column.explains), varies);
+  const columns = () => boxes("columns", table.columns.filter((column) => column.name !== at(kind() === "classes" ? "label" : "target").value && column.explains), varies);
   /* A time series or a field: columns move by differential equations instead of one being explained by the others. */
   const kind = () => document.querySelector("input[name=kind]:checked").value;
   function kinds() {
@@ -51,12 +56,13 @@
     boxes("states", others, varies);
     boxes("space", others, isSpace);
     boxes("fields", others, (column) => !isSpace(column) && varies(column));
+    columns();
   }
   for (const node of document.querySelectorAll("input[name=kind], #time")) node.addEventListener("change", kinds);
   const checked = (id) => [...at(id).querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value);
   const post = async (path, body) => answer(await fetch(path, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }));
   const openEquations = async (path, body) => { location.href = "/equations/" + encodeURIComponent((await post(path, body)).equations); };
-  at("target").addEventListener("change", columns);
+  for (const id of ["target", "label"]) at(id).addEventListener("change", columns);
   at("file").addEventListener("change", () => { if (at("file").files[0]) upload(at("file").files[0]); });
   for (const kind of ["dragover", "dragleave", "drop"]) at("drop").addEventListener(kind, (event) => {
     event.preventDefault(); at("drop").classList.toggle("over", kind === "dragover");
@@ -65,6 +71,14 @@
   at("form").addEventListener("submit", async (event) => {
     event.preventDefault(); fail(""); at("start").disabled = true;
     const budget = { table: table.table, max_time: Number(at("seconds").value), seed: Number(at("seed").value) };
+    if (kind() === "classes") {
+      const chosen = checked("columns"), some = chosen.length < at("columns").querySelectorAll("input").length ? { columns: chosen } : {};
+      try {
+        if (!chosen.length) throw new Error("Choose at least one column.");
+        await openEquations("/classes", { ...budget, target: at("label").value, ...some });
+      } catch (error) { fail(error.message); at("start").disabled = false; }
+      return;
+    }
     if (kind() !== "table") {
       const chosen = { time: at("time").value, ...(kind() === "series" ? { states: checked("states"), order: Number(at("order").value) } : { space: checked("space"), fields: checked("fields") }) };
       try { await openEquations(kind() === "series" ? "/motions" : "/fields", { ...budget, ...chosen }); } catch (error) { fail(error.message); at("start").disabled = false; }
