@@ -82,3 +82,12 @@ def test_boxes_undo_most_of_what_a_repeated_column_costs():
 
 def test_a_formula_without_columns():
     assert bounds(Constant(2.0), [(0.0, 1.0)]).low == pytest.approx(2.0)
+
+
+def test_what_is_never_negative_has_a_root_for_certain():
+    """Rounding outward must not take a sum of squares below zero; a difference of squares stays uncertain."""
+    ranges = [(-1.0, 1.0), (0.0, 2.0)]
+    squares = build("add", build("mul", Constant(0.99), build("square", x)), build("pow", y, Constant(4.0)))
+    assert bounds(build("sqrt", squares), ranges).finite and bounds(squares, ranges).low == 0.0
+    assert not bounds(build("sqrt", build("sub", build("square", x), build("square", y))), ranges).defined
+    assert bounds(build("pow", x, Constant(3.0)), ranges).low < -1.0

@@ -26,6 +26,10 @@ MAX_PARTS = 256
 """Parts that one range is cut into at the most."""
 
 Array = NDArray[np.float64]
+Interval = tuple[Array, Array]
+_NEVER_NEGATIVE = frozenset({"abs", "square", "pow4", "pow6", "exp", "sqrt"})
+"""Operators without negative values, and those without any where no argument is negative."""
+_KEEPS_SIGN = frozenset({"id", "add", "sum", "mul", "prod", "div", "inv", "cube", "pow5", "pow", "tanh", "atan"})
 
 
 @dataclass(frozen=True)
@@ -114,10 +118,20 @@ def _call(node: Call, args: list[_Boxes]) -> _Boxes:
         if operator.name in ("div", "inv"):
             low, high = np.clip(low, -QUOTIENT_LIMIT, QUOTIENT_LIMIT), np.clip(high, -QUOTIENT_LIMIT, QUOTIENT_LIMIT)
     low, high = _without_nan(low, high)
-    return _Boxes(np.nextafter(low, -math.inf), np.nextafter(high, math.inf), defined & inside)
+    least = np.where(_is_never_negative(operator.name, intervals), 0.0, -math.inf)
+    return _Boxes(np.maximum(np.nextafter(low, -math.inf), least), np.nextafter(high, math.inf), defined & inside)
 
 
-Interval = tuple[Array, Array]
+def _is_never_negative(name: str, args: Sequence[Interval]) -> NDArray[np.bool_]:
+    """Whether no value can be negative [B], however it is rounded: else a sum of squares had no certain root."""
+    signless = np.logical_and.reduce([low >= 0 for low, _ in args])
+    if name in _NEVER_NEGATIVE:
+        return np.ones_like(signless)
+    if name == "pow" and np.all(args[1][0] == args[1][1]) and np.all(args[1][0] % 2 == 0):
+        return np.ones_like(signless)
+    return signless if name in _KEEPS_SIGN else np.zeros_like(signless)
+
+
 Rule = Callable[..., tuple[Array, Array, NDArray[np.bool_]]]
 
 

@@ -48,6 +48,11 @@ class Knowledge:
         """Whether only formulas that keep the units are wanted."""
         return self.units is not None and self.unit_check == "strict"
 
+    @property
+    def has_pure_constants(self) -> bool:
+        """Whether units leave only pure numbers as constants."""
+        return self.has_strict_units and self.units is not None and self.units.allowed == ()
+
     def admits(self, root: Node) -> bool:
         """Whether a formula may be tried at all: nothing hard that its tree alone shows is broken."""
         if self.template is not None and isinstance(root, Constant):

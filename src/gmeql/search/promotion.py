@@ -20,6 +20,7 @@ from gmeql.search.losses import find_loss
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.cutting import prune, reductions
 from gmeql.search.polish.polishing import polish
+from gmeql.search.polish.rounding import snap
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
 from gmeql.search.rows import SearchRows
 from gmeql.search.state import SearchState
@@ -55,9 +56,11 @@ def offer_elites(state: SearchState, island: Island) -> None:
 
 
 def _tries_each(state: SearchState) -> int:
-    """Formulas offered where else one is: what the user knows may refuse the first."""
+    """Formulas offered where else one is: what the user knows may refuse the first, and of formulas that are equally long
+    in pure numbers one may be shorter in the columns."""
     knowledge = state.config.knowledge
-    return state.config.front.offered_each if knowledge is not None and knowledge.looks_at_values else 1
+    several = knowledge is not None and (knowledge.looks_at_values or knowledge.has_strict_units)
+    return state.config.front.offered_each if several else 1
 
 
 def polish_island(state: SearchState, island: Island, out_of_time: OutOfTime) -> None:
@@ -141,10 +144,13 @@ def _keeping_units(
     names = [f"x{i + 1}" for i in range(len(view.columns))]
     grouped: dict[str, Any] = {"groups": rows.groups, "n_groups": rows.n_groups}
     table = view.table(rows.X), rows.target / factors, rows.weights * factors**2
-    numbers = JudgedRows.of(*table, names, rows.n_threads, **grouped)
+    pure = knowledge.has_pure_constants
+    numbers = JudgedRows.of(*table, names, rows.n_threads, pure_numbers=pure, **grouped)
     met = way(view.inner(root), numbers)
     restored = [clean(view.restore(scored.root), rows) for scored in [*met[:1], *_unbeaten(met[1:])]]
-    return refit([root for root in restored if root is not None], rows)
+    found = refit([root for root in restored if root is not None], rows)
+    # a factor that hides in one choice of units shows in the columns: x - 1.01 is x1 - 1.01*x2 there
+    return [snap(found[0], rows), *found] if found and rows.pure_numbers else found
 
 
 def reweigh(state: SearchState, rows: SearchRows) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Node
 from gmeql.search.polish.recognition import all_recognised
 from gmeql.search.polish.rounding import snap
+from gmeql.search.polish.scoring import JudgedRows
 from judged_rows import NAMES, rows, scored, x, y
 from random_trees import call
 
@@ -52,3 +55,26 @@ def test_a_factor_that_noise_cannot_tell_from_one_is_gone() -> None:
     final = snap(scored(call("div", call("mul", 1.02, x), call("add", 0.98, y)), data), data)
     (offset,) = Expression(final.root, NAMES).constants
     assert offset == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_of_pure_numbers_one_is_likelier_than_its_neighbours(pure: bool) -> None:
+    """At two standard errors from 1 a constant that holds a scale becomes the nearest decimal, a pure number 1."""
+    data = rows(lambda X: X[:, 0] / (X[:, 1] ** 2 + 1), noise=0.1, n=400)
+    root = call("div", x, call("add", call("square", y), 1.0))
+    slope = x_slope(root, data)
+    error = math.sqrt(scored(root, data).loss / np.sum(slope**2))
+    held = data.target - slope * (slope @ (data.target - values(root, data))) / np.sum(slope**2)
+    data = replace(data, target=held + 2.0 * error * slope, pure_numbers=pure)
+    start = scored(call("div", x, call("add", call("square", y), 1.2)), data)
+    (offset,) = Expression(snap(start, data).root, NAMES).constants
+    assert offset == 1.0 if pure else 0 < abs(offset - 1.0) < 4.0 * error
+
+
+def values(root: Node, data: JudgedRows) -> np.ndarray:
+    return Expression(root, NAMES)(data.X)
+
+
+def x_slope(root: Node, data: JudgedRows) -> np.ndarray:
+    """By the offset of the denominator, the formula's only constant."""
+    return -(values(root, data) ** 2) / data.X[:, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from fractions import Fraction
 from functools import lru_cache
 
 from gmeql.formula.nodes import Constant, Node, leaves
@@ -44,6 +45,27 @@ def recognised(value: float) -> tuple[float, ...]:
         found += [fraction * unit for fraction in _FRACTIONS[max(place - 1, 0) : place + 1]]
     close = [f for f in found if f > 0 and abs(f - size) < POLISH.near_number * size]
     return tuple(sign * f for f in dict.fromkeys(close))
+
+
+@lru_cache(maxsize=4096)
+def plain_nats(value: float) -> float:
+    """Nats to state a number that people write down: the logarithm of numerator times denominator, of 1 nothing at all.
+
+    A multiple of pi says which unit it is a multiple of, too; a decimal is its digits.
+
+    >>> [round(plain_nats(value), 2) for value in (1.0, -2.0, 0.5, 1.03)]
+    [0.0, 0.69, 0.69, 4.63]
+    """
+    size = abs(value)
+    if size == 0.0 or not math.isfinite(size):
+        return 0.0
+    found = [math.log(int(f"{size:.14e}".split("e")[0].replace(".", "").rstrip("0")))]
+    for unit in POLISH.units:
+        fraction = Fraction(size / unit).limit_denominator(max(POLISH.denominators))
+        if fraction and float(fraction) * unit == size:
+            which = 0.0 if unit == 1.0 else math.log(len(POLISH.units))
+            found.append(math.log(fraction.numerator * fraction.denominator) + which)
+    return min(found)
 
 
 def short_decimals(value: float) -> list[float]:

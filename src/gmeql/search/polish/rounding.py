@@ -8,7 +8,7 @@ from gmeql.formula.customary import customary
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, build, fold
 from gmeql.search.polish.config import POLISH
-from gmeql.search.polish.recognition import is_recognised, recognised, short_decimals
+from gmeql.search.polish.recognition import is_recognised, plain_nats, recognised, short_decimals
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
 
 
@@ -22,14 +22,17 @@ def snap(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = lam
         if out_of_time():
             break
         constants = Expression(current.root, rows.names).constants
-        loose = [i for i, v in enumerate(constants) if not is_recognised(v)]
+        exact = rows.is_exact(current.loss)
+        # of pure numbers 1.03 is not the last word: 1 says less
+        plainer = rows.pure_numbers and not exact
+        loose = [i for i, v in enumerate(constants) if not is_recognised(v) or (plainer and plain_nats(v) > 0)]
         if not loose:
             break
-        exact = rows.is_exact(current.loss)
         tries: list[Node] = []
         if exact:
             tries.append(_with(current.root, {i: _closest(constants[i]) for i in loose}, rows))
-        tries += [_with(current.root, {i: value}, rows) for i in loose for value in _nearby(constants[i], exact)]
+        near = [(i, value) for i in loose for value in _nearby(constants[i], exact) if value != constants[i]]
+        tries += [_with(current.root, {i: value}, rows) for i, value in near]
         best = min(refit(tries, rows), key=lambda s: s.length, default=None)
         if best is None or best.length > current.length:
             break

@@ -21,12 +21,12 @@ from gmeql.fitters.grouped import fit_groups, split_rows
 from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants, stack
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, transform, tree_complexity, used_columns
+from gmeql.formula.nodes import Constant, Node, leaves, transform, tree_complexity, used_columns
 from gmeql.formula.simplify import simplify
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.observed import observed, two_valued
-from gmeql.search.polish.recognition import is_recognised, n_loose_constants
+from gmeql.search.polish.recognition import is_recognised, n_loose_constants, plain_nats
 from gmeql.search.structure import structure_nats
 
 
@@ -42,6 +42,8 @@ class JudgedRows:
     n_threads: int = 1
     knowledge: Knowledge | None = None
     """What the user knows: formulas that it does not admit are not fitted."""
+    pure_numbers: bool = False
+    """Whether known units leave only pure numbers as constants: 1 is likelier than 1.03 then, and costs less."""
     groups: np.ndarray | None = None
     """Group number of each row [N], where every group has constants of its own."""
     first_own: int | None = None
@@ -61,6 +63,7 @@ class JudgedRows:
         **groups: Any,
     ) -> JudgedRows:
         weights = np.ones(len(y)) if weights is None else weights / weights.mean()
+        groups.setdefault("pure_numbers", knowledge is not None and knowledge.has_pure_constants)
         return cls(X, input_slots(X)[0], y, weights, tuple(names), n_threads, knowledge, **groups)
 
     def admits(self, root: Node) -> bool:
@@ -87,6 +90,22 @@ class JudgedRows:
         if self.first_own is None:
             return 0
         return self.n_groups * sum(column >= self.first_own for column in used_columns(root))
+
+    def plain_nats(self, values: Iterable[float]) -> float:
+        """Nats to state constants that are numbers people write down; none but the constants of pure numbers pay.
+
+        Without units a constant holds the scale of its columns, and no value is likelier than another. In units that
+        agree it is a pure number, most often none at all.
+        """
+        if not self.pure_numbers:
+            return 0.0
+        most = max(0.5 * math.log(max(len(self.target), 2)) - POLISH.rounding_nats, 0.0)
+        return sum(min(plain_nats(value), most) for value in values)
+
+    def recognised_nats(self, root: Node) -> float:
+        """The same of a formula's recognised constants."""
+        constants = (leaf.value for leaf in leaves(root) if isinstance(leaf, Constant))
+        return self.plain_nats(value for value in constants if is_recognised(value)) if self.pure_numbers else 0.0
 
     def n_fitted(self, root: Node) -> int:
         """How many constants of a formula were fitted: loose ones, and those of groups."""
@@ -168,7 +187,7 @@ class Scored:
 
 def description_length(root: Node, loss: float, rows: JudgedRows) -> float:
     """Nats to state the residuals, the constants and the shape of a formula on some rows."""
-    return length_on(rows, loss, rows.n_fitted(root), tree_complexity(root))
+    return length_on(rows, loss, rows.n_fitted(root), tree_complexity(root)) + rows.recognised_nats(root)
 
 
 def length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int) -> float:
@@ -189,7 +208,7 @@ def unseen_length(root: Node, unseen: float, rows: JudgedRows, *, node_cost: flo
     # a row left out costs the fit twice what the degrees of freedom account for
     log_variance = math.log(max(unseen, rows.floor)) - n_constants / n
     structure = structure_nats(root, rows.n_variables, node_cost=node_cost)
-    return length_in_nats(log_variance, n_constants, 0, n_rows=n) + structure
+    return length_in_nats(log_variance, n_constants, 0, n_rows=n) + structure + rows.recognised_nats(root)
 
 
 def length_in_nats(
@@ -210,7 +229,7 @@ def refit(
 
     `keep_recognised` holds constants that are already short numbers.
     """
-    expressions, programs = [], []
+    expressions, programs, kept = [], [], []
     for root in roots:
         if not rows.admits(root):
             continue
@@ -223,16 +242,19 @@ def refit(
         except ProgramTooLong:
             continue
         expressions.append(expression)
+        kept.append(fixed)
     if not programs:
         return []
     fits, n_groups = (_fit_once, 1) if rows.groups is None else (_fit_each_group, len(rows.by_group))
     scored = []
     fitted = fits(programs, rows, max_steps)
-    for expression, program, constants, loss in zip(expressions, programs, *fitted, strict=True):
+    for expression, program, held, constants, loss in zip(expressions, programs, kept, *fitted, strict=True):
         if not math.isfinite(loss) or not np.isfinite(constants[: len(program.start)]).all():
             continue
         complexity = expression.complexity
         length = length_on(rows, float(loss), program.n_free * n_groups, complexity)
+        if rows.pure_numbers:
+            length += rows.plain_nats(expression.constants[i] for i in held)
         refitted = partial(_refitted, expression, program, constants)
         scored.append(Scored(expression.root, float(loss), length, complexity, refitted))
     return scored
