@@ -180,12 +180,14 @@ def test_members_that_no_time_is_left_for_leave_the_front() -> None:
         assert member.loss == pytest.approx(np.sqrt(np.mean((member.expression(X) - y) ** 2)), rel=1e-6)
 
 
-@pytest.mark.parametrize("n_rows", [60, 2400])
+@pytest.mark.parametrize("n_rows", [60, 160])  # all of them polished on, and some
 def test_groups_keep_their_own_constants_where_a_search_ends_without_time(n_rows: int) -> None:
     rng = np.random.default_rng(0)
     X, codes = rng.uniform(1.0, 3.0, (n_rows, 2)), np.arange(n_rows) % 4
     y = np.array([1.0, 2.0, 5.0, 9.0])[codes] * X[:, 0] ** 2 + 0.5 * X[:, 1] + 0.01 * rng.standard_normal(n_rows)
-    search = Search(X, y, groups=Grouping.of(codes.tolist()), config=SearchConfig(**SMALL, max_candidates=600))
+    search = Search(
+        X, y, groups=Grouping.of(codes.tolist()), config=SearchConfig(**SMALL, max_candidates=600, polish_rows=80)
+    )
     next(iter(search.run()))
     made = search._state
     root = parse_tree("2.5*x1**2 + 0.4*x2 + 0.003*x1", ("x1", "x2"))

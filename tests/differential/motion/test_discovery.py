@@ -10,6 +10,8 @@ from motions import NAMES, hunters_motion, tree
 
 from gmeql.differential.motion import discovery
 from gmeql.differential.motion.discovery import Comparison, compare, discover
+from gmeql.differential.motion.measured import measure
+from gmeql.differential.motion.trajectories import check_trajectories
 from gmeql.formula.expression import Expression
 from gmeql.search.config import SearchConfig
 
@@ -45,10 +47,11 @@ def test_a_fit_that_was_led_astray_is_made_good_from_a_better_neighbour():
 
 
 def test_a_missing_term_is_added():
-    comparison = Comparison(hunters_motion(0.05), math.inf)
-    compare(comparison, [[tree("0.3*x")], [tree("1.1*x*y - 0.9*y")]], [[], []])
-    texts = [str(Expression(root, NAMES)) for root in comparison.best.equations]
-    assert "x*y" in texts[0] and "x*y" in texts[1]
+    t = np.linspace(0.0, 8.0, 40)
+    grown = 2.0 / (1.0 + 9.0 * np.exp(-t)) * (1.0 + 0.02 * np.random.default_rng(0).standard_normal(40))
+    comparison = Comparison(measure(check_trajectories(grown[:, None], t, names=("x",))), math.inf)
+    compare(comparison, [[tree("0.3*x", ("x",))]], [[]])
+    assert str(Expression(comparison.best.equations[0], ("x",))).endswith("*x**2")
 
 
 def test_a_system_is_exact_only_where_every_simpler_one_is_far_off():
@@ -68,6 +71,12 @@ def test_an_interrupt_keeps_what_was_found(monkeypatch):
         """To compare more before the interrupt takes long and is no matter here."""
         comparison.take([choices[0] for choices in lists])
 
+    def few_sums(motion, state, *more):
+        """To propose all sums takes as long."""
+        return [tree("1.1*x - x*y"), tree("x*y - 0.9*y"), tree("0.5*x")]
+
+    monkeypatch.setattr(discovery, "sums", few_sums)
+    monkeypatch.setattr(discovery, "sums_of_fitted", few_sums)
     monkeypatch.setattr(discovery, "_search", pressed)
     monkeypatch.setattr(discovery, "compare", take_first)
     found = discover(hunters_motion(0.05), config=CONFIG, seed=0)
