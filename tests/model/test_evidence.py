@@ -16,7 +16,7 @@ from gmeql.model.member import FrontMember
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.outlook import outlooks, paired_z
+from gmeql.search.outlook import left_out_costs, outlooks, paired_z
 
 x = Variable(0)
 
@@ -127,3 +127,16 @@ def test_many_columns_chosen_from_more_are_no_rival_of_the_one_that_counts() -> 
     assert front.select("best").expression.variables == (3,) and len(front) == 3
     (rival,) = rivals(front, X, y, among=(2,))
     assert members[2].outlook.left_out < 0.8 * members[1].outlook.left_out and rival.chance > 0.75
+
+
+def test_rows_left_out_of_a_shrunk_sum_err_as_much_as_it_promises(line: tuple) -> None:
+    front, X, y = line
+    mean, best = front
+    assert best.outlook is not None
+    promised = replace(best.outlook, error=1.1 * best.loss, luck=1.0, freedom=1.7)
+    shrunk = replace(front, members=(mean, replace(best, outlook=promised)))
+    (rival,) = rivals(shrunk, X, y)
+    squares = (best.expression(X) - y) ** 2
+    left_out_mean = left_out_costs(mean.expression.root, X, y, np.ones(len(y)))
+    luck = mean.outlook.luck**2
+    assert rival.z == pytest.approx(paired_z(luck * left_out_mean, 1.21 * squares, np.ones(len(y))))

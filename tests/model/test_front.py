@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
+from gmeql.formula.parsing import parse_tree
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember, free_constants
 from gmeql.search.events import Member
@@ -231,3 +232,52 @@ def test_where_losses_are_nats_the_expected_cost_of_unseen_rows_decides() -> Non
         front = Front.from_members(members, rows=150, target_spread=0.5, target_largest=1.0, loss="logistic")
         assert front.select().index == chosen
         assert front.description_length(front[1]) == pytest.approx(150 * error)
+
+
+class TestSums:
+    """Sums of columns that join a finished front."""
+
+    NAMES = ("a", "b", "c")
+
+    def member(self, text: str, loss: float, promised: float, **outlook: float) -> Member:
+        expression = Expression(parse_tree(text, self.NAMES), self.NAMES)
+        known = Outlook(promised, 0.01, False, outlook.pop("support", 2.0), Bounds(-9.0, 9.0, True), **outlook)
+        return Member(expression, loss, expression.complexity, known)
+
+    def front(self, *members: Member) -> Front:
+        return Front.from_members(members, rows=40, target_spread=1.0, target_largest=3.0)
+
+    def test_an_odd_form_must_be_clearly_better_than_a_plain_sum(self) -> None:
+        plain, curve = self.member("0.5*a + 0.2", 0.90, 0.93), self.member("0.7*sin(1.1*a)", 0.85, 0.90)
+        assert str(self.front(plain, curve).select()) == "0.5*a + 0.2"
+        clear = self.member("0.7*sin(1.1*a)", 0.60, 0.62)
+        assert str(self.front(plain, clear).select()) == str(clear.expression)
+
+    def test_the_briefest_sum_joins_and_odd_ones_step_back(self) -> None:
+        mean = self.member("0.2", 1.0, 1.02)
+        odd = self.member("exp(0.3*a*b)/2.1", 0.80, 0.90)
+        line = self.member("0.5*a + 0.3*b + 0.2*c + 0.1", 0.84, 0.75)
+        front = self.front(mean, odd).with_sums([line])
+        assert [str(m) for m in front] == [str(mean.expression), str(line.expression)]
+        assert front.select().expression == line.expression
+        assert odd.expression in [m.expression for m in front.others]
+        poor = self.member("0.5*a + 0.3*b + 0.2*c + 0.1", 0.84, 0.99)
+        unsupported = self.member("0.5*a + 0.3*b + 0.2*c + 0.1", 0.84, 0.75, support=0.1)
+        for sums in ([], [poor], [unsupported]):
+            assert self.front(mean, odd).with_sums(sums).select().expression != line.expression
+
+    def test_factors_drawn_towards_0_are_taken_for_less_error_on_rows_left_out(self) -> None:
+        mean, line = self.member("0.2", 1.0, 1.02), self.member("0.5*a + 0.2", 0.80, 0.84)
+        shrunk = self.member("0.4*a + 0.1*b - 0.1*c + 0.1", 0.79, 0.83, freedom=2.5, nats=1.4, support=-1.0)
+        front = self.front(mean, line).with_sums([shrunk])
+        assert front.select().is_shrunk and not front[1].is_shrunk
+        assert Front.from_dict(front.to_dict()) == front
+        worse = self.member("0.4*a + 0.1*b - 0.1*c + 0.1", 0.79, 0.90, freedom=3.9, nats=1.4)
+        assert self.front(mean, line).with_sums([worse]) == self.front(mean, line)
+
+    def test_exact_fronts_and_such_as_nobody_judged_stay(self) -> None:
+        sums = [self.member("0.5*a + 0.3*b + 0.2*c + 0.1", 0.5, 0.5)]
+        exact = self.front(self.member("0.2", 1.0, 1.0), self.member("sin(a)", 1e-15, 1e-15))
+        assert exact.with_sums(sums) is exact
+        unknown = front_of([1.0, 0.5])
+        assert unknown.with_sums(sums) is unknown

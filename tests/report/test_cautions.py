@@ -17,10 +17,14 @@ from gmeql.tables import read as tables
 x = Variable(0)
 
 
-def said(root: Node, X: np.ndarray, y: np.ndarray, *, pole: bool = False, loss: str = "squared") -> str:
+def said(
+    root: Node, X: np.ndarray, y: np.ndarray, *, pole: bool = False, loss: str = "squared", freedom: float | None = None
+) -> str:
     names = tuple(f"x{k + 1}" for k in range(X.shape[1]))
     expression = Expression(root, names)
-    member = FrontMember(expression, 1.0, 1, 0.0, 0, Outlook(1.0, 0.1, pole, 1.0, Bounds(0.0, 1.0, True)))
+    member = FrontMember(
+        expression, 1.0, 1, 0.0, 0, Outlook(1.0, 0.1, pole, 1.0, Bounds(0.0, 1.0, True), freedom=freedom)
+    )
     data = tables.Training(X, y, names, "y", None, np.arange(len(y)), (), "x")
     front = Front.from_members([member], rows=len(y), target_spread=float(y.std()), target_largest=float(abs(y).max()))
     counted = counted_rows(front, X, y, loss=loss)
@@ -156,3 +160,11 @@ def test_a_column_that_holds_the_answer_is_named(rng: np.random.Generator) -> No
     root = build("mul", Constant(1 / 4.184), Variable(0))
     assert "x1 alone follows the target" in said(root, X, y)
     assert "alone follows" not in said(root, X[:, [1, 1]], y)
+
+
+def test_factors_drawn_towards_0_are_told_and_count_for_less(rng: np.random.Generator) -> None:
+    X = rng.standard_normal((20, 5))
+    y = X.sum(axis=1) + rng.standard_normal(20)
+    line = build("add", *(build("mul", Constant(0.9 + 0.01 * k), Variable(k)) for k in range(5)))
+    assert "drawn towards 0" in said(line, X, y, freedom=3.0) and "Few rows" not in said(line, X, y, freedom=3.0)
+    assert "drawn towards 0" not in said(line, X, y) and "Few rows for 5 constants" in said(line, X, y)

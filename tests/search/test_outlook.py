@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ def test_the_same_rows_give_the_same_outlook(rng: np.random.Generator) -> None:
 def test_it_goes_through_plain_data() -> None:
     outlook = Outlook(0.5, 0.01, False, math.inf, Bounds(-math.inf, 2.0, True))
     assert Outlook.from_dict(outlook.to_dict()) == outlook
+    shrunk = replace(outlook, freedom=2.5, nats=1.5)
+    assert Outlook.from_dict(shrunk.to_dict()) == shrunk
     assert Outlook.from_dict(Outlook(math.inf, math.inf, True, -math.inf, Bounds(0.0, 1.0, False)).to_dict()).pole
 
 

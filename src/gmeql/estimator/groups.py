@@ -84,7 +84,7 @@ class Groups(Formulas):
 
     def group_table(self, index: int | None = None) -> Any:
         """The own constants of the chosen formula, or of another `index`: a data frame with a row for each group."""
-        from gmeql.model.front import data_frame
+        from gmeql.model.listing import data_frame
 
         check_is_fitted(self)
         own = self._own()

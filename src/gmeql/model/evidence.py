@@ -119,9 +119,17 @@ def rivals(
 
 
 def _costs(member: FrontMember, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss) -> FloatArray:
-    """What each row [N] costs a formula that is the luckiest of many, with that row left out (`luck_factor`)."""
+    """What each row [N] costs a formula that is the luckiest of many, with that row left out (`luck_factor`).
+
+    Of factors drawn towards 0 the leverage of each row is not kept: all errors are larger by what they are on average.
+    """
     luck = 1.0 if member.outlook is None else member.outlook.luck
-    costs = left_out_costs(member.expression.root, X, y, weights, loss)
+    if member.is_shrunk:
+        assert member.outlook is not None
+        squares = (member.expression(X) - y) ** 2
+        costs = squares * (member.outlook.left_out**2 / float(np.average(squares, weights=weights)))
+    else:
+        costs = left_out_costs(member.expression.root, X, y, weights, loss)
     return np.asarray(costs * (luck**2 if loss.value is None else luck))
 
 

@@ -136,7 +136,7 @@ def run_search(
         target_largest=data.target_largest,
         loss=config.loss if isinstance(config.loss, str) else "own",
         beaten=beaten,
-    )
+    ).with_sums([data.restore_member(m) for m in (search.sums if whole else ())])
     return RunResult(
         front=front,
         history=history,

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
 from gmeql.model.rules import EPS, RULES, SELECTION, rounding_level
 from gmeql.search.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
-from gmeql.search.structure import structure_nats, unwritten_factors
+from gmeql.search.structure import linear_columns, structure_nats, unwritten_factors
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
@@ -81,6 +82,34 @@ class Front(Sequence[FrontMember]):
         others.sort(key=lambda m: (m.loss, m.complexity))
         return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others), loss)
 
+    def with_sums(self, sums: Iterable[Member]) -> Front:
+        """The front with those of some sums of columns that would be chosen from it: the one that describes the rows most
+        briefly, and the one with factors drawn towards 0. Shorter formulas that fit the rows better, but are passed over
+        for it, step back behind the front."""
+        if not self.has_outlooks or self._exact_members():
+            return self
+        found: Front = self
+        figured = [FrontMember(m.expression, m.loss, m.expression.complexity, 0.0, -1, m.outlook) for m in sums]
+        fitted = [m for m in figured if not m.is_shrunk and _is_supported(m)]
+        for m in sorted(fitted, key=self.description_length)[:1]:
+            if self.description_length(m) < self.description_length(found._briefest()):
+                found = found._with(m)
+        for m in (m for m in figured if m.is_shrunk):
+            found = found._with(m) if found._is_better(m, found._briefest()) else found
+        return found
+
+    def _with(self, member: FrontMember) -> Front:
+        """The front with one more; those that would leave no place for it are behind."""
+        back = [m for m in self if m.loss <= member.loss and m.complexity <= member.complexity]
+        return Front.from_members(
+            [*(m for m in self if m not in back), member],
+            rows=self.rows,
+            target_spread=self.target_spread,
+            target_largest=self.target_largest,
+            beaten=[*back, *self.others],
+            loss=self.loss,
+        )
+
     @overload
     def __getitem__(self, index: int) -> FrontMember: ...
     @overload
@@ -109,30 +138,14 @@ class Front(Sequence[FrontMember]):
 
     def to_html(self, selected: int | None = None) -> str:
         """The front as an HTML table, every text escaped; row `selected` is marked."""
-        from html import escape
-
-        rows = []
-        for m in self:
-            mark = ' style="font-weight:bold"' if m.index == selected else ""
-            cells = f"<td>{m.index}</td><td>{m.complexity}</td><td>{m.loss:.4g}</td><td>{m.score:.3g}</td>"
-            rows.append(f'<tr{mark}>{cells}<td style="text-align:left"><code>{escape(str(m))}</code></td></tr>')
-        head = "<tr><th>index</th><th>complexity</th><th>loss</th><th>score</th><th>formula</th></tr>"
-        return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+        return html_table(self, selected)
 
     def to_frame(self, *, others: bool = False) -> Any:
         """The front as a data frame (pandas if it is installed, else polars): complexity, loss, score, formula.
 
         With `others=True`, the formulas beyond the front follow, with index -1.
         """
-        members = [*self, *(self.others if others else ())]
-        columns = {
-            "index": [m.index for m in members],
-            "complexity": [m.complexity for m in members],
-            "loss": [m.loss for m in members],
-            "score": [m.score for m in members],
-            "formula": [str(m) for m in members],
-        }
-        return data_frame(columns, "index")
+        return members_frame([*self, *(self.others if others else ())])
 
     def select(
         self,
@@ -146,10 +159,12 @@ class Front(Sequence[FrontMember]):
 
         - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
           `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants (factors of 1 that
-          nothing but the choice of the formula says counted in), `c` the complexity (of a sum of columns: what it
-          takes to say which, if that is less), and `mse` the squared error to expect on unseen rows (minimum
-          description length: Rissanen 1978; for formulas Bartlett, Desmond and Ferreira 2022); members whose gain over
-          a simpler one rests on few rows are passed over. Where nobody looked
+          nothing but the choice of the formula says counted in), `c` the complexity (of a sum of columns what it
+          takes to say which, if that is less; of all other forms 4 more), and `mse` the squared error to expect on
+          unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and Ferreira 2022);
+          members whose gain over a simpler one rests on few rows are passed over. A sum of all columns with factors
+          drawn towards 0 (`search/shrinking.py`) is taken where it errs less on rows left out, or is briefer with as
+          many constants as it is worth. Where nobody looked
           beyond the rows, `mse` is the residual sum of squares over `N - K`, and a unit of complexity costs 2. Where
           members reach rounding level there is no noise to weigh against, and the simplest of those wins.
         - `"accurate"`: smallest loss.
@@ -177,8 +192,7 @@ class Front(Sequence[FrontMember]):
 
         Where the outlook of every member is known, the residuals are those to expect on unseen rows.
         """
-        fitted = int(free_constants(member.expression).sum()) + member.n_own
-        fitted += unwritten_factors(member.expression.root)
+        fitted = self._fitted(member)
         freedom = self.rows - fitted
         if freedom < 1:
             return math.inf
@@ -196,7 +210,13 @@ class Front(Sequence[FrontMember]):
         log_variance += math.log(SELECTION.pole_price) if member.outlook.pole else 0.0
         return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
 
-    def _own_length(self, member: FrontMember, fitted: int, floor: float) -> float:
+    def _fitted(self, member: FrontMember) -> float:
+        """How many constants were fitted to the rows; of factors drawn towards 0, how many free ones they are worth."""
+        if member.outlook is not None and member.outlook.freedom is not None:
+            return member.outlook.freedom
+        return int(free_constants(member.expression).sum()) + member.n_own + unwritten_factors(member.expression.root)
+
+    def _own_length(self, member: FrontMember, fitted: float, floor: float) -> float:
         """The same under a loss with a value of its own: its mean is nats, or a power of the errors' scale."""
         outlook = member.outlook if self.has_outlooks else None
         mean = member.loss if outlook is None else outlook.left_out
@@ -216,8 +236,9 @@ class Front(Sequence[FrontMember]):
     def _structure_nats(self, member: FrontMember) -> float:
         if member.outlook is not None and member.outlook.nats is not None:
             return member.outlook.nats
-        columns = len(member.expression.names)
-        return structure_nats(member.expression.root, columns, node_cost=SELECTION.unseen_node_nats)
+        columns, root = len(member.expression.names), member.expression.root
+        odd = SELECTION.odd_form_nats if linear_columns(root) is None else 0.0
+        return structure_nats(root, columns, node_cost=SELECTION.unseen_node_nats) + odd
 
     @property
     def _loss(self) -> Loss:
@@ -237,8 +258,20 @@ class Front(Sequence[FrontMember]):
         exact = self._exact_members()
         if exact:
             return exact[0]
-        supported = [m for m in self.members if m.outlook is None or m.outlook.support >= SELECTION.least_support]
+        best = self._briefest()
+        return next((m for m in self.members if m.is_shrunk and self._is_better(m, best)), best)
+
+    def _briefest(self) -> FrontMember:
+        """The shortest description whose gain over simpler ones has support, of those with freely fitted constants."""
+        supported = [m for m in self.members if not m.is_shrunk and _is_supported(m)]
         return min(supported or self.members[:1], key=lambda m: (self.description_length(m), m.complexity))
+
+    def _is_better(self, shrunk: FrontMember, best: FrontMember) -> bool:
+        """Whether a sum with factors drawn towards 0, which no search chose, errs less on rows left out or is briefer."""
+        assert shrunk.outlook is not None and best.outlook is not None
+        if shrunk.outlook.left_out < best.outlook.left_out:
+            return True
+        return self.description_length(shrunk) < self.description_length(best)
 
     @property
     def exact_level(self) -> float:
@@ -335,23 +368,11 @@ class Front(Sequence[FrontMember]):
         return front
 
 
-def data_frame(columns: dict[str, list[Any]], index: str) -> Any:
-    """Columns as a data frame: of pandas with an index if it is installed, else of polars."""
-    try:
-        import pandas
-
-        return pandas.DataFrame(columns).set_index(index)
-    except ImportError:
-        pass
-    try:
-        import polars
-
-        return polars.DataFrame(columns)
-    except ImportError:
-        raise ImportError("a data frame needs pandas or polars; install one, or iterate over the front") from None
-
-
 MAX_MEMBERS = 10_000
+
+
+def _is_supported(member: FrontMember) -> bool:
+    return member.outlook is None or member.outlook.support >= SELECTION.least_support
 
 
 def _outside(member: Member | FrontMember) -> FrontMember:

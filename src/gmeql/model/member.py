@@ -57,6 +57,11 @@ class FrontMember:
     n_own: int = 0
     """Constants of groups' own that it has, all groups together."""
 
+    @property
+    def is_shrunk(self) -> bool:
+        """Whether its factors are drawn towards 0, since least squares would follow the noise."""
+        return self.outlook is not None and self.outlook.freedom is not None
+
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         return self.expression(np.asarray(X, dtype=float))
 

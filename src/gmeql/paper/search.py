@@ -38,6 +38,8 @@ class PaperSearch:
     """
 
     preset = "paper"
+    sums: tuple[Member, ...] = ()
+    """Sums of columns are no part of the method."""
 
     def __init__(
         self,

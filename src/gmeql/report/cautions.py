@@ -73,7 +73,13 @@ def cautions(
         sentences.append("Careful: a denominator passes through zero among the rows, so unseen rows may lie at a pole.")
     constants = int(free_constants(member.expression).sum())
     counting = int(np.sum(counted.weights > 0))
-    if counting < CAUTIONS.rows_per_constant * constants:
+    freedom = member.outlook.freedom if member.outlook is not None else None
+    if freedom is not None:
+        sentences.append(
+            "Its factors are drawn towards 0 (ridge regression), as far as errors on rows left out ask for: its columns "
+            "predict together, no factor by itself is to be relied on."
+        )
+    if counting < CAUTIONS.rows_per_constant * (constants if freedom is None else freedom):
         sentences.append(f"Few rows for {constants} constants: try it on data it has not seen.")
     residuals = predicted - training.y
     if exact:

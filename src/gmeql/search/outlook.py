@@ -10,7 +10,7 @@ Legend: `M` members, `N` rows, `K` free constants.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from gmeql.formula.bounds import Bounds, bounds
 from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.search.config import FrontConfig
 from gmeql.search.losses import Loss
+from gmeql.search.shrinking import ShrunkSum
 from gmeql.search.soundness import SQUARED, excursion, has_pole, left_out_losses, left_out_squares, points_between
 from gmeql.search.structure import structure_nats
 
@@ -55,7 +56,10 @@ class Outlook:
     """How much more than with rows left out is to be expected of the luckiest of as many formulas: bounded
     (`luck_factor`), or measured (`choosing.py`)."""
     nats: float | None = None
-    """Nats that stating its structure takes where units leave fewer formulas than its symbols could spell; else None."""
+    """Nats that stating its structure takes where there are fewer formulas than its symbols could spell: where units leave
+    fewer, and of all columns together; else None."""
+    freedom: float | None = None
+    """How many freely fitted constants it is worth where its own are drawn towards 0 (`shrinking.py`); else None."""
 
     @property
     def left_out(self) -> float:
@@ -77,20 +81,22 @@ class Outlook:
             "defined": self.bounds.defined,
             **({} if self.luck == 1.0 else {"luck": self.luck}),
             **({} if self.nats is None else {"nats": self.nats}),
+            **({} if self.freedom is None else {"freedom": self.freedom}),
         }
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "outlook") -> Outlook:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
         names = {"error", "standard_error", "pole", "support", "supported", "low", "high", "defined"}
-        if not isinstance(data, dict) or set(data) - {"luck", "nats"} != names:
+        if not isinstance(data, dict) or set(data) - {"luck", "nats", "freedom"} != names:
             raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
             raise ValueError(f"{where}.luck must be a finite number of at least 1")
-        nats = data.get("nats")
-        if nats is not None and (type(nats) not in (int, float) or not 0.0 <= nats < math.inf):
-            raise ValueError(f"{where}.nats must be a finite number of at least 0")
+        nats, freedom = data.get("nats"), data.get("freedom")
+        for name, given in (("nats", nats), ("freedom", freedom)):
+            if given is not None and (type(given) not in (int, float) or not 0.0 <= given < math.inf):
+                raise ValueError(f"{where}.{name} must be a finite number of at least 0")
         for name in ("pole", "supported", "defined"):
             if type(data[name]) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
@@ -113,6 +119,7 @@ class Outlook:
             bounds=Bounds(number("low", -math.inf), number("high", math.inf), data["defined"]),
             luck=float(luck),
             nats=None if nats is None else float(nats),
+            freedom=None if freedom is None else float(freedom),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
@@ -169,24 +176,34 @@ def outlooks(
     between: bool = True,
     loss: Loss = SQUARED,
     stated: Sequence[Node] | None = None,
+    rivals: Sequence[Node] = (),
+    shrunk: Mapping[Node, ShrunkSum] | None = None,
 ) -> tuple[Outlook, ...]:
     """The outlook of each formula of a front on the rows it was fitted to by `loss`.
 
     Without `between` nobody looks between the rows, as where columns are constants of groups: no row lies between two.
     `stated` are the forms that formulas have in pure numbers where units are known: they say all that is free to choose.
+    `rivals` are others that a gain is asked against too. Rows left out of `shrunk` sums are known beforehand.
     """
+    shrunk = {} if shrunk is None else shrunk
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     points = points_between(X[:MOST_ROWS], np.random.default_rng(seed), POINTS) if between else X[:0]
     inside = np.vstack([X[:MOST_ROWS], points])
     ranges = np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
-    squares = [left_out_costs(root, X, y, weights, loss) for root in roots]
-    poles = [has_pole(root, inside) for root in roots]
+    everyone = [*roots, *rivals]
+    squares = [
+        shrunk[root].errors ** 2 if root in shrunk else left_out_costs(root, X, y, weights, loss) for root in everyone
+    ]
+    poles = [has_pole(root, inside) for root in everyone]
     price = FrontConfig.unseen_node_nats
-    forms = roots if stated is None else stated
-    nats = [structure_nats(form, X.shape[1], node_cost=price) for form in forms]
-    lengths = [(each, tree_complexity(root)) for each, root in zip(nats, roots, strict=True)]
+    forms = [*(roots if stated is None else stated), *rivals]
+    nats = [
+        shrunk[root].nats if root in shrunk else structure_nats(form, X.shape[1], node_cost=price)
+        for root, form in zip(everyone, forms, strict=True)
+    ]
+    lengths = [(each, tree_complexity(root)) for each, root in zip(nats, everyone, strict=True)]
     found = []
-    for root, square, pole, length in zip(roots, squares, poles, lengths, strict=True):
+    for root, square, pole, length in zip(roots, squares, poles, lengths, strict=False):
         simpler = [s for s, p, other in zip(squares, poles, lengths, strict=True) if other < length and not p]
         mean = float(np.average(square, weights=weights)) + excursion(root, points, y, loss)
         error = math.sqrt(mean) if loss.value is None else mean
@@ -200,7 +217,8 @@ def outlooks(
                 support=min((paired_z(other, square, weights) for other in simpler), default=math.inf),
                 bounds=bounds(root, ranges),
                 luck=luck,
-                nats=None if stated is None else length[0],
+                nats=length[0] if stated is not None or root in shrunk else None,
+                freedom=shrunk[root].freedom if root in shrunk else None,
             )
         )
     return tuple(found)

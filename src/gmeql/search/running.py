@@ -11,6 +11,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.effective import InputErrors
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import Grouping, OwnConstants
+from gmeql.search.plain_sums import judged_sums
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.state import SearchState
 
@@ -65,6 +66,11 @@ class RunningSearch(ABC):
     def config(self) -> SearchConfig:
         """What the search goes by."""
         return self._state.config
+
+    @property
+    def sums(self) -> tuple[Member, ...]:
+        """Sums of columns beside the front of a search that has ended, judged like its members (`plain_sums.py`)."""
+        return judged_sums(self.front, self._state.rows)
 
     @property
     def candidates(self) -> int:

@@ -212,7 +212,7 @@ def unseen_length(root: Node, unseen: float, rows: JudgedRows, *, node_cost: flo
 
 
 def length_in_nats(
-    log_variance: float, n_constants: int, complexity: int, *, n_rows: float, node_cost: float = POLISH.node_cost
+    log_variance: float, n_constants: float, complexity: int, *, n_rows: float, node_cost: float = POLISH.node_cost
 ) -> float:
     """Description length N/2 log σ² + K/2 log N + c·complexity, up to a constant of the data (Rissanen 1978).
 

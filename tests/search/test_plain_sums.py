@@ -1,0 +1,55 @@
+"""Sums of columns beside a finished front: judged like its members, and only where a front leaves room for doubt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import tree_complexity
+from gmeql.search.config import SearchConfig
+from gmeql.search.leaderboard import Leaderboard
+from gmeql.search.plain_sums import judged_sums
+from gmeql.search.rows import SearchRows
+
+
+def table(rng: np.random.Generator, noise: float) -> SearchRows:
+    X = rng.standard_normal((20, 6))
+    y = X @ np.full(6, 0.5) + noise * rng.standard_normal(20)
+    return SearchRows.of(X, y, config=SearchConfig())
+
+
+def front(rows: SearchRows) -> tuple:
+    board = Leaderboard.start(rows.config, rows)
+    board.look_out(rows)
+    return board.front(rows)
+
+
+def test_every_length_is_judged_and_the_shrunk_one_says_what_it_is_worth(rng: np.random.Generator) -> None:
+    rows = table(rng, 1.0)
+    *fitted, shrunk = judged_sums(front(rows), rows)
+    assert [tree_complexity(m.expression.root) for m in fitted] == [5, 9, 13, 17, 21, 25]
+    assert all(m.outlook.freedom is None and m.outlook.error > m.loss for m in fitted)
+    assert 1.5 < shrunk.outlook.freedom < 7 and shrunk.loss > fitted[-1].loss
+    assert shrunk.outlook.error < fitted[-1].outlook.error
+
+
+def test_what_a_user_allows_is_kept(rng: np.random.Generator) -> None:
+    rows = table(rng, 1.0)
+    short = replace(rows, config=replace(rows.config, max_complexity=12))
+    assert {m.complexity for m in judged_sums(front(short), short)} == {5, 9}
+    products = replace(rows, config=replace(rows.config, functions=("mul", "sin")))
+    assert judged_sums(front(products), products) == ()
+
+
+@pytest.mark.parametrize("loss", ["absolute", "poisson"])
+def test_other_losses_have_sums_of_their_own(rng: np.random.Generator, loss: str) -> None:
+    rows = table(rng, 1.0)
+    other = SearchRows.of(rows.X, np.abs(rows.given_y), config=SearchConfig(loss=loss))
+    assert judged_sums(front(rows), other) == ()
+
+
+def test_fronts_that_are_not_judged_get_none(rng: np.random.Generator) -> None:
+    rows = table(rng, 1.0)
+    assert judged_sums(Leaderboard.start(rows.config, rows).front(rows), rows) == ()
