@@ -160,11 +160,11 @@ class Front(Sequence[FrontMember]):
         - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
           `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants (factors of 1 that
           nothing but the choice of the formula says counted in), `c` the complexity (of a sum of columns what it
-          takes to say which, if that is less; of all other forms 4 more), and `mse` the squared error to expect on
-          unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and Ferreira 2022);
-          members whose gain over a simpler one rests on few rows are passed over. A sum of all columns with factors
-          drawn towards 0 (`search/shrinking.py`) is taken where it errs less on rows left out, or is briefer with as
-          many constants as it is worth. Where nobody looked
+          takes to say which, if that is less; of other forms 2 more), and `mse` the squared
+          error to expect on unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
+          Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over. A sum of all columns
+          with factors drawn towards 0 (`search/shrinking.py`) is taken where it errs less on rows left out, or is
+          briefer with as many constants as it is worth. Where nobody looked
           beyond the rows, `mse` is the residual sum of squares over `N - K`, and a unit of complexity costs 2. Where
           members reach rounding level there is no noise to weigh against, and the simplest of those wins.
         - `"accurate"`: smallest loss.
@@ -237,8 +237,8 @@ class Front(Sequence[FrontMember]):
         if member.outlook is not None and member.outlook.nats is not None:
             return member.outlook.nats
         columns, root = len(member.expression.names), member.expression.root
-        odd = SELECTION.odd_form_nats if linear_columns(root) is None else 0.0
-        return structure_nats(root, columns, node_cost=SELECTION.unseen_node_nats) + odd
+        form = SELECTION.form_nats if linear_columns(root) is None else 0.0
+        return structure_nats(root, columns, node_cost=SELECTION.unseen_node_nats) + form
 
     @property
     def _loss(self) -> Loss:

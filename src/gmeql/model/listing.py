@@ -22,7 +22,7 @@ def html_table(members: Iterable[FrontMember], selected: int | None) -> str:
 
 def members_frame(members: Sequence[FrontMember]) -> Any:
     """Members as a data frame: complexity, loss, score, formula."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         "index": [m.index for m in members],
         "complexity": [m.complexity for m in members],
         "loss": [m.loss for m in members],

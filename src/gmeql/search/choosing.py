@@ -47,8 +47,9 @@ CHOOSING = ChoosingConfig()
 
 def sums_of_columns(X: FloatArray, y: FloatArray, weights: FloatArray, functions: FunctionSet) -> list[Node]:
     """Sums of one column, of two, ..., chosen step by step."""
-    table = DirectTable(X, y, weights)
-    return list(linear.propose(table, functions=functions, effort=Effort(math.inf), rng=np.random.default_rng(0)))
+    table, rng = DirectTable(X, y, weights), np.random.default_rng(0)
+    found = linear.propose(table, functions=functions, effort=Effort(math.inf), rng=rng)
+    return [root for root in found if linear_columns(root) is not None]
 
 
 def costs_by_length(

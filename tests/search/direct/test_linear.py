@@ -62,3 +62,27 @@ def test_many_weak_columns_are_chosen_together(rng: np.random.Generator) -> None
     model = GMEQLRegressor(max_candidates=1500, max_time=None, random_state=0, n_jobs=1).fit(X, y)
     columns = linear_columns(model.expression_.root)
     assert columns is not None and columns >= set(range(6))
+
+
+def test_slopes_that_differ_between_two_kinds_of_rows_are_seen(rng: np.random.Generator) -> None:
+    kind, other = (rng.integers(0, 2, 120).astype(float) for _ in range(2))
+    X = np.column_stack([rng.uniform(0, 10, 120), kind, other, rng.standard_normal(120)])
+    y = 1 + 2 * X[:, 0] + 1.5 * kind * X[:, 0] + 0.3 * rng.standard_normal(120)
+    table = DirectTable(X, y, np.ones(120))
+    found = proposals(X, y)
+    sums = [root for root in found if linear_columns(root) is None]
+    assert found[: len(found) - len(sums)] == [root for root in found if root not in sums]  # plain ones come first
+    assert min(table.error(root) for root in sums[:1]) * y.std() < 0.4
+    matrix = np.column_stack([np.ones(120), X[:, 0], kind * X[:, 0]])
+    expected = matrix @ np.linalg.lstsq(matrix, y, rcond=None)[0]
+    np.testing.assert_allclose(table.values(sums[0]), expected, rtol=1e-9)
+    assert all(linear_columns(root) is not None for root in proposals(X, y, names=("add", "sin")))
+    assert all(linear_columns(root) is not None for root in proposals(X[:, [0, 3]], y))
+
+
+def test_a_slope_that_differs_by_category_is_chosen(rng: np.random.Generator) -> None:
+    kinds = rng.integers(0, 3, 90)
+    X = np.column_stack([rng.uniform(5, 80, 90), kinds == 1, kinds == 2]).astype(float)
+    y = 2 + np.array([0.25, 0.32, 0.45])[kinds] * X[:, 0] + rng.standard_normal(90)
+    model = GMEQLRegressor(max_candidates=500, random_state=0, n_jobs=1).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 1.1

@@ -6,12 +6,15 @@ is proposed, least squares fixes the factors, and the front judges them by their
 Columns are chosen by orthogonal least squares (Chen, Billings and Luo 1989): what is left of each column beside the
 chosen ones is compared with what is left of the target.
 
+A column of two values tells two kinds of rows apart, and in ordinary tables what differs from kind to kind is the slope
+over another column as often as the level. So the products of such columns with all others are then columns too.
+
 Legend: `N` rows, `V` columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +22,7 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
+from gmeql.search.structure import linear_columns
 
 
 @dataclass(frozen=True)
@@ -31,28 +35,50 @@ class LinearConfig:
     """Fewer rows than this for each constant determine none."""
     independent: float = 1e-10
     """Share of a column's square that must be left beside the chosen ones."""
+    most_products: int = 200
+    """Products of two-valued columns with others beyond which none are looked at: chance would choose among them."""
 
 
 LINEAR = LinearConfig()
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
-    """Sums of one column, of two, ...: with a constant, factors by least squares."""
+    """Sums of one column, of two, ...: with a constant, factors by least squares; then such with slopes that differ."""
     if not functions.allows({"add"}):
         return
+    columns: list[Node] = [Variable(k) for k in range(table.n_columns)]
+    yield from _sums(columns, table.X, table, effort)
+    pairs = _kinds_and_others(table.X) if functions.allows({"mul"}) else []
+    if 0 < len(pairs) <= LINEAR.most_products:
+        columns += [build("mul", Variable(kind), Variable(other)) for kind, other in pairs]
+        products = [table.X[:, kind] * table.X[:, other] for kind, other in pairs]
+        for root in _sums(columns, np.column_stack([table.X, *products]), table, effort):
+            if linear_columns(root) is None:
+                yield root
+
+
+def _sums(columns: Sequence[Node], values: FloatArray, table: DirectTable, effort: Effort) -> Iterator[Node]:
+    """Sums of one of the columns, whose values are [N, len(columns)], of two, ..."""
     root = np.sqrt(table.weights)
     most = min(LINEAR.max_terms, len(table.y) // LINEAR.rows_per_term - 1)
     chosen: list[int] = []
-    for column in _in_order(table.X, table.y, table.weights, most):
+    for column in _in_order(values, table.y, table.weights, most):
         if effort.out_of_time():
             return
         chosen.append(column)
-        matrix = np.column_stack([np.ones(len(table.y)), table.X[:, chosen]]) * root[:, None]
+        matrix = np.column_stack([np.ones(len(table.y)), values[:, chosen]]) * root[:, None]
         sizes = np.sqrt(np.sum(matrix**2, axis=0))
         factors = np.linalg.lstsq(matrix / sizes, table.y * root, rcond=None)[0] / sizes
         if np.isfinite(factors).all():
-            terms = [build("mul", Constant(float(f)), Variable(c)) for f, c in zip(factors[1:], chosen, strict=True)]
+            terms = [build("mul", Constant(float(f)), columns[c]) for f, c in zip(factors[1:], chosen, strict=True)]
             yield build("add", Constant(float(factors[0])), *terms)
+
+
+def _kinds_and_others(X: FloatArray) -> list[tuple[int, int]]:
+    """Pairs of a column of two values and one of more, or of two such columns."""
+    values = [len(np.unique(column)) for column in X.T]
+    kinds = [k for k, count in enumerate(values) if count == 2]
+    return [(k, j) for k in kinds for j, count in enumerate(values) if count > 2 or (count == 2 and j > k)]
 
 
 def _in_order(X: FloatArray, y: FloatArray, weights: FloatArray, most: int) -> Iterator[int]:
