@@ -168,3 +168,12 @@ def test_factors_drawn_towards_0_are_told_and_count_for_less(rng: np.random.Gene
     line = build("add", *(build("mul", Constant(0.9 + 0.01 * k), Variable(k)) for k in range(5)))
     assert "drawn towards 0" in said(line, X, y, freedom=3.0) and "Few rows" not in said(line, X, y, freedom=3.0)
     assert "drawn towards 0" not in said(line, X, y) and "Few rows for 5 constants" in said(line, X, y)
+
+
+def test_rows_beside_a_target_that_is_mostly_0_are_no_outliers(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 2, (200, 1))
+    y = np.where(rng.random(200) < 0.7, 0.0, np.exp(2 * rng.standard_normal(200)))
+    text = said(build("mul", Constant(float(y.mean()) / 1.5), x), X, y)
+    assert f"The target is 0 on {100 * np.mean(y == 0):.0f} % of the rows" in text and "outliers" not in text
+    labels = (X[:, 0] > 1.2).astype(float)
+    assert "may be two questions" not in said(build("mul", Constant(0.5), x), X, labels)  # a class has no more to it

@@ -51,6 +51,8 @@ class CautionConfig:
     """Squared correlation from which a column is the target in other units."""
     counted: float = 100.0
     """A median above which counts have errors like other numbers."""
+    one_value: float = 0.5
+    """Share of rows with one and the same target from which the others are another kind of rows."""
     few_values: int = 6
     """Different whole numbers of a column up to which a curve over it is a guess between them."""
     copied: float = 0.05
@@ -99,6 +101,9 @@ def cautions(
     if not counted.by_the_loss and varies_by_factors(predicted, training.y, far):
         sentences.append(_by_factors(int(far.sum())))
         return sentences
+    one_value = _mostly_one_value(training.y)
+    if one_value and not counted.by_the_loss:
+        return sentences + one_value
     sentences += _far_away(far, counted) or _behind_a_line(training, residuals, counted)
     if not far.any() and are_counts(training.y) and size_grows(predicted[rows], scaled, 0.0) and not loss.mean_is_nats:
         sentences.append(
@@ -135,6 +140,18 @@ def _far_away(far: np.ndarray, counted: CountedRows) -> list[str]:
     share = counted.share(far)
     weight = "no weight" if share == 0 else f"{percent_text(100 * share)} of the weight"
     return [f"{rows} far from it; the loss gives {them} {weight}."]
+
+
+def _mostly_one_value(y: np.ndarray) -> list[str]:
+    """A target that is the same on most rows, such as 0: the others are no outliers, and no errors around a formula."""
+    values, counts = np.unique(y, return_counts=True)
+    most = int(np.argmax(counts))
+    if counts[most] < CAUTIONS.one_value * len(y) or len(values) < CAUTIONS.least_rows:
+        return []
+    return [
+        f"The target is {values[most]:.4g} on {percent_text(100 * counts[most] / len(y))} of the rows: whether it is that, "
+        "and what it is otherwise, may be two questions (gmeql classify answers the first)."
+    ]
 
 
 def _by_factors(count: int) -> str:
