@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from gmeql.formula.nodes import tree_complexity
+from gmeql.model.front import Front
 from gmeql.search.config import SearchConfig
 from gmeql.search.leaderboard import Leaderboard
 from gmeql.search.plain_sums import judged_sums
 from gmeql.search.rows import SearchRows
+from gmeql.search.structure import linear_columns
 
 
 def table(rng: np.random.Generator, noise: float) -> SearchRows:
@@ -53,3 +55,17 @@ def test_other_losses_have_sums_of_their_own(rng: np.random.Generator, loss: str
 def test_fronts_that_are_not_judged_get_none(rng: np.random.Generator) -> None:
     rows = table(rng, 1.0)
     assert judged_sums(Leaderboard.start(rows.config, rows).front(rows), rows) == ()
+
+
+def test_a_law_of_few_columns_keeps_its_place(rng: np.random.Generator) -> None:
+    for _ in range(20):
+        X = rng.standard_normal((100, 6))
+        y = 1 + 2 * X[:, 0] - X[:, 1] + rng.standard_normal(100)
+        rows = SearchRows.of(X, y, config=SearchConfig())
+        known = front(rows)
+        sums = judged_sums(known, rows)
+        law = next(m for m in sums if m.complexity == 9)
+        spread = {"rows": 100, "target_spread": float(y.std()), "target_largest": float(np.abs(y).max())}
+        chosen = Front.from_members([*known, law], **spread).with_sums(sums).select()
+        columns = linear_columns(chosen.expression.root)
+        assert not chosen.is_shrunk and columns is not None and {0, 1} <= columns
