@@ -76,7 +76,9 @@ def test_predict_needs_only_the_columns_that_the_formula_uses(partly_used, tmp_p
     assert capsys.readouterr().out.splitlines()[0] == "c,b,prediction"
     (tmp_path / "one.csv").write_text("b,d\n2,1\n1.5,2\n")
     run_gmeql("predict", str(partly_used), str(tmp_path / "one.csv"), expect=2)
-    assert "column 'c'" in (err := capsys.readouterr().err) and "'b'" not in err.split("takes one of")[0]
+    assert (
+        "column 'c'" in (err := capsys.readouterr().err) and "'b'" not in err.split("the formula needs it; there is")[0]
+    )
     (tmp_path / "none.csv").write_text("d,e\n2,1\n1.5,2\n")
     run_gmeql("predict", str(partly_used), str(tmp_path / "none.csv"), expect=2)
     assert "lacks the columns 'c', 'b'" in capsys.readouterr().err

@@ -87,7 +87,9 @@ class Table:
             shown = ", ".join(map(show, self.names[:12])) + (
                 f" and {len(self.names) - 12} more" if len(self.names) > 12 else ""
             )
-            mend = f"{option} takes one of {shown}"
+            mend = (
+                f"{option} takes one of {shown}" if option.startswith("--") else f"{option} needs it; there is {shown}"
+            )
         raise TableError(self.source, "there is no such column", column=name, mend=mend)
 
     def knows(self, name: str) -> bool:
