@@ -11,6 +11,7 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "peers"
 sys.path.insert(0, str(FOLDER))
 
+import by_table  # noqa: E402
 import cells  # noqa: E402
 import execute  # noqa: E402
 import metrics  # noqa: E402
@@ -195,3 +196,28 @@ def test_table_and_figures_are_functions_of_records(tmp_path):
 
 def test_every_system_has_a_runner():
     assert all(system.runner.is_file() for system in SYSTEMS.values())
+
+
+def test_tables_hold_the_splits_that_every_system_finished(monkeypatch):
+    """Medians over splits and tables, with ridge regression and a forest on the same rows."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 1, (60, 2))
+    case = {
+        "name": "line",
+        "variables": [{"name": n, "low": 0.0, "high": 1.0, "dist": "data"} for n in ("a", "b")],
+        "data": {"columns": ["a", "b", "y"], "rows": np.column_stack([rows, rows @ [2.0, 1.0]]).tolist()},
+        "target": "y",
+        "n_train": 60,
+    }
+    problem = problem_from_case(case)
+    monkeypatch.setattr(cells, "load", lambda suite: [problem])
+    records = [
+        {"problem": "line", "seed": seed, "system": system, "r2": r2, "size": 5, "error": None}
+        for system, values in (("gmeql", (1.0, 0.8, 0.6)), ("operon", (0.9, None)))
+        for seed, r2 in enumerate(values)
+    ]
+    found = by_table.by_table(records, "blackbox")["line"]
+    assert found["gmeql"] == (0.9, 5) and found["operon"][0] == -math.inf  # the third split is gmeql's alone
+    assert found["ridge"][0] > 0.999 and 0.5 < found["forest"][0] < 0.999
+    lines = by_table.markdown({"line": found}).splitlines()
+    assert lines[0].startswith("| table | gmeql | Operon") and lines[-1].startswith("| **median** | 0.900, 5 |")

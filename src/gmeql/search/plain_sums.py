@@ -23,17 +23,19 @@ from gmeql.search.polish.printable import is_printable
 from gmeql.search.rows import SearchRows
 from gmeql.search.shrinking import shrunk_sum
 
+MOST_ROWS = 20_000
+"""Beyond so many rows luck is small and least squares needs no help."""
 NODES_PER_COLUMN = 4
 """Complexity of one more column in a sum: plus, times, factor, column."""
 
 
 def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]:
-    """Sums of columns with what they promise on unseen rows; none where the front is exact or not judged, where rows have
-    groups or errors, where the user knows of the form, or under a loss with a value of its own."""
+    """Sums of columns with what they promise on unseen rows; none where the front is exact or not judged, where rows are
+    many or have groups or errors, where the user knows of the form, or under a loss with a value of its own."""
     config, functions = rows.config, FunctionSet(rows.config.functions)
     if any(member.outlook is None for member in front) or rows.polished.is_exact(front[-1].loss ** 2):
         return ()
-    if rows.groups is not None or rows.errors is not None or rows.knowledge is not None:
+    if len(rows.y) > MOST_ROWS or any(given is not None for given in (rows.groups, rows.errors, rows.knowledge)):
         return ()
     if find_loss(config.loss).value is not None or not functions.allows({"add"}):
         return ()
