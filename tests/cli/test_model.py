@@ -195,3 +195,15 @@ def test_show_json_lists_the_targets(several, capsys):
     first, second = json.loads(capsys.readouterr().out)["targets"]
     assert first["formula"] == "a + b" and second["formula"] == "a*b"
     assert first["front"][first["index"]]["formula"] == "a + b"
+
+
+def test_predict_averages_over_the_best_formulas(several, rows, capsys):
+    """As `average` does: mean, low and high of each target; with one formula alone it does not go."""
+    run_gmeql("predict", str(several), str(rows), "--average", "3")
+    head, first, second, _ = capsys.readouterr().out.splitlines()
+    assert head == "prediction1,prediction1 low,prediction1 high,prediction2,prediction2 low,prediction2 high"
+    expected = GMEQLRegressor.load(several).average(pd.DataFrame({"a": [3.0], "b": [2.0]}), 3)
+    assert [float(cell) for cell in first.split(",")] == pytest.approx([v[0] for each in expected for v in each])
+    assert second == ",,,,,"
+    run_gmeql("predict", str(several), str(rows), "--average", "3", "--index", "0", expect=2)
+    assert "leave one of them out" in capsys.readouterr().err

@@ -85,7 +85,13 @@ def test_steering_keeps_what_is_allowed(client):
     model = GMEQLRegressor.load(client.app.state.jobs.run(steered).model_path)
     assert listed[steered] == state["chosen"]["formula"] == str(model.expression_)
     assert state["progress"]["best"]["formula"] in front
-    for wrong, words in (({"pin": ["q"]}, "no column"), ({"forbid": ["nothing("]}, "cannot be read")):
+    refined = client.post(f"/runs/{run}/steer", json={"guess": ["a*b + k"]}, headers=HEADERS).json()["run"]
+    assert wait(client, refined, "done", "failed")["settings"]["guess"] == ["a*b + k"]
+    for wrong, words in (
+        ({"pin": ["q"]}, "no column"),
+        ({"forbid": ["nothing("]}, "cannot be read"),
+        ({"guess": ["free(a)"]}, "which is no function known here"),
+    ):
         refused = client.post(f"/runs/{run}/steer", json=wrong, headers=HEADERS)
         assert refused.status_code == 422 and words in refused.json()["error"]
 

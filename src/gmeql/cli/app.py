@@ -20,6 +20,7 @@ from gmeql.cli.exits import INTERRUPTED, OK, explain, say
 from gmeql.cli.field import field
 from gmeql.cli.fit import fit, resume
 from gmeql.cli.model import predict, show
+from gmeql.cli.refine import refine
 from gmeql.cli.solve import solve
 from gmeql.cli.tools import doctor, ui
 
@@ -31,7 +32,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-for command in (fit, resume, predict, show, alternatives, classify, dynamics, field, solve, bench, paper, doctor, ui):
+COMMANDS = (
+    fit, resume, predict, show, alternatives, refine, classify, dynamics, field, solve, bench, paper, doctor, ui,
+)  # fmt: skip
+for command in COMMANDS:
     app.command(cls=ChoosingCommand)(command)
 
 

@@ -125,7 +125,7 @@ def fit(
     _say_notes(training, quiet)
     folder = Path(settings.out) if settings.out else default_folder("" if data == "-" else data)
     extra = {} if known is None else {"continues": _known_run(known, training)}
-    _run(Run.create(folder, training, settings, **extra), training, settings, as_json=as_json, quiet=quiet)
+    run_fit(Run.create(folder, training, settings, **extra), training, settings, as_json=as_json, quiet=quiet)
 
 
 def _known_run(folder: str, training: Training) -> str:
@@ -161,7 +161,7 @@ def resume(
         settings = opened.with_more_time(settings, checked.max_time if max_time is not None else None)
     check_fit(settings, training)
     _say_notes(training, quiet)
-    _run(opened, training, settings, as_json=as_json, quiet=quiet)
+    run_fit(opened, training, settings, as_json=as_json, quiet=quiet)
 
 
 def _say_notes(training: Training, quiet: bool) -> None:
@@ -182,7 +182,7 @@ def _say_notes(training: Training, quiet: bool) -> None:
         console.print(f"  {note}", markup=False, style="dim", soft_wrap=whole)
 
 
-def _run(run: Run, training: Training, settings: FitSettings, *, as_json: bool, quiet: bool) -> None:
+def run_fit(run: Run, training: Training, settings: FitSettings, *, as_json: bool, quiet: bool) -> None:
     """Search in a thread, so that the main thread answers signals at once whatever the search is computing."""
     from gmeql.cli.foreground import leave, run_interruptibly
 

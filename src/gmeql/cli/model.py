@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gmeql.tables.read import Table
 
 ModelArgument = Annotated[str, typer.Argument(help="model.json or a run folder.", metavar="MODEL")]
+LEVEL = 0.95
+"""Chance that low and high of an average hold the target."""
 IndexOption = Annotated[
     str | None, typer.Option(help="Another formula of the front, by its index; one for each target, as in 2,0.")
 ]
@@ -67,12 +69,16 @@ def predict(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows outside the values that the formula was fitted to.")
     ] = False,
+    average: Annotated[
+        int | None, typer.Option(min=1, help="Average over so many of the best formulas, and say low and high (95 %).")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Values of the formula for a new table, one row for each of its rows, one column for each target."""
     import numpy as np
 
     from gmeql.cli.present import print_json
+    from gmeql.model.alternatives import averaged
     from gmeql.model.targets import as_list, target_names
     from gmeql.tables.read import read
 
@@ -80,8 +86,12 @@ def predict(
     picks = chosen(loaded, index)
     table = read(data)
     names = _column_names(loaded, table)
-    used = sorted({column for front, k in zip(as_list(loaded.front_), picks, strict=True)
-                   for column in front[k].expression.variables if column < len(names)})  # fmt: skip
+    averages = None if average is None else _averages(loaded, average, index)
+    shown = [[front[k].expression] for front, k in zip(as_list(loaded.front_), picks, strict=True)]
+    if averages is not None:
+        shown = [[one.expression for one in found] for found in averages]
+    used = sorted({column for each in shown for expression in each
+                   for column in expression.variables if column < len(names)})  # fmt: skip
     X = np.zeros((len(table.rows), len(names)))
     X[:, used] = _used_columns(table, [names[j] for j in used])
     complete_rows = np.asarray(np.isfinite(X).all(axis=1))
@@ -93,14 +103,33 @@ def predict(
     tables = _seen(loaded, X, table)
     predicted: dict[str, Any] = {}
     labels = target_names(len(picks), "prediction")
-    for label, front, k, seen in zip(labels, as_list(loaded.front_), picks, tables, strict=True):
-        values = np.where(complete_rows, front[k].expression(seen), np.nan)
+    for place, (label, (expression, *_), seen) in enumerate(zip(labels, shown, tables, strict=True)):
+        if averages is not None:
+            of_label = zip(("", " low", " high"), averaged(averages[place], [seen] * len(averages[place]), LEVEL))
+            predicted |= {_free_name(label + end, columns): np.where(complete_rows, v, np.nan) for end, v in of_label}
+            continue
+        values = np.where(complete_rows, expression(seen), np.nan)
         of_it = "the formula" if len(picks) == 1 else f"the formula of {label}"
         _say_empty(int((~np.isfinite(values) & complete_rows).sum()), len(X), f"{of_it} is not defined there")
         predicted[_free_name(label, columns)] = np.where(np.isfinite(values), values, np.nan)
     if as_json:
         return print_json({name: _plain(values) for name, values in predicted.items()})
     return _write_csv(columns | predicted, out)
+
+
+def _averages(model: GMEQLRegressor | GMEQLClassifier, n: int, index: str | None) -> list[Any]:
+    """The `n` best formulas of each target, by their evidence."""
+    from gmeql.model.alternatives import alternatives
+    from gmeql.model.targets import as_list
+
+    if index is not None:
+        raise Exit(USAGE, "gmeql: --average takes the best formulas and --index one of them; leave one of them out")
+    if hasattr(model, "classes_"):
+        raise Exit(USAGE, "gmeql: --average: chances of classes are told by one formula each; leave it out")
+    try:
+        return [alternatives(front, n) for front in as_list(model.front_)]
+    except ValueError as error:
+        raise Exit(USAGE, f"gmeql: --average: {error}") from None
 
 
 def _predict_classes(

@@ -71,7 +71,10 @@ def _check_groups(settings: FitSettings, training: Training) -> None:
 def _check_errors(settings: FitSettings) -> None:
     """Where errors of the inputs have no meaning yet, say so."""
     if settings.pin:
-        raise ConfigError("--x-error cannot be combined with --pin; leave one of them out")
+        raise ConfigError(
+            "--x-error cannot be combined with --pin: errors of columns are taken as independent, and a pinned part errs "
+            "along with the columns it is made of; leave one of them out, or give the part as --guess"
+        )
     if settings.loss != "squared" or not METHODS[settings.method].takes_weights:
         raise ConfigError("--x-error needs --loss squared and --method fitted, the defaults")
 

@@ -177,13 +177,15 @@ async def resume_run(request: Request) -> Response:
 
 
 async def steer_run(request: Request) -> Response:
-    """A new run on the same data with parts pinned or forbidden, that keeps what this one knows."""
+    """A new run on the same data with parts pinned or forbidden, or on from a formula, that keeps what this one knows."""
     run = find_run(request)
     content = await body_of(request)
-    changes = resolve({key: content.get(key) for key in ("pin", "forbid") if content.get(key)}, environment={})
+    changes = resolve({key: content.get(key) for key in ("pin", "forbid", "guess") if content.get(key)}, environment={})
     before = run.settings()
     seconds = seconds_of(content) or before.max_time
-    settings = replace(before, pin=changes.pin, forbid=changes.forbid, max_time=seconds)
+    settings = replace(
+        before, pin=changes.pin, forbid=changes.forbid, guess=changes.guess or before.guess, max_time=seconds
+    )
 
     def submit() -> Run:
         training = run.training()

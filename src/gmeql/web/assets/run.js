@@ -75,9 +75,9 @@
   });
   at("steer-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const forbid = [...at("forbid").querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value), part = at("forbid-part").value.trim(), pin = at("pin").value.trim();
+    const forbid = [...at("forbid").querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value), part = at("forbid-part").value.trim(), pin = at("pin").value.trim(), refine = at("refine").value.trim();
     if (part) forbid.push(part);
-    try { location.href = "/runs/" + encodeURIComponent((await post("/steer", { forbid, pin: pin ? [pin] : [], max_time: Number(at("steer-seconds").value) })).run); } catch (error) { fail(error.message); }
+    try { location.href = "/runs/" + encodeURIComponent((await post("/steer", { forbid, pin: pin ? [pin] : [], guess: refine ? [refine] : [], max_time: Number(at("steer-seconds").value) })).run); } catch (error) { fail(error.message); }
   });
   hintScroll(at("best"));
   followReport(at("report"));
