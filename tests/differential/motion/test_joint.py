@@ -7,7 +7,7 @@ import pytest
 from motions import NAMES, hunters_motion, tree
 
 from gmeql.differential.motion.config import MOTION
-from gmeql.differential.motion.joint import Offers, joint_systems, longer_systems, offers, usual_units
+from gmeql.differential.motion.joint import Offers, equal_sizes, joint_systems, longer_systems, offers, usual_units
 from gmeql.differential.motion.shooting import Shooting
 from gmeql.differential.motion.systems import fit_system
 from gmeql.formula.products import split_terms
@@ -82,9 +82,9 @@ def test_a_term_that_equations_share_is_cheaper_the_second_time():
 
 def test_coefficients_that_may_be_one_are_and_the_others_adapt():
     values, covariance = np.array([[1.05, -2.0]]), np.array([[[0.01, 0.009], [0.009, 0.01]]])
-    found, saved = usual_units(values, covariance, 4.0)
+    found, _, saved = usual_units(values, covariance, 4.0)
     assert found[0, 0] == 1.0 and found[0, 1] == pytest.approx(-2.0 - 0.9 * 0.05) and saved[0] > 3.0
-    same, nothing = usual_units(np.array([[1.5, -2.0]]), 1e-6 * covariance, 4.0)
+    same, _, nothing = usual_units(np.array([[1.5, -2.0]]), 1e-6 * covariance, 4.0)
     assert same.tolist() == [[1.5, -2.0]] and nothing[0] == 0.0
 
 
@@ -94,3 +94,19 @@ def test_an_equation_without_a_term_is_no_system():
     assert offered.equations((0, 1), 2) is None
     found = offered.equations((1, 2), 2)
     assert found is not None and terms(found[0]) == {"y"} and terms(found[1]) == {"x"}
+
+
+def test_coefficients_that_may_be_equal_up_to_their_sign_are_and_the_others_adapt():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((200, 3))
+    b = A @ [0.5, -0.5, 2.0] + 0.3 * rng.standard_normal(200)
+    covariance = np.linalg.inv(A.T @ A) * 0.09
+    values = covariance @ A.T @ b / 0.09
+    same = np.zeros((1, 3, 3), dtype=bool)
+    same[0, 0, 1] = True
+    found, saved = equal_sizes(values[None], covariance[None], same, 4.0)
+    assert found[0, 0] == -found[0, 1] and saved[0] > 1.0
+    together = np.column_stack([A[:, 0] - A[:, 1], A[:, 2]])
+    assert np.allclose(found[0, [0, 2]], np.linalg.lstsq(together, b, rcond=None)[0])
+    apart, nothing = equal_sizes(np.array([[0.5, -0.9, 2.0]]), 1e-6 * covariance[None], same, 4.0)
+    assert apart.tolist() == [[0.5, -0.9, 2.0]] and nothing[0] == 0.0

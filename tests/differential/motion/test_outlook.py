@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 from motions import hunters_motion, tree
+from scipy.integrate import solve_ivp
 
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.discovery import Comparison
+from gmeql.differential.motion.measured import measure
 from gmeql.differential.motion.outlook import lost_alone, other_starts, outlook_cost, share_running_away
 from gmeql.differential.motion.systems import fit_system, outlines
+from gmeql.differential.motion.trajectories import check_trajectories
 
 TRUE = (tree("x - x*y"), tree("x*y - 0.8*y"))
 
@@ -43,6 +46,22 @@ def test_a_system_that_is_held_to_the_measurements_by_its_pieces_alone_pays_for_
     motion = hunters_motion(0.05)
     true = fit_system(motion, TRUE)
     assert abs(lost_alone(motion, true)) < 5.0
-    drifting = replace(true, equations=(tree("1.1*x - x*y"), TRUE[1]))  # every piece starts anew, one run does not
+    drifting = replace(true, equations=(TRUE[0], tree("x*y - y")))  # every piece starts anew, one run does not
     assert lost_alone(motion, drifting) > 20.0
     assert outlook_cost(motion, drifting) == MOTION.system.lost_alone_cost
+
+
+def test_near_a_saddle_the_start_is_fitted_before_a_run_is_judged():
+    t = np.linspace(0.0, 8.0, 60)
+    solved = solve_ivp(lambda _, z: [z[0], -z[1]], (0.0, 8.0), (1e-3, 2.0), t_eval=t, rtol=1e-10, atol=1e-12)
+    X = solved.y.T * (1.0 + 0.05 * np.random.default_rng(0).standard_normal(solved.y.T.shape))
+    motion = measure(check_trajectories(X, t, names=("x", "y")))
+    system = fit_system(motion, (tree("0.98*x"), tree("-y")))
+    off = replace(system, fitted=replace(system.fitted, starts=1.3 * system.fitted.starts))
+    assert lost_alone(motion, off) < 5.0
+
+
+def test_a_state_that_was_never_negative_must_not_become_so():
+    motion = hunters_motion()
+    assert share_running_away(motion, (tree("-y"), tree("0.1*y"))) > 0.5
+    assert share_running_away(motion, (tree("-x*y"), tree("0.1*y"))) == 0.0

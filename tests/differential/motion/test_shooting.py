@@ -6,6 +6,7 @@ from motions import NAMES, hunters_motion, tree
 
 from gmeql.differential.motion.measured import measure
 from gmeql.differential.motion.shooting import Shooting
+from gmeql.differential.motion.sides import RightSides
 from gmeql.differential.motion.systems import fit_system
 from gmeql.differential.motion.trajectories import check_trajectories
 from gmeql.formula.expression import Expression
@@ -38,6 +39,18 @@ def test_constants_of_exact_trajectories_are_found_to_many_digits():
     values = [c for root in fitted.roots for c in Expression(root, NAMES).constants]
     assert np.allclose(np.abs(values), [1.0, 1.0, 1.0, 0.8], atol=1e-7)
     assert (fitted.certainty > 1e4).all()
+
+
+def test_constants_of_a_shared_term_stay_equal_and_are_more_certain():
+    pieces = hunters_motion(0.05).pieces
+    apart, shared = (
+        Shooting(pieces, (tree("x - 0.9*x*y"), tree(f"{second}*x*y - 0.8*y"))).fit(loose_steps=8, tight_steps=25)
+        for second in (0.95, 0.9)
+    )
+    assert apart.free == 3 and shared.free == 2 and len(shared.certainty) == 3
+    values = RightSides.of(shared.roots, 2).values
+    assert values[0] == values[1] and abs(values[1] - 1.0) < 0.03
+    assert shared.certainty[0] == shared.certainty[1] > max(apart.certainty[:2])
 
 
 def test_constants_of_noisy_trajectories_are_near():

@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 from motions import NAMES, hunters_motion, tree
 
-from gmeql.differential.motion.systems import SystemFront, fit_system, n_functions, outlines, system_complexity
+from gmeql.differential.motion.systems import (
+    SystemFront,
+    fit_system,
+    n_functions,
+    n_poles,
+    outlines,
+    plain,
+    plain_complexity,
+    system_complexity,
+)
+from gmeql.formula.nodes import tree_complexity
 
 TRUTH = (tree("1.2*x - 0.9*x*y"), tree("1.1*x*y - 0.9*y"))
 
@@ -53,3 +63,24 @@ def test_sines_exponentials_roots_and_high_powers_cost_more_than_low_powers():
     assert n_functions([tree("x**2 + y/x - x**3/y**2")]) == 0
     assert n_functions([tree("3*sqrt(x) + y**6 + x**2.5")]) == 3
     assert n_functions([tree("sin(x) + exp(y)"), tree("2*sin(x)")]) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["3.1*x - x**2 - 2.1*x*y", "2*y - x*y - y**2", "0.2*x - 0.2*x*y", "8.9 - x - 4*x*y/(1 + x**2)"]
+)
+def test_the_complexity_of_a_structure_is_that_of_its_normal_form(text):
+    assert plain_complexity(tree(text)) == tree_complexity(plain(tree(text)))
+
+
+def test_constants_that_are_one_are_told_from_others_that_look_alike():
+    apart, shared = (tree("-0.3*x*y"), tree("0.31*x*y")), (tree("-0.3*x*y"), tree("0.3*x*y"))
+    assert outlines(apart) != outlines(shared) == outlines((tree("-0.7*x*y"), tree("0.7*x*y")))
+
+
+def test_a_pole_next_to_the_measured_states_counts_and_one_at_zero_does_not():
+    motion = hunters_motion()
+    low = motion.rows.X[:, 0].min()
+    assert n_poles(motion, (tree(f"y/(x - {0.9 * low})"), tree("x*y"))) == 1
+    assert n_poles(motion, (tree("y/x"), tree("x/(0.5 + x)"))) == 0
+    clean, poor = (fit_system(motion, (tree(text), TRUTH[1])) for text in ("1.2*x - 0.9*x*y", f"y/(x - {0.9 * low})"))
+    assert clean.length < poor.length

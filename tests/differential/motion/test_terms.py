@@ -38,3 +38,12 @@ def test_terms_of_found_formulas_join_once():
 def test_functions_that_are_not_allowed_are_not_on_offer():
     assert len(single_functions([0, 1])) == 8
     assert single_functions([0], ["+", "sin"]) == [tree("sin(x)")]
+
+
+def test_sums_of_the_shortest_description_are_handed_on_though_longer_ones_come_closer():
+    rng = np.random.default_rng(0)
+    rows = hunters_motion(0.05).rows
+    plain = monomials(range(2))
+    wild = [tree(f"sin({c:.3f}*x**2*y + {d:.3f}*y**2)") for c, d in rng.uniform(1.0, 9.0, (60, 2))]
+    found = best_sums(rows, 0, [*plain, *wild])
+    assert {tree("x"), tree("x*y")} in [{term for _, term in split_terms(root)} for root in found]

@@ -79,8 +79,12 @@ class SystemConfig:
     """Comparing systems."""
 
     shortlist: int = 14  # equations of each state that enter the comparison
+    combined: int = 6  # ... the first of them in combinations with those of other states,
+    combinations: int = 40  # ... so many,
+    pruned: int = 6  # ... the best of them pruned
     exact: float = 1e-7  # misfit, relative to the spread, below which systems count as exact: the integration's level
     function_cost: float = 4.0  # nats more for a sine, exponential, ...: powers and fractions are tried before them,
+    pole_cost: float = 10.0  # ... for a term that has a pole near the measured states, as in `runaway_cost`
     usual_power: float = 3.0  # ... whole ones up to this; as in `TermConfig.degree`
     node_cost: float = 1.0  # nats for a unit of complexity, as in `SelectionConfig.unseen_node_nats`
     sweeps: int = 3
@@ -95,12 +99,15 @@ class SystemConfig:
     lost: float = 10.0  # nats behind the best for which a system is fitted from its own start once more
     cuts: int = 3  # terms that are tried to be left out at a time
     near_one: float = 2.0  # standard errors from 1 up to which a factor may be left out
+    near_equal: float = 3.0  # standard errors up to which constants of a term in two equations may be the same
     certain: float = 12.0  # standard errors from zero up to which a coefficient may be left out
     cliff: float = 100.0  # a system is exact where every simpler one is so many times as far from the measurements
     other_starts: int = 16  # starts that nobody measured, for each trajectory, from which finalists are followed,
     beyond: float = 0.5  # ... up to so many ranges of the states beyond what was measured
     runaway_cost: float = 10.0  # nats for a system that runs away from all of them
     lost_alone_cost: float = 10.0  # ... and at most for one that loses the measurements in one run from the first point
+    refit_lost: float = 1.0  # nats lost in one run for which constants and start are fitted to it
+    negative: float = 0.1  # in its largest value, how far a state that was never negative must not fall below zero
     finalists: int = 60  # systems that are followed at most
 
 

@@ -9,17 +9,19 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from typing import Any
 
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.exports import lines
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.joint import joint_systems, longer_systems, offers
-from gmeql.differential.motion.moves import cut_systems, merged, shorter_systems
+from gmeql.differential.motion.moves import cut_systems, merged, sharing_systems, shorter_systems
 from gmeql.differential.motion.outlook import outlook_cost
 from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
 from gmeql.differential.motion.systems import System, SystemFront, fit_system, outlines, plain
@@ -81,7 +83,7 @@ class Comparison:
 
     def take(self, equations: Sequence[Node], like: System | None = None) -> System:
         """A system fitted and pruned; start values are those of `like`. The best one is remembered."""
-        system = self._fit(equations, like)
+        system = self.fit(equations, like)
         while system.is_finite and not self.is_late:
             shorter = self._pruned(system)
             if shorter is None:
@@ -89,7 +91,7 @@ class Comparison:
             system = shorter
         return system
 
-    def _fit(self, equations: Sequence[Node], like: System | None) -> System:
+    def fit(self, equations: Sequence[Node], like: System | None) -> System:
         """A system with the constants of its neighbour `like`; known structures are fitted again where that one is
         so much better that the fit must have been led astray."""
         equations = tuple(map(merged, equations))
@@ -124,8 +126,8 @@ class Comparison:
 
     def _pruned(self, system: System) -> System | None:
         """The system without its least certain part, where its description becomes shorter."""
-        for equations in shorter_systems(system):
-            shorter = self._fit(equations, system)
+        for equations in (*sharing_systems(system), *shorter_systems(system)):
+            shorter = self.fit(equations, system)
             if shorter.length < system.length:
                 return shorter
             if self.is_late:
@@ -148,9 +150,13 @@ class Comparison:
         limit = self.best.length + MOTION.system.runaway_cost + MOTION.system.lost_alone_cost
         near = sorted((s.length, key) for key, s in enumerate(self.known.values()) if s.length <= limit)
         keys = list(self.known)
+        reached = math.inf
         for length, place in near[: MOTION.system.finalists]:
+            if length >= reached:
+                break  # outlooks cost, they never pay
             system = self.known[keys[place]]
             self.known[keys[place]] = replace(system, length=length + outlook_cost(self.motion, system))
+            reached = min(reached, self.known[keys[place]].length)
         best = self.best = min(self._finite, key=lambda s: s.length)
         # what the best was preferred to, although simpler and closer, must not hide it on the front
         self.known = {
@@ -163,7 +169,7 @@ class Comparison:
         while self.is_exact and self.best is not None:
             before = self.best
             for equations in (*shorter_systems(before, doubtful_only=False), *cut_systems(before)):
-                self._fit(equations, before)
+                self.fit(equations, before)
             if self.best is before:
                 break
         if self.best is not None:
@@ -246,6 +252,8 @@ def compare(comparison: Comparison, lists: Sequence[Sequence[Node]], searched: S
         if comparison.is_done:
             return
         comparison.take(start)
+    if len(lists) > 1:
+        _combine(comparison, lists)
     seen: set[tuple[Node, ...]] = set()
     for _ in range(MOTION.system.sweeps):
         before = comparison.best
@@ -259,6 +267,24 @@ def compare(comparison: Comparison, lists: Sequence[Sequence[Node]], searched: S
                 comparison.take([*base.equations[:j], choice, *base.equations[j + 1 :]], base)
         if comparison.best is before:
             return
+
+
+def _combine(comparison: Comparison, lists: Sequence[Sequence[Node]]) -> None:
+    """Systems of the first equations of each state, in every combination: the best two may be of use only together.
+
+    All are fitted once, those whose ranks add up to the least first; the best few are pruned.
+    """
+    numbers = MOTION.system
+    ranks = product(*(range(min(len(choices), numbers.combined)) for choices in lists))
+    fitted = []
+    for chosen in islice(sorted(ranks, key=lambda places: (sum(places), places)), numbers.combinations):
+        if comparison.is_done:
+            return
+        fitted.append(comparison.fit([choices[k] for choices, k in zip(lists, chosen, strict=True)], None))
+    for system in sorted(fitted, key=lambda s: s.length)[: numbers.pruned]:
+        if comparison.is_done:
+            return
+        comparison.take(system.equations, system)
 
 
 def _starts(lists: Sequence[Sequence[Node]]) -> list[tuple[Node, ...]]:

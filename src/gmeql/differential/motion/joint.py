@@ -23,8 +23,8 @@ from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.moves import tidied
 from gmeql.differential.motion.shooting import Shooting
-from gmeql.differential.motion.sides import RightSides
-from gmeql.differential.motion.systems import System, n_functions, terms_of
+from gmeql.differential.motion.sides import RightSides, terms_of
+from gmeql.differential.motion.systems import COEFFICIENT, System, n_functions
 from gmeql.differential.motion.terms import found_terms, outline, with_coefficient
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, build, tree_complexity
@@ -100,7 +100,7 @@ class Offers:
     def lengths(self, chosen: NDArray[np.intp]) -> FloatArray:
         """[T] nats of the choices [T, n] of columns, up to a constant."""
         values, covariance, variance = self._solved(chosen)
-        _, saved = usual_units(values, covariance, self._constant + 2.0 * MOTION.system.node_cost)
+        _, saved = self._written(chosen, values, covariance)
         term, alone = self.prices
         in_order = np.take_along_axis(chosen, np.argsort(term[chosen], axis=1, kind="stable"), axis=1)
         first = np.diff(term[in_order], axis=1, prepend=-1) != 0
@@ -108,6 +108,20 @@ class Offers:
         price = (alone[in_order] * first).sum(axis=1) + again * chosen.shape[1]
         lengths: FloatArray = 0.5 * self.points * np.log(variance) + price - saved
         return lengths
+
+    def _written(
+        self, chosen: NDArray[np.intp], values: FloatArray, covariance: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Coefficients [T, n] of the choices as one would write them, and the nats [T] saved thereby."""
+        worth = self._constant + COEFFICIENT * MOTION.system.node_cost
+        term, _ = self.prices
+        values, covariance, saved = usual_units(values, covariance, worth)
+        same = np.triu(term[chosen][:, :, None] == term[chosen][:, None, :], k=1)
+        rows = np.flatnonzero(same.any(axis=(1, 2)))
+        if len(rows):
+            values[rows], more = equal_sizes(values[rows], covariance[rows], same[rows], worth)
+            saved[rows] += more
+        return values, saved
 
     def _solved(self, chosen: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coefficients [T, n] of the choices [T, n], their covariances [T, n, n] and the variances left [T]."""
@@ -122,8 +136,9 @@ class Offers:
 
     def equations(self, chosen: Chosen, count: int) -> Equations | None:
         """The system of the chosen columns, coefficients as the slopes would have them; None where a state has none."""
-        values, covariance, _ = self._solved(np.array([chosen]))
-        values, _ = usual_units(values, covariance, self._constant + 2.0 * MOTION.system.node_cost)
+        picked = np.array([chosen])
+        values, covariance, _ = self._solved(picked)
+        values, _ = self._written(picked, values, covariance)
         found = []
         for j in range(count):
             parts = [
@@ -137,8 +152,43 @@ class Offers:
         return tuple(found)
 
 
-def usual_units(values: FloatArray, covariance: FloatArray, worth: float) -> tuple[FloatArray, FloatArray]:
-    """Coefficients [T, n] where those that may be 1 or -1 are, the others adapting; and the nats [T] saved thereby.
+def equal_sizes(
+    values: FloatArray, covariance: FloatArray, same: NDArray[np.bool_], worth: float
+) -> tuple[FloatArray, FloatArray]:
+    """Coefficients [T, n] where pairs out of `same` [T, n, n] that may be equal up to their sign are, the others
+    adapting; and the nats [T] saved thereby, `worth` for each, less what it takes from the fit.
+    """
+    values, covariance, same = values.copy(), covariance.copy(), same.copy()
+    saved, rows = np.zeros(len(values)), np.arange(len(values))
+    n = values.shape[1]
+    for _ in range(n - 1):
+        variance = np.diagonal(covariance, axis1=1, axis2=2)
+        sign = np.sign(values[:, :, None] * values[:, None, :])
+        spread = variance[:, :, None] + variance[:, None, :] - 2.0 * sign * covariance
+        free = variance > 1e-12 * values**2  # what is 1 stays so
+        with np.errstate(all="ignore"):
+            gain = worth - 0.5 * (np.abs(values)[:, :, None] - np.abs(values)[:, None, :]) ** 2 / spread
+        gain = np.where(same & free[:, :, None] & free[:, None, :] & (spread > 0), gain, -np.inf)
+        i, j = np.divmod(gain.reshape(len(values), -1).argmax(axis=1), n)
+        best = gain[rows, i, j]
+        good = best > 0
+        if not good.any():
+            break
+        s = sign[rows, i, j]
+        across = covariance[rows, :, i] - s[:, None] * covariance[rows, :, j]
+        across = across * good[:, None]
+        column = across / np.where(good, spread[rows, i, j], 1.0)[:, None]
+        values = values - column * (values[rows, i] - s * values[rows, j])[:, None]
+        covariance = covariance - column[:, :, None] * across[:, None, :]
+        values[rows[good], j[good]] = (s * values[rows, i])[good]  # to the last digit: constants that are equal are one
+        same[rows[good], i[good], j[good]] = False
+        saved = saved + np.where(good, best, 0.0)
+    return values, saved
+
+
+def usual_units(values: FloatArray, covariance: FloatArray, worth: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients [T, n] where those that may be 1 or -1 are, the others adapting; their covariances then; and the nats
+    [T] saved thereby.
 
     A coefficient of 1 need not be written, which is `worth` some nats, less what it takes from the fit.
     """
@@ -160,7 +210,7 @@ def usual_units(values: FloatArray, covariance: FloatArray, worth: float) -> tup
         covariance = covariance - column[:, :, None] * covariance[rows, k][:, None, :]
         saved = saved + np.where(good, gain[rows, k], 0.0)
         fixed[rows, k] |= good
-    return np.where(fixed, np.sign(values), values), saved
+    return np.where(fixed, np.sign(values), values), covariance, saved
 
 
 def offers(motion: Motion, system: System, searched: Sequence[Sequence[Node]]) -> Offers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -85,6 +86,21 @@ class Motion:
     def relative_noise(self) -> FloatArray:
         """[S] typical noise of each measured state, relative to its spread."""
         return self.pieces.tie[: self.n_equations] / self.trajectories.spread
+
+    @cached_property
+    def measured_range(self) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest value of each state [Z] along the curves."""
+        states = self.rows.X[:, : len(self.columns.states)]
+        return states.min(axis=0), states.max(axis=0)
+
+    @cached_property
+    def surroundings(self) -> FloatArray:
+        """[V, 2] the range of each column, of states with what lies around it; what was always positive stays so."""
+        low, high = self.rows.X.min(axis=0), self.rows.X.max(axis=0)
+        Z = len(self.columns.states)
+        beyond = np.concatenate([MOTION.system.beyond * (high - low)[:Z], np.zeros(len(low) - Z)])
+        least = np.where((low > 0) & (beyond > 0), np.maximum(low - beyond, 0.5 * low), low - beyond)
+        return np.column_stack([least, high + beyond])
 
     @property
     def is_exact(self) -> bool:

@@ -1,15 +1,18 @@
-"""From one system to its neighbours: a term less, a factor that is 1, a part cut off."""
+"""From one system to its neighbours: a term less, a factor that is 1, constants that are equal, a part cut off."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 from gmeql.differential.motion.config import MOTION
-from gmeql.differential.motion.sides import RightSides, with_values
-from gmeql.differential.motion.systems import System, outlines, terms_of
-from gmeql.differential.motion.terms import with_coefficient
+from gmeql.differential.motion.sides import RightSides, has_coefficient, terms_of, with_values
+from gmeql.differential.motion.systems import System, outlines
+from gmeql.differential.motion.terms import outline, with_coefficient
 from gmeql.formula.nodes import Call, Constant, Node, build, fold
 from gmeql.formula.products import split_terms
 from gmeql.search.polish.cutting import reductions
@@ -40,6 +43,63 @@ def shorter_systems(system: System, *, doubtful_only: bool = True) -> list[Equat
         elif doubt <= numbers.certain or not doubtful_only:
             found.append(_without_term(system.equations, a, b))
     return found[: numbers.cuts] if doubtful_only else found
+
+
+def sharing_systems(system: System) -> list[Equations]:
+    """The system with the constants of a term of two equations made equal, up to their sign, where they may be.
+
+    Those that differ least, in standard errors, come first.
+    """
+    found = []
+    for one, two in combinations(_certain_terms(system), 2):
+        apart = _apart(one, two)
+        if one.equation == two.equation or one.same_as(two) or not apart <= MOTION.system.near_equal:
+            continue
+        share = one.certainty**2 / (one.certainty**2 + two.certainty**2)
+        size = abs(one.coefficient) ** share * abs(two.coefficient) ** (1.0 - share)
+        alone = max(one, two, key=lambda term: term.certainty).alone
+        changed = [list(terms_of(root)) for root in system.equations]
+        for term in (one, two):
+            changed[term.equation][term.place] = tidied(with_coefficient(alone, math.copysign(size, term.coefficient)))
+        found.append((apart, tuple(build("add", *parts) for parts in changed)))
+    return [equations for _, equations in sorted(found, key=lambda pair: pair[0])][: MOTION.system.cuts]
+
+
+@dataclass(frozen=True)
+class _CertainTerm:
+    """A term with constants: where it stands, what it is, and the certainty of its least certain constant."""
+
+    equation: int
+    place: int
+    coefficient: float
+    alone: Node
+    certainty: float
+
+    def same_as(self, other: _CertainTerm) -> bool:
+        return self.alone == other.alone and abs(self.coefficient) == abs(other.coefficient)
+
+
+def _certain_terms(system: System) -> Iterator[_CertainTerm]:
+    """Terms of one product each whose constants are certain to some degree."""
+    position = 0
+    for i, root in enumerate(system.equations):
+        for k, term in enumerate(terms_of(root)):
+            (count,) = RightSides.of([term], 0).counts
+            certainty = float(system.fitted.certainty[position : position + count].min(initial=math.inf))
+            position += count
+            split = split_terms(term)
+            if len(split) == 1 and not isinstance(split[0][1], Constant) and 0 < certainty < math.inf:
+                yield _CertainTerm(i, k, *split[0], certainty)
+
+
+def _apart(one: _CertainTerm, two: _CertainTerm) -> float:
+    """How many standard errors the constants of two terms of one structure differ at most; `inf` for others."""
+    if outline(one.alone) != outline(two.alone):
+        return math.inf
+    pairs = zip(*([term.coefficient, *RightSides.of([term.alone], 0).values] for term in (one, two)), strict=True)
+    error = math.hypot(1.0 / one.certainty, 1.0 / two.certainty)
+    ratios = [abs(a / b) if a and b else math.inf for a, b in pairs]
+    return max(abs(math.log(ratio)) for ratio in ratios) / error
 
 
 def tidied(root: Node) -> Node:
@@ -76,15 +136,7 @@ def _doubtful_terms(system: System) -> Iterator[tuple[float, tuple[int, int]]]:
             certainty = system.fitted.certainty[position : position + count]
             position += count
             if len(terms) > 1 and count:
-                yield float(certainty[0] if _has_coefficient(term) else certainty.min()), (i, k)
-
-
-def _has_coefficient(term: Node) -> bool:
-    if isinstance(term, Call) and term.operator == "neg":
-        return _has_coefficient(term.args[0])
-    return isinstance(term, Constant) or (
-        isinstance(term, Call) and term.operator == "mul" and isinstance(term.args[0], Constant)
-    )
+                yield float(certainty[0] if has_coefficient(term) else certainty.min()), (i, k)
 
 
 def _without_term(equations: Equations, i: int, k: int) -> Equations:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
-from gmeql.differential.motion.shooting import Shooting
+from gmeql.differential.motion.shooting import Fitted, Shooting
 from gmeql.differential.motion.systems import System
 from gmeql.formula.nodes import Node
 
@@ -25,9 +25,12 @@ FloatArray = NDArray[np.float64]
 
 
 def share_running_away(motion: Motion, equations: Sequence[Node]) -> float:
-    """Of starts around the measured states, those from which a state leaves all bounds within the measured time."""
+    """Of starts around the measured states, those from which within the measured time a state leaves all bounds, or one
+    that was never negative becomes so: amounts, concentrations and shares do not."""
     shooting = Shooting(motion.whole, motion.columns.whole(tuple(equations)))
-    return shooting.share_running_away(other_starts(motion))
+    low, high = motion.measured_range
+    least = np.where(low >= 0, -MOTION.system.negative * high, -np.inf)
+    return shooting.share_leaving(other_starts(motion), least)
 
 
 def outlook_cost(motion: Motion, system: System) -> float:
@@ -38,12 +41,29 @@ def outlook_cost(motion: Motion, system: System) -> float:
 
 
 def lost_alone(motion: Motion, system: System) -> float:
-    """Nats that measurements take more when each trajectory is followed in one run from its fitted start.
+    """Nats that measurements take more when each trajectory is followed in one run from its first point.
 
-    As in `systems.judged`; chaotic systems lose much however true they are, so the caller sets a limit.
+    As in `systems.judged`; chaotic systems lose much however true they are, so the caller sets a limit. Near a saddle the
+    least change of a constant or start decides where a run ends, so both are fitted to the one run before it is judged.
     """
     shooting = Shooting(motion.whole, motion.columns.whole(system.equations))
-    misfit = shooting.misfit_from(system.fitted.starts[motion.pieces.first])
+    lost = _lost(motion, system, shooting.misfit_from(system.fitted.starts[motion.pieces.first]))
+    return (
+        lost
+        if lost <= MOTION.system.refit_lost
+        else min(lost, _lost(motion, system, in_one_run(motion, system).misfit))
+    )
+
+
+def in_one_run(motion: Motion, system: System) -> Fitted:
+    """The system fitted to the trajectories, each in one piece."""
+    numbers = MOTION.shooting
+    starts = system.fitted.starts[motion.pieces.first]
+    shooting = Shooting(motion.whole, motion.columns.whole(system.equations), starts)
+    return shooting.fit(loose_steps=0, tight_steps=numbers.quick_steps, tolerance=numbers.quick_tolerance)
+
+
+def _lost(motion: Motion, system: System, misfit: FloatArray) -> float:
     if not np.isfinite(misfit).all():
         return math.inf
     points = motion.pieces.points
@@ -53,10 +73,8 @@ def lost_alone(motion: Motion, system: System) -> float:
 def other_starts(motion: Motion) -> FloatArray:
     """[Z, B, P] starts in the range of the states and somewhat beyond; what was never negative stays so."""
     numbers = MOTION.system
-    Z = len(motion.columns.states)
-    states = motion.rows.X[:, :Z]
-    low, high = states.min(axis=0), states.max(axis=0)
+    low, high = motion.measured_range
     beyond = numbers.beyond * (high - low)
-    shape = (len(motion.whole.starts), numbers.other_starts, Z)
+    shape = (len(motion.whole.starts), numbers.other_starts, len(low))
     starts = np.random.default_rng(0).uniform(low - beyond, high + beyond, shape)
     return np.ascontiguousarray(np.where(low >= 0, np.abs(starts), starts).transpose(2, 0, 1))

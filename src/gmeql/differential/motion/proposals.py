@@ -14,7 +14,7 @@ import numpy as np
 
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
-from gmeql.differential.motion.systems import n_functions, plain
+from gmeql.differential.motion.systems import n_functions, n_poles, plain, plain_complexity
 from gmeql.differential.motion.terms import best_sums, found_terms, outline
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls, tree_complexity
@@ -56,11 +56,13 @@ def proposed(
         constants = int(free_constants(Expression(fitted, rows.names)).sum())
         # what noise alone leaves is 1, so differences below it tell little; without noise residuals are far above it
         log_variance = math.log1p(max(residual, rows.floor(j)))
-        complexity = tree_complexity(plain(fitted))
+        complexity = plain_complexity(fitted)
         length = length_in_nats(
             log_variance, constants, complexity, n_rows=rows.points, node_cost=MOTION.system.node_cost
         )
-        found[key] = Proposal(fitted, residual, length + MOTION.system.function_cost * n_functions([fitted]))
+        length += MOTION.system.function_cost * n_functions([fitted])
+        length += MOTION.system.pole_cost * n_poles(motion, [fitted])
+        found[key] = Proposal(fitted, residual, length)
     return sorted(found.values(), key=lambda p: (p.length, tree_complexity(p.root)))
 
 

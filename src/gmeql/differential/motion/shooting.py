@@ -21,7 +21,7 @@ from scipy.integrate import DOP853
 from scipy.optimize import least_squares
 
 from gmeql.differential.motion.config import MOTION
-from gmeql.differential.motion.sides import RightSides, with_values
+from gmeql.differential.motion.sides import RightSides, shared_constants, with_values
 from gmeql.differential.motion.smoothing import Curve, input_values
 from gmeql.differential.motion.trajectories import Trajectories
 from gmeql.fitters.kernel.integration import integrate
@@ -46,6 +46,8 @@ class Fitted:
     """[S] root mean squared distance to the measurements, in their units."""
     certainty: FloatArray
     """[K] each constant over its standard error."""
+    free: int
+    """Constants that are not equal to others, as those of shared terms are."""
 
 
 @dataclass(frozen=True)
@@ -217,11 +219,12 @@ class Shooting:
                     return
             before = after
 
-    def share_running_away(self, starts: FloatArray) -> float:
-        """Of starts [Z, B, P] those from which a state leaves all bounds, in the finest steps."""
+    def share_leaving(self, starts: FloatArray, least: FloatArray) -> float:
+        """Of starts [Z, B, P] those from which a state leaves all bounds or falls below `least` [Z], in the finest steps."""
         self._grid = self.pieces.grid(MOTION.shooting.most_halvings)
         path = self.integrate(starts, [np.asarray(value) for value in self.sides.values])
-        return float((np.abs(path) >= self._bound[:, None, None, None]).any(axis=(0, 1)).mean())
+        gone = (np.abs(path) >= self._bound[:, None, None, None]) | (path < least[:, None, None, None])
+        return float(gone.any(axis=(0, 1)).mean())
 
     def misfit_from(self, starts: FloatArray) -> FloatArray:
         """[S] mean squared distance to the measurements from starts [B, Z], in units of the noise, in the finest steps."""
@@ -316,18 +319,31 @@ class Shooting:
         """Constants and start values by least squares: ties loose at first, then tight."""
         numbers = MOTION.shooting
         tolerance = max(tolerance, numbers.noise_share * float((self.pieces.tie / self.pieces.spread).min()))
-        vector = np.concatenate([self.sides.values, self.starts.ravel()])
+        vector, made = np.concatenate([self.sides.values, self.starts.ravel()]), self._made
         for tie, steps in ((numbers.loose, loose_steps), (numbers.tight, tight_steps)):
             if not steps:
                 continue
             self.refine(vector[: self.K], vector[self.K :].reshape(self.B, self.Z), tolerance)
             solved = least_squares(
-                self.residual, vector, self.jacobian, method="lm", x_scale="jac", max_nfev=steps, args=(tie,),
-                xtol=1e-11, ftol=1e-9,
+                lambda free, tie: self.residual(made @ free, tie), vector @ made / (made**2).sum(axis=0),
+                lambda free, tie: self.jacobian(made @ free, tie) @ made,
+                method="lm", x_scale="jac", max_nfev=steps, args=(tie,), xtol=1e-11, ftol=1e-9,
             )  # fmt: skip
             if np.isfinite(solved.x).all() and np.isfinite(solved.cost):
-                vector = solved.x
+                vector = made @ solved.x
         return self._fitted(vector)
+
+    @cached_property
+    def _made(self) -> FloatArray:
+        """[K + B Z, F + B Z] all constants and starts, made of those that are free."""
+        constants = shared_constants(self.roots)
+        starts = self.B * self.Z
+        return np.block(
+            [
+                [constants, np.zeros((self.K, starts))],
+                [np.zeros((starts, constants.shape[1])), np.eye(starts)],
+            ]
+        )
 
     def _fitted(self, vector: FloatArray) -> Fitted:
         values, starts = vector[: self.K], vector[self.K :].reshape(self.B, self.Z)
@@ -345,19 +361,21 @@ class Shooting:
             np.where(finite, square / points, np.inf),
             np.sqrt((distance**2).mean(axis=1)),
             self._certainty(vector, residual),
+            self._made.shape[1] - self.B * self.Z,
         )
 
     def _certainty(self, vector: FloatArray, residual: FloatArray) -> FloatArray:
         """Constants over their standard errors [K], as the curvature at the minimum has them."""
-        slopes = self.jacobian(vector, MOTION.shooting.tight)
+        slopes = self.jacobian(vector, MOTION.shooting.tight) @ self._made
         if not np.isfinite(slopes).all() or not self.K:
             return np.zeros(self.K)
+        free = self._made.shape[1] - self.B * self.Z
         length = np.sqrt((slopes**2).sum(axis=0))
         scaled = slopes / np.where(length > 0, length, 1.0)
         freedom = max(len(residual) - slopes.shape[1], 1)
         least = float(np.mean((MOTION.system.exact * self.pieces.spread / self.pieces.tie) ** 2))  # what counts as none
         inverse = np.linalg.pinv(scaled.T @ scaled, rcond=1e-12, hermitian=True)
         with np.errstate(all="ignore"):
-            variance = np.diag(inverse)[: self.K] / length[: self.K] ** 2
+            variance = np.diag(inverse)[:free] / length[:free] ** 2 @ np.abs(self._made[: self.K, :free].T)
             certainty = np.abs(vector[: self.K]) / np.sqrt(variance * max(float(residual @ residual) / freedom, least))
         return np.asarray(np.nan_to_num(certainty, nan=0.0))

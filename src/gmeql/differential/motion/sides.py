@@ -1,7 +1,12 @@
-"""Right sides of a system as something to compute with: parameters in place of constants, tapes, programs."""
+"""Right sides of a system as something to compute with: parameters in place of constants, tapes, programs.
+
+What leaves one state often enters another. So a term that stands in several equations with the same constants, to the last
+digit and up to its sign, is one thing: its constants are fitted together and stay equal.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,6 +83,72 @@ class RightSides:
         codes, lengths, _, constants = stack(found)
         assert codes.shape[1:] == (5, MAX_NODES) and constants.shape[1:] == (MAX_CONSTANTS,)
         return codes, lengths, constants
+
+
+def terms_of(root: Node) -> Sequence[Node]:
+    """The terms of a sum in their order, subtracted ones with their sign; of anything else that alone."""
+    if not (isinstance(root, Call) and root.operator in ("add", "sub")):
+        return (root,)
+    first, *others = root.args
+    if root.operator == "sub":
+        return (*terms_of(first), *(Call("neg", (other,)) for other in others))
+    return (*terms_of(first), *(term for other in others for term in terms_of(other)))
+
+
+def unsigned(term: Node) -> Node:
+    """A term without its sign.
+
+    >>> unsigned(Call("mul", (Constant(-0.3), Variable(0)))) == Call("mul", (Constant(0.3), Variable(0)))
+    True
+    """
+    if isinstance(term, Call) and term.operator == "neg":
+        return unsigned(term.args[0])
+    if isinstance(term, Call) and term.operator in ("mul", "div"):
+        first, *others = term.args
+        first = Constant(abs(first.value)) if isinstance(first, Constant) else unsigned(first)
+        return Call(term.operator, (first, *others), term.protected)
+    return term
+
+
+def has_coefficient(term: Node) -> bool:
+    """Whether a term begins with a number that it is multiplied by, or is a number."""
+    while isinstance(term, Call) and term.operator in ("neg", "mul", "div"):
+        term = term.args[0]
+    return isinstance(term, Constant)
+
+
+def is_linear(root: Node) -> bool:
+    """Whether a sum's constants are the coefficients of its terms and nothing else.
+
+    >>> x = Variable(0)
+    >>> [is_linear(Call("mul", (Constant(3.0), factor))) for factor in (x, Call("exp", (Call("mul", (Constant(2.0), x)),)))]
+    [True, False]
+    """
+    return all(len(RightSides.of([term], 0).values) <= int(has_coefficient(term)) for term in terms_of(root))
+
+
+def shared_terms(equations: Sequence[Node]) -> set[Node]:
+    """Terms without signs that stand in several equations, constants and all; constants alone are not among them."""
+    found = Counter(term for root in equations for term in {*map(unsigned, terms_of(root))})
+    return {term for term, count in found.items() if count > 1 and isinstance(term, Call)}
+
+
+def shared_constants(equations: Sequence[Node]) -> FloatArray:
+    """[K, F] the parameters, in the order of `RightSides.values`, made of those that are free: 1, -1 and 0."""
+    shared = shared_terms(equations)
+    first: dict[Node, int] = {}
+    values: list[float] = []
+    source: list[int] = []
+    for term in (term for root in equations for term in terms_of(root)):
+        own, key = RightSides.of([term], 0).values, unsigned(term)
+        begin = first.setdefault(key, len(values)) if key in shared else len(values)
+        source += range(begin, begin + len(own))
+        values += own
+    free = sorted(set(source))
+    made = np.zeros((len(values), len(free)))
+    for k, place in enumerate(source):
+        made[k, free.index(place)] = 1.0 if values[k] == values[place] else -1.0
+    return made
 
 
 def with_values(equations: Sequence[Node], values: Sequence[float]) -> tuple[Node, ...]:

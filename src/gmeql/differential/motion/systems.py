@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.shooting import Fitted, Shooting
+from gmeql.differential.motion.sides import RightSides, shared_terms, terms_of, unsigned, with_values
 from gmeql.differential.motion.terms import outline
+from gmeql.formula.bounds import bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, build, calls, tree_complexity
 from gmeql.formula.operators import EXPONENTS
@@ -28,6 +31,10 @@ from gmeql.model.rules import rounding_level
 from gmeql.search.polish.scoring import length_in_nats
 
 FloatArray = NDArray[np.float64]
+COEFFICIENT = 2
+"""Complexity of a coefficient: the number and its product."""
+UNBOUNDED = ("div", "inv", "pow", "log", "tan")
+"""Operators that may have no value or no bounds between values where they have."""
 ARITHMETIC = ("add", "sub", "mul", "div", "neg", "pow")
 
 
@@ -57,19 +64,45 @@ def plain(root: Node) -> Node:
         return root
 
 
+def plain_complexity(root: Node) -> int:
+    """Complexity of a formula in normal form.
+
+    That form is the same for all constants but 1 and those that are equal, so it is made once for a structure.
+    """
+    values = RightSides.of([root], 0).values
+    places: dict[float, int] = {}
+    typical = [
+        v if abs(v) in (0.0, 1.0) else math.copysign(_typical(places.setdefault(abs(v), len(places))), v)
+        for v in values
+    ]
+    return _plain_complexity(*with_values([root], typical))
+
+
+def _typical(place: int) -> float:
+    """A constant like any other, for each place: between 0.3 and 1.3, none twice."""
+    return 0.3 + (0.37 + 0.6180339887 * place) % 1.0
+
+
+@lru_cache(maxsize=20_000)
+def _plain_complexity(root: Node) -> int:
+    return tree_complexity(plain(root))
+
+
 def system_complexity(equations: Sequence[Node]) -> int:
-    """Complexity of all equations together; a term that stands in several counts once.
+    """Complexity of all equations together; a term that stands in several counts once, and so does its coefficient.
 
     >>> from gmeql.formula.nodes import Call, Constant, Variable
     >>> flow = Call("mul", (Constant(0.3), Variable(0), Variable(1)))
-    >>> back = Call("mul", (Constant(-0.3), Variable(0), Variable(1)))
-    >>> system_complexity([flow]), system_complexity([flow, back])
-    (5, 8)
+    >>> back, other = (Call("mul", (Constant(c), Variable(0), Variable(1))) for c in (-0.3, 0.2))
+    >>> system_complexity([flow]), system_complexity([flow, other]), system_complexity([flow, back])
+    (5, 8, 6)
     """
-    total = sum(tree_complexity(plain(root)) for root in equations)
-    terms = Counter(term for root in equations for term in {term for _, term in split_terms(root)})
+    total = sum(map(plain_complexity, equations))
+    split = [{term: abs(coefficient) for coefficient, term in split_terms(root)} for root in equations]
+    terms = Counter(term for of_state in split for term in of_state)
     shared = sum((count - 1) * (tree_complexity(term) - 1) for term, count in terms.items() if count > 1)
-    return total - shared
+    sizes = Counter((term, size) for of_state in split for term, size in of_state.items() if size != 1.0)
+    return total - shared - sum((count - 1) * COEFFICIENT for count in sizes.values())
 
 
 def n_functions(equations: Sequence[Node]) -> int:
@@ -96,14 +129,26 @@ def _is_rare(call: Call) -> bool:
     return not (abs(exponent) <= MOTION.system.usual_power and exponent == round(exponent))
 
 
+def n_poles(motion: Motion, equations: Sequence[Node]) -> int:
+    """How many terms have no bounds near the measured states: laws seldom end just beyond what was measured."""
+    terms = {term for root in equations for _, term in split_terms(root)}
+    return sum(
+        any(call.operator in UNBOUNDED for call in calls(term)) and not bounds(term, motion.surroundings).finite
+        for term in terms
+    )
+
+
 def outlines(equations: Sequence[Node]) -> tuple[Node, ...]:
-    """The structure of each equation: systems that differ in constants or in the order of terms only are one."""
-    return tuple(build("add", *sorted(map(outline, terms_of(root)), key=repr)) for root in equations)
+    """The structure of each equation: systems that differ in constants or in the order of terms only are one.
 
+    Terms whose constants are shared are told from those that only look alike.
+    """
+    shared = shared_terms(equations)
 
-def terms_of(root: Node) -> Sequence[Node]:
-    """The terms of a sum as they stand there; of anything else that alone."""
-    return root.args if isinstance(root, Call) and root.operator == "add" else (root,)
+    def outlined(term: Node) -> Node:
+        return outline(term, 3.0 if unsigned(term) in shared else 2.0)
+
+    return tuple(build("add", *sorted(map(outlined, terms_of(root)), key=repr)) for root in equations)
 
 
 def fit_system(
@@ -127,7 +172,7 @@ def judged(motion: Motion, fitted: Fitted) -> System:
     complexity = system_complexity(equations)
     spread = motion.trajectories.spread
     loss = float(np.sqrt(np.mean((fitted.distance / spread) ** 2)))
-    points, constants = motion.pieces.points, len(fitted.certainty)
+    points, constants = motion.pieces.points, fitted.free
     length = math.inf
     if np.isfinite(fitted.misfit).all() and points * E > constants + E:
         floor = (MOTION.system.exact * spread / motion.pieces.tie[:E]) ** 2
@@ -137,6 +182,7 @@ def judged(motion: Motion, fitted: Fitted) -> System:
             log_variance, constants, complexity, n_rows=float(points * E), node_cost=MOTION.system.node_cost
         )
         length += MOTION.system.function_cost * n_functions(equations)
+        length += MOTION.system.pole_cost * n_poles(motion, equations)
     return System(equations, loss, complexity, length, fitted)
 
 

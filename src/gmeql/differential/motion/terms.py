@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.weak import WeakRows
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, transform
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, transform, tree_complexity
 from gmeql.formula.operators import get_operator
 from gmeql.formula.products import new_terms, write_product
 
@@ -74,16 +74,17 @@ def best_sums(rows: WeakRows, j: int, terms: Sequence[Node]) -> list[Node]:
     kept = np.flatnonzero(length > 0)
     terms, A = [terms[k] for k in kept], A[:, kept] / length[kept]
     sums = []
-    for chosen in _best_subsets(A, b, kinds(terms)):
+    complexity = np.array([tree_complexity(term) for term in terms])
+    for chosen in _best_subsets(A, b, kinds(terms), complexity, rows.points):
         coefficients = np.linalg.lstsq(A[:, chosen], b, rcond=None)[0] / length[kept][chosen]
         parts = [build("mul", Constant(c), terms[k]) for c, k in zip(coefficients.tolist(), chosen, strict=True)]
         sums.append(Call("add", tuple(parts)) if len(parts) > 1 else parts[0])
     return sums
 
 
-def outline(root: Node) -> Node:
+def outline(root: Node, every: float = 2.0) -> Node:
     """The structure alone: every constant 2, so that formulas that differ in constants only are one."""
-    return transform(root, lambda leaf: Constant(2.0) if isinstance(leaf, Constant) else leaf)
+    return transform(root, lambda leaf: Constant(every) if isinstance(leaf, Constant) else leaf)
 
 
 def kinds(terms: Sequence[Node]) -> NDArray[np.intp]:
@@ -92,10 +93,14 @@ def kinds(terms: Sequence[Node]) -> NDArray[np.intp]:
     return np.array([numbers.setdefault(outline(term), len(numbers)) for term in terms], dtype=np.intp)
 
 
-def _best_subsets(A: FloatArray, b: FloatArray, kind: NDArray[np.intp]) -> list[list[int]]:
+def _best_subsets(
+    A: FloatArray, b: FloatArray, kind: NDArray[np.intp], complexity: NDArray[np.intp], points: int
+) -> list[list[int]]:
     """Columns of A [R, K], of length 1, whose sums come closest to b [R]: the best few of each size.
 
-    No two columns of a sum are of one `kind` [K]: fits adapt the constants inside terms.
+    No two columns of a sum are of one `kind` [K]: fits adapt the constants inside terms. Where sums come closer than the
+    noise, by which both sides are divided, being closer says little; so those of the shortest description, by the
+    `complexity` [K] of terms and the number of measured `points`, are handed on, too.
     """
     K = A.shape[1]
     gram, right = A.T @ A + 1e-13 * np.eye(K), A.T @ b
@@ -119,15 +124,24 @@ def _best_subsets(A: FloatArray, b: FloatArray, kind: NDArray[np.intp]) -> list[
         except np.linalg.LinAlgError:
             break
         explained = np.where(explained <= (1 + 1e-9) * (b @ b), explained, -np.inf)  # else it is rounding
-        chosen: dict[tuple[int, ...], tuple[int, ...]] = {}  # of sums that differ in constants only the best
-        for place in np.lexsort((np.arange(len(tried)), -explained)).tolist():
-            if len(chosen) == MOTION.terms.beam or not np.isfinite(explained[place]):
-                break
-            chosen.setdefault(tuple(kind[index[place]].tolist()), tried[place])
-        beam = list(chosen.values())
+        left = np.maximum(b @ b - explained, 0.0) / len(b)
+        length = 0.5 * points * np.log1p(left) + MOTION.system.node_cost * complexity[index].sum(axis=1)
+        closest = _first_of_each(kind[index], left, MOTION.terms.beam)
+        shortest = _first_of_each(kind[index], length, MOTION.terms.kept)
         scaled = len(set(kind.tolist())) < K and size <= len(MOTION.terms.kept_scaled)
         kept = MOTION.terms.kept_scaled[size - 1] if scaled else MOTION.terms.kept
-        best += [list(subset) for subset in beam[:kept]]
+        best += [list(tried[place]) for place in dict.fromkeys([*closest[:kept], *shortest])]
+        beam = [tried[place] for place in dict.fromkeys([*closest, *shortest])]
         if not beam:
             break
     return best
+
+
+def _first_of_each(kinds: NDArray[np.intp], cost: FloatArray, most: int) -> list[int]:
+    """Places of the least `cost` [T] among sums of terms of the same `kinds` [T, n], the least first, at most so many."""
+    chosen: dict[tuple[int, ...], int] = {}
+    for place in np.argsort(cost, kind="stable").tolist():
+        if len(chosen) == most or not np.isfinite(cost[place]):
+            break
+        chosen.setdefault(tuple(kinds[place].tolist()), place)
+    return list(chosen.values())

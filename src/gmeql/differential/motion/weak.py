@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from gmeql.differential.motion.config import MOTION
+from gmeql.differential.motion.sides import is_linear
 from gmeql.differential.motion.smoothing import Curve
 from gmeql.differential.motion.trajectories import Trajectories
 from gmeql.formula.calculus import constant_slopes
@@ -87,6 +88,9 @@ class WeakRows:
             return root, math.inf
         if len(free) == 0:
             return root, float(np.mean(first**2))
+        if is_linear(root):
+            better = start[free] - np.linalg.lstsq(jacobian(start[free]), first, rcond=None)[0]
+            return formula(better).root, float(np.mean(residual(better) ** 2))
         solved = least_squares(
             residual, start[free], jac=jacobian, method="lm", x_scale="jac", max_nfev=steps, xtol=1e-12, ftol=1e-12
         )
