@@ -36,6 +36,7 @@ KEPT_MEMBERS = 1000
 MEASURED_MEMBERS = 200
 """... and as many of them where a search ranked its front on a sample: each is measured anew, on all rows."""
 Callback = Callable[[Progress], Any]
+STOPPED = "stopped by a callback"
 
 
 class InterruptedWarning(UserWarning):
@@ -91,7 +92,7 @@ def run_search(
         seen |= {m.expression.root: Member(m.expression, m.loss, m.complexity) for m in known}
     reason = ""
     whole = True
-    with _deferred_interrupt() as interrupt:
+    with deferred_interrupt() as interrupt:
         events: Any = search.run()
         try:
             for event in () if keeper.is_complete(search) else events:
@@ -103,7 +104,7 @@ def run_search(
                     keeper.save_if_due(search, history)
                 stop = [bool(callback(last)) for callback in callbacks]  # every callback sees every event
                 if any(stop):
-                    reason = "stopped by a callback"
+                    reason = STOPPED
                     break
                 if interrupt.is_set():
                     reason = "interrupted"
@@ -173,7 +174,7 @@ def _measured(beaten: Iterable[Member], data: PreparedData) -> list[Member]:
 
 
 @contextmanager
-def _deferred_interrupt() -> Iterator[threading.Event]:
+def deferred_interrupt() -> Iterator[threading.Event]:
     """Hold back the first Ctrl-C until the search is between two steps; a second one acts at once.
 
     Only in the main thread and where nobody else handles the signal.

@@ -81,6 +81,29 @@ def test_an_interrupt_keeps_what_was_found(monkeypatch):
     monkeypatch.setattr(discovery, "compare", take_first)
     found = discover(hunters_motion(0.05), config=CONFIG, seed=0)
     assert found.interrupted and np.isfinite(found.systems.select().loss)
-    monkeypatch.setattr(discovery, "proposed", pressed)
-    with pytest.raises(KeyboardInterrupt):
-        discover(hunters_motion(0.05), config=CONFIG, seed=0)
+
+
+def test_an_interrupt_before_anything_was_compared_leaves_a_sum_of_plain_terms(monkeypatch):
+    def pressed(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(discovery, "sums_of_fitted", pressed)
+    monkeypatch.setattr(discovery, "compare", pressed)
+    for stopped in (True, False):
+        found = discover(hunters_motion(0.05), config=CONFIG, seed=0, stopped=stopped)
+        assert found.interrupted and found.reason == "interrupted" and len(found.fronts) == 2
+        assert found.systems.select().loss < 0.2
+
+
+def test_a_callback_that_says_stop_ends_the_searches_for_all_states(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        discovery, "compare", lambda comparison, lists, searched: comparison.take([choices[0] for choices in lists])
+    )
+
+    def stop(event):
+        calls.append(event)
+        return True
+
+    found = discover(hunters_motion(0.05), config=CONFIG, seed=0, callbacks=[stop])
+    assert len(calls) == 1 and found.reason == "stopped by a callback" and not found.interrupted

@@ -23,15 +23,27 @@ from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.joint import joint_systems, longer_systems, offers
 from gmeql.differential.motion.moves import cut_systems, merged, sharing_systems, shorter_systems
 from gmeql.differential.motion.outlook import outlook_cost
-from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
+from gmeql.differential.motion.proposals import (
+    Proposal,
+    plain_sums,
+    proposed,
+    shortlist,
+    state_front,
+    sums,
+    sums_of_fitted,
+)
 from gmeql.differential.motion.systems import System, SystemFront, fit_system, outlines, plain
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.formula.products import split_terms
-from gmeql.model.fitting import RunResult, search_targets
+from gmeql.model.fitting import STOPPED, RunResult, search_targets
 from gmeql.model.front import Front
 from gmeql.model.progress import Notes
 from gmeql.search.config import SearchConfig
+
+INTERRUPTED = "interrupted"
+ENDED_BY_USER = (INTERRUPTED, STOPPED)
+"""Reasons of a search for which nothing else is begun."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +198,13 @@ def discover(
     seed: int,
     callbacks: Sequence[Callable[[Any], Any]] = (),
     verbose: int = 0,
+    stopped: bool = False,
 ) -> Discovery:
-    """Search for systems of equations until the time of `config` is up, or one is exact."""
+    """Search for systems of equations until the time of `config` is up, one is exact, or a callback returns True.
+
+    Ctrl-C ends it with what was found, at the least a sum of plain terms for each state, which is all that is looked for
+    where it was `stopped` already.
+    """
     begin = time.monotonic()
     max_time = config.max_time if config.max_time is not None else float("inf")
     tell = _teller(motion, begin, config.max_time) if verbose else None
@@ -195,8 +212,10 @@ def discover(
     E = motion.n_equations
     searched: list[list[Node]] = [[] for _ in range(E)]
     proposals: list[list[Proposal]] = []
-    candidates, reason, interrupted = 0, "time is up", False
+    candidates, reason = 0, "time is up"
     try:
+        if stopped:
+            raise KeyboardInterrupt
         for j in range(E):
             until = begin + (j + 1) / E * MOTION.system.proposal_share * max_time
             proposals.append(proposed(motion, j, sums(motion, j), until=until))
@@ -205,30 +224,42 @@ def discover(
             roots = sums_of_fitted(motion, j, proposals)
             proposals[j] = proposed(motion, j, roots, known=proposals[j], until=until)
         compare(comparison, [shortlist(p) for p in proposals], searched)
+        ended = ""
         if not comparison.is_exact:
             for j in range(E):
                 result = _search(motion, j, config, seed + j, begin, callbacks, verbose)
                 candidates += result.candidates
                 searched[j] = [m.expression.root for m in (*result.front, *result.front.others[: MOTION.system.others])]
-                if result.interrupted:
-                    interrupted = True
+                if result.reason in ENDED_BY_USER:
+                    ended = result.reason
                     break
+        if not comparison.is_exact and not ended:
             for j in range(E):
                 roots = [*searched[j], *sums(motion, j, searched[j])]
                 until = begin + (MOTION.system.search_share + (j + 1) / E * MOTION.system.proposal_share) * max_time
                 proposals[j] = proposed(motion, j, roots, known=proposals[j], until=until)
             comparison.deadline = begin + (1.0 - MOTION.system.reserve) * max_time
-            if not interrupted:
-                compare(comparison, [shortlist(p) for p in proposals], searched)
-        reason = "interrupted" if interrupted else "exact" if comparison.is_exact else reason
+            compare(comparison, [shortlist(p) for p in proposals], searched)
+        reason = ended or ("exact" if comparison.is_exact else reason)
         comparison.finish()
     except KeyboardInterrupt:
+        reason = INTERRUPTED
         if comparison.best is None:
-            raise
-        reason, interrupted = "interrupted", True
+            _sparse_start(comparison, proposals)
     fronts = tuple(state_front(motion, j, proposals[j]) for j in range(E))
     systems = SystemFront.of(list(comparison.known.values()), motion.columns.names)
-    return Discovery(systems, fronts, candidates, time.monotonic() - begin, reason, interrupted)
+    return Discovery(systems, fronts, candidates, time.monotonic() - begin, reason, reason == INTERRUPTED)
+
+
+def _sparse_start(comparison: Comparison, proposals: list[list[Proposal]]) -> None:
+    """A first system, of plain sums for states that have no equation yet: it takes a moment, and is better than nothing.
+
+    `proposals` are completed.
+    """
+    motion = comparison.motion
+    for j in range(len(proposals), motion.n_equations):
+        proposals.append(proposed(motion, j, plain_sums(motion, j)))
+    comparison.fit([of_state[0].root for of_state in proposals], None)
 
 
 def _teller(motion: Motion, begin: float, max_time: float | None) -> Callable[[System, int], None]:

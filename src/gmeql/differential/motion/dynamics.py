@@ -21,7 +21,7 @@ from gmeql.differential.motion.simulation import DivergedWarning, simulate
 from gmeql.differential.motion.systems import SystemFront, SystemMember
 from gmeql.differential.motion.trajectories import Trajectories, check_trajectories
 from gmeql.formula.expression import Expression
-from gmeql.model.fitting import InterruptedWarning
+from gmeql.model.fitting import InterruptedWarning, deferred_interrupt
 from gmeql.model.front import Front
 from gmeql.model.parameters import rebuilt, to_plain
 from gmeql.search.config import SearchConfig
@@ -130,7 +130,8 @@ class GMEQLDynamics(BaseEstimator):  # type: ignore[misc]  # untyped
 
         config = self._config()
         trajectories = check_trajectories(X, t, x_dot, u, names=self.feature_names)
-        motion = measure(trajectories, order=self.order, with_time=self.with_time, functions=self.functions)
+        with deferred_interrupt() as pressed:
+            motion = measure(trajectories, order=self.order, with_time=self.with_time, functions=self.functions)
         callbacks = self.callbacks or []
         found = discover(
             motion,
@@ -138,6 +139,7 @@ class GMEQLDynamics(BaseEstimator):  # type: ignore[misc]  # untyped
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             callbacks=[callbacks] if callable(callbacks) else list(callbacks),
             verbose=self.verbose,
+            stopped=pressed.is_set(),
         )
         if found.interrupted:
             warnings.warn("interrupted; keeping the systems found so far", InterruptedWarning, stacklevel=2)

@@ -72,10 +72,14 @@ def sums(motion: Motion, j: int, searched: Sequence[Node] = ()) -> list[Node]:
     Each kind by itself: terms that bend more to the noise would leave the plain ones no place among the best.
     """
     offered = [*motion.library, *motion.scaled]
-    kinds = [n_functions([term]) > 0 or _divides(term) for term in motion.library]
-    products = [term for term, bends in zip(motion.library, kinds, strict=True) if not bends]
-    tiers = (products, motion.library, [*offered, *found_terms(searched, offered)])
-    return [root for terms in tiers for root in best_sums(motion.rows, j, terms)]
+    tiers = (motion.library, [*offered, *found_terms(searched, offered)])
+    return [*plain_sums(motion, j), *(root for terms in tiers for root in best_sums(motion.rows, j, terms))]
+
+
+def plain_sums(motion: Motion, j: int) -> list[Node]:
+    """The best sums of products of columns."""
+    products = [term for term in motion.library if n_functions([term]) == 0 and not _divides(term)]
+    return best_sums(motion.rows, j, products)
 
 
 def sums_of_fitted(motion: Motion, j: int, proposals: Sequence[Sequence[Proposal]]) -> list[Node]:
