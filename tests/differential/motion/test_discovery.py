@@ -5,7 +5,6 @@ import time
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from motions import NAMES, hunters_motion, tree
 
 from gmeql.differential.motion import discovery
