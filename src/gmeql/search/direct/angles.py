@@ -10,7 +10,7 @@ Legend: `N` rows, `M` products, `U` angles of one or two products.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, combinations_with_replacement
 
@@ -36,7 +36,8 @@ class AnglesConfig:
     grid: int = 1 << 12  # points of a transform,
     highest: int = 4  # which has frequencies up to their number over this
     block: int = 512  # angles at a time
-    flops: float = 1e10  # of one core, in single precision (measured, with some to spare)
+    clear: float = 0.8  # share of the squares from which no other kind of sum is looked for
+    flops: float = 4e10  # of one core, in single precision (measured, with some to spare)
     seconds_per_transform: float = 1.5e-4  # (measured)
 
 
@@ -93,78 +94,112 @@ def strongest_sum(
     weighted = (residual * amplitude).astype(np.complex64)
     whole = float(residual @ residual) * float(amplitude @ amplitude) / 2
     best, tried, used = None, 0.0, 0.0
-    for seconds_needed, n_tried, found in _looks(products, weighted):
+    for seconds_needed, n_tried, look in _looks(products, weighted):
         if used + seconds_needed > seconds or out_of_time() or not whole > 0:
             continue
         used += seconds_needed
         tried += n_tried
-        for power, numbers, factors in found:
+        for power, numbers, factors in look():
             share = power / whole
             if best is None or share > best.share:
                 best = Sum(numbers, factors, share)
+        if best is not None and best.share > ANGLES.clear:
+            break
     return best, tried, used
 
 
 _Found = Iterator[tuple[float, tuple[int, ...], tuple[float, ...]]]
-_Terms = tuple[tuple[int, int], ...]
-"""Products with their whole factors."""
-_Angle = tuple[_Terms, ComplexArray]
-"""A sum of products, and e to the power of i times it."""
 
 
-def _looks(products: FloatArray, weighted: ComplexArray) -> Iterator[tuple[float, float, _Found]]:
-    """Kinds of sums: seconds that they take, how many they are, and the strongest of them with their power."""
+@dataclass(frozen=True)
+class _Angles:
+    """Sums of `k` products with whole factors: `numbers` and `factors` [U, k], and e to the power of i times them [U, N]."""
+
+    numbers: NDArray[np.int64]
+    factors: NDArray[np.int64]
+    turns: ComplexArray
+
+    @classmethod
+    def of(cls, turns: ComplexArray, *, with_factors: bool) -> _Angles:
+        """Single products, of which `turns` [M, N] is e to the power of i times each."""
+        factors = [sign * c for c in (ANGLES.factors if with_factors else (1,)) for sign in (1, -1)[: 1 + with_factors]]
+        numbers = np.arange(len(turns))
+        powers = [turns ** abs(c) if c > 0 else (turns ** abs(c)).conj() for c in factors]
+        every = np.repeat(factors, len(turns))[:, None]
+        return cls(np.tile(numbers, len(factors))[:, None], every, np.concatenate(powers).astype(np.complex64))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def plus(self, other: _Angles, i: NDArray[np.int64], j: NDArray[np.int64], sign: int) -> _Angles:
+        """Sums of some of these and some of the others, or (`sign` -1) their differences."""
+        turns = self.turns[i] * (other.turns[j] if sign > 0 else other.turns[j].conj())
+        numbers = np.hstack([self.numbers[i], other.numbers[j]])
+        return _Angles(numbers, np.hstack([self.factors[i], sign * other.factors[j]]), turns)
+
+    def and_(self, other: _Angles) -> _Angles:
+        """These and the others."""
+        return _Angles(*(np.concatenate(both) for both in zip(self._parts(), other._parts(), strict=True)))
+
+    def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], ComplexArray]:
+        return self.numbers, self.factors, self.turns
+
+
+def _looks(products: FloatArray, weighted: ComplexArray) -> list[tuple[float, float, Callable[[], _Found]]]:
+    """Kinds of sums, the cheapest first: seconds that they take, how many they are, and the strongest with their power."""
     m, n = products.shape
-    turns = np.exp(1j * products).astype(np.complex64)
-    factors = [sign * c for c in ANGLES.factors for sign in (1, -1)]
-    singles: list[_Angle] = [(((j, 1),), turns[j]) for j in range(m)]
-    factored: list[_Angle] = [(((j, c),), _power(turns[j], c)) for j in range(m) for c in factors]
-    pairs: list[_Angle] = [
-        (((i, 1), (j, sign)), turns[i] * _power(turns[j], sign))
-        for i, j in combinations(range(m), 2)
-        for sign in (1, -1)
+    singles = _Angles.of(np.exp(1j * products).astype(np.complex64), with_factors=False)
+    n_pairs, n_factored = m * (m - 1), 2 * len(ANGLES.factors) * m
+    with_any, per_sum = ANGLES.seconds_per_transform * m, 8.0 * n / ANGLES.flops
+
+    def pairs() -> _Angles:
+        i, j = np.triu_indices(m, 1)
+        return singles.plus(singles, i, j, 1).and_(singles.plus(singles, i, j, -1))
+
+    def factored() -> _Angles:
+        return _Angles.of(singles.turns, with_factors=True)
+
+    def longer() -> _Angles:
+        others = factored()
+        j, i = (index.ravel() for index in np.meshgrid(np.arange(len(others)), np.arange(m)))
+        apart = others.numbers[j, 0] != i
+        return others.plus(singles, j[apart], i[apart], 1).and_(others.plus(singles, j[apart], i[apart], -1))
+
+    looks: list[tuple[float, float, Callable[[], _Found]]] = [
+        (n_pairs * n_factored * per_sum, n_pairs * n_factored, lambda: _whole_factors(weighted, pairs(), factored())),
+        (with_any * m, m * m * ANGLES.grid / 2, lambda: _any_factor(products, weighted, singles)),
+        (with_any * n_pairs, n_pairs * m * ANGLES.grid / 2, lambda: _any_factor(products, weighted, pairs())),
     ]
-    with_any = ANGLES.seconds_per_transform * m
-    per_sum = 8.0 * n / ANGLES.flops
-    yield with_any * m, m * m * ANGLES.grid / 2, _any_factor(products, weighted, singles)
-    yield len(pairs) * len(factored) * per_sum, len(pairs) * len(factored), _whole_factors(weighted, pairs, factored)
-    yield with_any * len(pairs), len(pairs) * m * ANGLES.grid / 2, _any_factor(products, weighted, pairs)
-    if len(pairs) <= ANGLES.most_pairs:
-        longer: list[_Angle] = [
-            (((i, sign), *term), _power(turns[i], sign) * values)
-            for i in range(m)
-            for sign in (1, -1)
-            for term, values in factored
-            if term[0][0] != i
-        ]
-        yield len(pairs) * len(longer) * per_sum, len(pairs) * len(longer), _whole_factors(weighted, pairs, longer)
+    if n_pairs <= ANGLES.most_pairs:
+        n_longer = 2 * (m - 1) * n_factored
+        looks.append(
+            (n_pairs * n_longer * per_sum, n_pairs * n_longer, lambda: _whole_factors(weighted, pairs(), longer()))
+        )
+    return sorted(looks, key=lambda look: look[0])
 
 
-def _power(turns: ComplexArray, factor: int) -> ComplexArray:
-    return np.asarray(turns ** abs(factor) if factor > 0 else (turns ** abs(factor)).conj(), np.complex64)
-
-
-def _whole_factors(weighted: ComplexArray, left: list[_Angle], right: list[_Angle]) -> _Found:
+def _whole_factors(weighted: ComplexArray, left: _Angles, right: _Angles) -> _Found:
     """The strongest sum of an angle on the left and one on the right."""
-    columns = np.stack([values for _, values in right], axis=1)
+    columns = np.ascontiguousarray(right.turns.T)
     for start in range(0, len(left), ANGLES.block):
-        block = left[start : start + ANGLES.block]
-        power = np.abs(np.stack([values for _, values in block]) * weighted @ columns)
-        place, other = np.unravel_index(int(np.argmax(power)), power.shape)
-        terms = _collected((*block[int(place)][0], *right[int(other)][0]))
+        sums = (left.turns[start : start + ANGLES.block] * weighted) @ columns
+        power = sums.real**2 + sums.imag**2
+        place, other = (int(k) for k in np.unravel_index(int(np.argmax(power)), power.shape))
+        numbers = [*left.numbers[start + place], *right.numbers[other]]
+        terms = _collected(numbers, [*left.factors[start + place], *right.factors[other]])
         if terms:
-            yield float(power[place, other]) ** 2, tuple(terms), tuple(float(c) for c in terms.values())
+            yield float(power[place, other]), tuple(terms), tuple(float(c) for c in terms.values())
 
 
-def _collected(terms: _Terms) -> dict[int, int]:
+def _collected(numbers: Sequence[int], factors: Sequence[int]) -> dict[int, int]:
     """Factors by product; those that cancel are left out."""
     found: dict[int, int] = {}
-    for number, factor in terms:
-        found[number] = found.get(number, 0) + factor
+    for number, factor in zip(numbers, factors, strict=True):
+        found[int(number)] = found.get(int(number), 0) + int(factor)
     return {number: factor for number, factor in found.items() if factor}
 
 
-def _any_factor(products: FloatArray, weighted: ComplexArray, left: list[_Angle]) -> _Found:
+def _any_factor(products: FloatArray, weighted: ComplexArray, left: _Angles) -> _Found:
     """The strongest sum of an angle on the left and any multiple of a product."""
     grid = ANGLES.grid
     limit = grid // ANGLES.highest
@@ -175,17 +210,17 @@ def _any_factor(products: FloatArray, weighted: ComplexArray, left: list[_Angle]
             continue
         places = np.rint((values - values.min()) / span * (grid // 2 - 1)).astype(np.int64)
         unit = 2 * np.pi * (grid // 2 - 1) / (grid * span)
-        for start in range(0, len(left), block):
-            some = [one for one in left[start : start + block] if all(number != j for number, _ in one[0])]
-            if not some:
-                continue
+        others = np.flatnonzero((left.numbers != j).all(axis=1))
+        for start in range(0, len(others), block):
+            some = others[start : start + block]
             points = np.zeros((len(some), grid), np.complex64)
-            for row, (_, turns) in zip(points, some, strict=True):
-                np.add.at(row, places, weighted * turns)
-            power = np.abs(np.fft.ifft(points, axis=1) * grid)
+            np.add.at(points, (slice(None), places), weighted * left.turns[some])
+            sums = np.fft.ifft(points, axis=1)
+            power = sums.real**2 + sums.imag**2
             power[:, limit : grid - limit] = 0.0
             power[:, 0] = 0.0
             place, at = (int(k) for k in np.unravel_index(int(np.argmax(power)), power.shape))
-            terms = some[place][0]
+            one = some[place]
             factor = unit * (at if at < grid // 2 else at - grid)
-            yield float(power[place, at]) ** 2, (*(k for k, _ in terms), j), (*(float(c) for _, c in terms), factor)
+            numbers, factors = left.numbers[one].tolist(), left.factors[one].tolist()
+            yield float(power[place, at]) * grid**2, (*numbers, j), (*map(float, factors), factor)

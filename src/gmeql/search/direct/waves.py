@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.angles import amplitudes_of, likely_amplitudes, products_of, strongest_sum
+from gmeql.search.direct.angles import ANGLES, amplitudes_of, likely_amplitudes, products_of, strongest_sum
 from gmeql.search.direct.choice import TermChoice
 from gmeql.search.direct.library import LibraryConfig, library
 from gmeql.search.direct.polynomials import monomials, values
@@ -94,37 +94,67 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return
     sign = 1.0 if table.y.mean() >= 0 else -1.0
     readings = {name: y for name, y in direct_readings(table.y, functions).items() if name in WAVES.readings}
-    for name, y in readings.items():
-        share = replace(effort, seconds=effort.seconds / len(readings))
-        read = replace(table, y=y, weights=np.ones_like(y)) if name != PLAIN else table
-        for root in _of_reading(read, functions, share):
-            yield DIRECT_READINGS[name].invert(root, sign)
+    scans = {
+        name: _Scan(table if name == PLAIN else replace(table, y=y, weights=np.ones_like(y)), functions)
+        for name, y in readings.items()
+    }
+    share = replace(effort, seconds=effort.seconds / len(readings))
+    for name, scan in scans.items():  # of every reading first what is cheap
+        scan.quickly(share)
+        if scan.is_clear:
+            yield from (DIRECT_READINGS[name].invert(root, sign) for root in scan.formulas(share))
+    for name, scan in scans.items():
+        if not scan.is_clear:
+            scan.finely(share)
+            yield from (DIRECT_READINGS[name].invert(root, sign) for root in scan.formulas(share))
 
 
-def _of_reading(table: DirectTable, functions: FunctionSet, effort: Effort) -> Iterator[Node]:
-    residual = _without_trend(table)
-    n = min(len(residual), WAVES.rows)
-    X = table.X[:n]
-    angles = _angles(X, functions)
-    found: list[Wave] = []
-    left = effort.seconds
-    singles: list[tuple[Node, ...]] = [(angle,) for angle in angles]
-    for grid, looks in ((WAVES.grids[0], singles), (0, []), *((grid, _looks(angles)) for grid in WAVES.grids)):
+class _Scan:
+    """The waves of one reading of the target, as far as they are known, and the seconds spent on them by count."""
+
+    def __init__(self, table: DirectTable, functions: FunctionSet) -> None:
+        self.table, self.functions = table, functions
+        self.residual = _without_trend(table)
+        self.n = min(len(self.residual), WAVES.rows)
+        self.angles = _angles(table.X[: self.n], functions)
+        self.found: list[Wave] = []
+        self.spent = 0.0
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether one wave has nearly all: a finer scan would find no other."""
+        return any(wave.share > ANGLES.clear for wave in self.found[:1])
+
+    def quickly(self, effort: Effort) -> None:
+        """Waves of single angles on a coarse grid; where there are none, of sums of products."""
+        self._look([(angle,) for angle in self.angles], WAVES.grids[0], effort)
+        if not self.found and not effort.out_of_time():
+            left = replace(effort, seconds=effort.seconds - self.spent)
+            self.found, cost = _of_sums(self.table, self.residual, self.functions, left)
+            self.spent += cost
+
+    def finely(self, effort: Effort) -> None:
+        """Waves of single angles and of two together on ever finer grids."""
+        for grid in WAVES.grids:
+            self._look(_looks(self.angles), grid, effort)
+
+    def _look(self, looks: list[tuple[Node, ...]], grid: int, effort: Effort) -> None:
         cost = WAVES.seconds_per_point * sum(grid if len(look) == 1 else WAVES.square**2 for look in looks)
-        rest = _unexplained(found)
-        if cost > left or effort.out_of_time() or rest < WAVES.rounding:
-            break
-        if looks:
-            seen = _found(X, residual[:n], looks, grid)
-        else:  # between the first scan and those that take longer
-            seen, cost = ([], 0.0) if found else _of_sums(table, residual, functions, replace(effort, seconds=left))
-        left -= cost
-        found = seen if _unexplained(seen) < rest else found
-    for one in found[:1]:
-        yield build("mul", Constant(math.sqrt(2 * one.share) * float(np.std(residual))), one.node())
-    yield from _products(found, float(np.std(residual)))
-    if 1.0 - _unexplained(found) > WAVES.worth:
-        yield from _with_powers(found, table, n, functions, effort.on_trail())
+        rest = _unexplained(self.found)
+        if self.spent + cost > effort.seconds or effort.out_of_time() or rest < WAVES.rounding:
+            return
+        self.spent += cost
+        seen = _found(self.table.X[: self.n], self.residual[: self.n], looks, grid)
+        self.found = seen if _unexplained(seen) < rest else self.found
+
+    def formulas(self, effort: Effort) -> Iterator[Node]:
+        """The strongest wave, two of them as a product, and all among powers of columns."""
+        size = float(np.std(self.residual))
+        for one in self.found[:1]:
+            yield build("mul", Constant(math.sqrt(2 * one.share) * size), one.node())
+        yield from _products(self.found, size)
+        if 1.0 - _unexplained(self.found) > WAVES.worth:
+            yield from _with_powers(self.found, self.table, self.n, self.functions, effort.on_trail())
 
 
 def _unexplained(found: list[Wave]) -> float:
@@ -161,6 +191,8 @@ def _of_sums(
         tried, left = tried + n_tried, left - used
         if found is not None and (best is None or found.share > best.share):
             best, amplitude = found, amplitudes[number]
+        if best is not None and best.share > ANGLES.clear:
+            break
     if best is None:
         return [], effort.seconds - left
     summed = products[list(best.products)].T
