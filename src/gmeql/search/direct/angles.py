@@ -90,7 +90,9 @@ def strongest_sum(
     With it go how many sums were tried, and how much of the seconds that took by count.
     """
     n = min(len(residual), ANGLES.rows)
-    products, residual, amplitude = products[:, :n], residual[:n], amplitude[:n]
+    # by their largest, so that squares stay within single precision
+    residual, amplitude = (part[:n] / (np.abs(part[:n]).max() or 1.0) for part in (residual, amplitude))
+    products = products[:, :n]
     weighted = (residual * amplitude).astype(np.complex64)
     whole = float(residual @ residual) * float(amplitude @ amplitude) / 2
     best, tried, used = None, 0.0, 0.0

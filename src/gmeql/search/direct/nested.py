@@ -2,8 +2,8 @@
 
 x - y**2 + sqrt((u + v - w)/(w*x**3*z)) is no sum, but it is one after three steps: take x - y**2 off, square, multiply by
 x**3*z. Each step is read off the values by a robust regression, to which what is still hidden is noise with heavy tails:
-terms whose factor comes out as ±1 or ±2 are taken for exact and taken off, powers and exponentials of columns that log|y|
-rises with by a whole or half number are divided out. After every step the span of a whole vocabulary (`vocabulary.py`)
+terms whose factor comes out as ±1 or ±2 are taken for exact and taken off, powers, exponentials and waves of columns that
+log|y| rises with by a whole or half number are divided out. After every step the span of a whole vocabulary (`vocabulary.py`)
 tells whether a sum, a fraction or a root of sums is left, so that a wrong step costs no more than that.
 
 Legend: `N` rows, `M` terms, `V` columns.
@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 Undo = Callable[[Node], Node]
 """The way back: from a formula of what a step leaves to one of what it began with."""
 _Factor = Callable[[float], Node | None]
-"""A power or exponential of a column by its exponent; None where it has no value."""
+"""A power of a column, its exponential or its wave by the exponent; None where it has no value."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class NestedConfig:
     leading: int = 100  # terms that the later rounds choose from
     independent: float = 1e-8  # share of a term's square that must be left beside those chosen
     whole: tuple[float, ...] = (1.0, 2.0)  # factors of terms that are taken for exact
-    near: float = 0.03  # where a regression comes so near to them, relative to their size
+    near: tuple[float, ...] = (0.004, 0.03)  # where a regression comes so near to them, relative to their size
     halves: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)  # exponents that are,
     near_exponent: float = 0.12
     depth: int = 4  # steps behind each other
@@ -118,6 +118,9 @@ class _Steps:
         rises: list[tuple[_Factor, FloatArray]]
         rises = [(_power_of(j, x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
         rises += [(_exponential_of(j), x) for j, x in enumerate(X.T)] if functions.allows({"exp"}) else []
+        for name, wave in (("sin", np.sin), ("cos", np.cos)):
+            values = [(j, wave(x)) for j, x in enumerate(X.T)] if functions.allows({name}) else []
+            rises += [(_wave_of(name, j), np.log(np.abs(w))) for j, w in values if (w != 0).all()]
         self.factors, self.logarithms = [node for node, _ in rises], np.stack([values for _, values in rises])
 
     def of(self, stage: Stage) -> Iterator[Stage]:
@@ -135,12 +138,15 @@ class _Steps:
     def _without_terms(self, stage: Stage) -> Iterator[Stage]:
         """The target less the terms whose factors are ±1 or ±2."""
         numbers, factors = robust_choice(self.terms.values, stage.target)
-        rounded = [_nearest(c, NESTED.whole, NESTED.near * abs(c)) for c in factors]
-        kept = [(c, m) for c, m in zip(rounded, [*numbers, 0], strict=True) if c]  # term 0 is 1
-        if kept:
-            ahead = sum_of([(c, self.terms.node(m)) for c, m in kept])
-            values = sum(c * self.terms.values[m] for c, m in kept)
-            yield stage.after("term", stage.target - values, lambda root: build("add", ahead, root))
+        before: list[tuple[float, int]] = []
+        for near in NESTED.near:
+            rounded = [_nearest(c, NESTED.whole, near * abs(c)) for c in factors]
+            kept = [(c, m) for c, m in zip(rounded, [*numbers, 0], strict=True) if c]  # term 0 is 1
+            if kept and kept != before:
+                ahead = sum_of([(c, self.terms.node(m)) for c, m in kept])
+                values = sum(c * self.terms.values[m] for c, m in kept)
+                yield stage.after("term", stage.target - values, _beside(ahead))
+            before = kept
 
     def _without_factors(self, stage: Stage) -> Iterator[Stage]:
         """The target, and its square where it may be a root, over what stands before the rest."""
@@ -173,8 +179,17 @@ def _exponential_of(column: int) -> _Factor:
     return lambda rate: build("exp", build("mul", Constant(rate), Variable(column))) if rate.is_integer() else None
 
 
+def _wave_of(name: str, column: int) -> _Factor:
+    wave = build(name, Variable(column))
+    return lambda exponent: build("pow", wave, Constant(exponent)) if exponent.is_integer() else None
+
+
 def _reading(name: str, sign: float) -> Undo:
     return lambda root: DIRECT_READINGS[name].invert(root, sign)
+
+
+def _beside(ahead: Node) -> Undo:
+    return lambda root: build("add", ahead, root)
 
 
 def _behind(factor: Node, power: float, sign: float) -> Undo:

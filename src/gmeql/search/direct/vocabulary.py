@@ -50,6 +50,7 @@ class VocabularyConfig:
     above_fit: float = 30.0  # or up to so many times what the whole vocabulary leaves
     seen: float = 1e-6  # error, relative to the target's size, that a sum must have without any of its terms
     max_terms: int = 14
+    shares: tuple[float, ...] = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the terms, the plainest, that are tried alone first
     digits: int = 9  # to which the values of two terms, over their sizes, agree where they are one
     dropped: float = 1 / 3  # share of the terms that are dropped together at first
     singly: int = 40  # terms from which each is tried by itself
@@ -146,17 +147,26 @@ class Span:
         size = _size(target)
         if not (math.isfinite(size) and size > 0) or _size(self.left(target)) > VOCABULARY.exact * size:
             return None
-        target = target / size
-        kept, factors, error = self._fitted(np.arange(self.columns.shape[1]), target)
+        for n_terms in (math.ceil(share * self.columns.shape[1]) for share in VOCABULARY.shares):
+            found = self._sparse_of(n_terms, target / size)
+            if found is not None:
+                own = size * found[1] / self.sizes[found[0]]
+                return [
+                    (float(f"{c:.13g}"), self.node(int(self.numbers[m]))) for c, m in zip(own, found[0], strict=True)
+                ]
+        return None
+
+    def _sparse_of(self, n_terms: int, target: FloatArray) -> tuple[NDArray[np.int64], FloatArray] | None:
+        """Which of the plainest terms, and their factors, are a target of size 1; None where they are not."""
+        kept, factors, error = self._fitted(np.arange(n_terms), target)
+        if error > VOCABULARY.exact:
+            return None
         allowed = max(VOCABULARY.rounding, VOCABULARY.above_fit * error)
         few = self._without_small(kept, factors, target, allowed)
         kept, factors = min((self._singly(*few, target, allowed, weight) for weight in (_sizes, _seen)),
                             key=lambda one: len(one[0]))  # fmt: skip
         least = np.min(_seen(self.columns[:, kept], factors))
-        if len(kept) > VOCABULARY.max_terms or not least > VOCABULARY.seen:
-            return None
-        own = size * factors / self.sizes[kept]
-        return [(float(f"{c:.13g}"), self.node(int(self.numbers[m]))) for c, m in zip(own, kept, strict=True)]
+        return None if len(kept) > VOCABULARY.max_terms or not least > VOCABULARY.seen else (kept, factors)
 
     def _fitted(self, kept: NDArray[np.int64], target: FloatArray) -> tuple[NDArray[np.int64], FloatArray, float]:
         columns = self.columns[:, kept]
