@@ -38,6 +38,7 @@ def proposed(
         (lambda a, b, c: a * np.cos(b) - c + 1.6 * np.sqrt(0.3 / a - b), -8.0, 25),
         (lambda a, b, c: b + np.log(a**2 + 0.7 * np.exp(c) / (b**2 + 3.1)), -3.0, 35),
         (lambda a, b, c: c + np.cos(b) * np.sqrt(a**2 + 2.3 * b**2 + np.sin(c) + 1.9), -6.0, 30),
+        (lambda a, b: np.exp(-((a - 1) ** 2)) / (1.4 + (b - 2.2) ** 2), -3.0, 35),
         (lambda a, b, c: np.exp(a) * b / np.sqrt(c**2 + 1.7 * np.sin(b) + 2.9), -3.0, 30),
         (lambda a, b, c, d, e: a * np.sin(a) + b - d * np.sqrt(c) / (3.2 * a * b * e + c + 2.2 * d * e + 90), -3.0, 40),
     ],

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class NestedConfig:
     whole: tuple[float, ...] = (1.0, 2.0)  # factors of terms that are taken for exact
     near: tuple[float, ...] = (0.004, 0.03)  # where a regression comes so near to them, relative to their size
     halves: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)  # exponents that are,
-    near_exponent: float = 0.12
+    near_exponent: tuple[float, ...] = (0.02, 0.12)  # in absolute terms
     depth: int = 4  # steps behind each other
     stages: int = 30  # targets that are looked at
     seconds_to_begin: float = 0.06  # of one core (measured),
@@ -117,7 +118,8 @@ class _Steps:
         self.terms = brief_vocabulary(X, functions.allows, most_terms=NESTED.taken)
         rises: list[tuple[_Factor, FloatArray]]
         rises = [(_power_of(j, x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
-        rises += [(_exponential_of(j), x) for j, x in enumerate(X.T)] if functions.allows({"exp"}) else []
+        for power in (1.0, 2.0) if functions.allows({"exp", "square"}) else ():
+            rises += [(_exponential_of(j, power), x**power) for j, x in enumerate(X.T)]
         for name, wave in (("sin", np.sin), ("cos", np.cos)):
             values = [(j, wave(x)) for j, x in enumerate(X.T)] if functions.allows({name}) else []
             rises += [(_wave_of(name, j), np.log(np.abs(w))) for j, w in values if (w != 0).all()]
@@ -155,12 +157,14 @@ class _Steps:
         numbers, slopes = robust_choice(self.logarithms, np.log(np.abs(stage.target)))
         slopes.pop()  # a constant factor is no step
         is_root = abs(np.sign(stage.target).sum()) == len(stage.target) and self.functions.allows({"sqrt"})
-        for power in (1.0, 2.0) if is_root else (1.0,):
-            exponents = (_nearest(power * c, NESTED.halves, power * NESTED.near_exponent) for c in slopes)
+        seen: set[Node] = {Constant(1.0)}
+        for near, power in product(NESTED.near_exponent, (1.0, 2.0) if is_root else (1.0,)):
+            exponents = (_nearest(power * c, NESTED.halves, power * near) for c in slopes)
             parts = [self.factors[m](e) for m, e in zip(numbers, exponents, strict=True) if e]
             ahead = build("mul", *(part for part in parts if part is not None))
-            if ahead == Constant(1.0):
+            if ahead in seen:
                 continue
+            seen.add(ahead)
             values = row_values(ahead, [f"x{j}" for j in range(self.X.shape[1])], self.X)
             yield stage.after("factor", stage.target**power / values, _behind(ahead, power, stage.sign))
 
@@ -175,8 +179,9 @@ def _power_of(column: int, x: FloatArray) -> _Factor:
     return power
 
 
-def _exponential_of(column: int) -> _Factor:
-    return lambda rate: build("exp", build("mul", Constant(rate), Variable(column))) if rate.is_integer() else None
+def _exponential_of(column: int, power: float) -> _Factor:
+    inner = build("pow", Variable(column), Constant(power))
+    return lambda rate: build("exp", build("mul", Constant(rate), inner))
 
 
 def _wave_of(name: str, column: int) -> _Factor:
