@@ -141,10 +141,9 @@ class _Angles:
 
     def and_(self, other: _Angles) -> _Angles:
         """These and the others."""
-        return _Angles(*(np.concatenate(both) for both in zip(self._parts(), other._parts(), strict=True)))
-
-    def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], ComplexArray]:
-        return self.numbers, self.factors, self.turns
+        numbers = np.concatenate([self.numbers, other.numbers])
+        factors = np.concatenate([self.factors, other.factors])
+        return _Angles(numbers, factors, np.concatenate([self.turns, other.turns]))
 
 
 def _looks(products: FloatArray, weighted: ComplexArray) -> list[tuple[float, float, Callable[[], _Found]]]:
@@ -216,7 +215,7 @@ def _any_factor(products: FloatArray, weighted: ComplexArray, left: _Angles) -> 
         for start in range(0, len(others), block):
             some = others[start : start + block]
             points = np.zeros((len(some), grid), np.complex64)
-            np.add.at(points, (slice(None), places), weighted * left.turns[some])
+            np.add.at(points.T, places, (weighted * left.turns[some]).T)
             sums = np.fft.ifft(points, axis=1)
             power = sums.real**2 + sums.imag**2
             power[:, limit : grid - limit] = 0.0
