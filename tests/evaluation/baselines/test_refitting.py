@@ -1,13 +1,21 @@
 """Constants of final expressions in double precision."""
 
 import math
+import warnings
 
 import numpy as np
+import pytest
 
 from gmeql.evaluation.baselines import mean_absolute_error, refit
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from sampled_tables import uniform_table
+
+
+X0 = Variable(0)
+SUM = Call("add", (Constant(1.0), Call("add", (Constant(1.0), Call("mul", (Constant(1.0), X0))))))
+TWICE = Call("mul", (Constant(1.0), Call("mul", (Constant(1.0), X0))))
+CANCELLING = Call("mul", (Constant(1e200), Call("mul", (Constant(1e-200), X0))))
 
 
 def test_refit_reaches_double_precision_and_never_makes_worse():
@@ -36,3 +44,18 @@ def test_refit_moves_every_constant_along_its_own_slope():
     rough = Expression(root, ("a", "b"))
     truth = rough.with_constants((1.1, 2.0, 1.0, -0.5, 3.0))
     np.testing.assert_allclose(refit(rough, X, truth(X)).constants, truth.constants, rtol=1e-10)
+
+
+@pytest.mark.parametrize("root", [SUM, TWICE], ids=["sum", "product"])
+def test_refit_arrives_where_constants_stand_for_each_other(root):
+    """Networks and grammars write such formulas; half way to their constants they would count as not found."""
+    X = uniform_table(3, 1, 30, 0.1, 2)
+    y = 2.0 * X[:, 0] + (3.0 if root is SUM else 0.0)
+    assert mean_absolute_error(refit(Expression(root, ("x",)), X, y), X, y) < 1e-9
+
+
+def test_constants_that_overflow_warn_of_nothing():
+    X = uniform_table(3, 1, 30, 0.1, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert math.isfinite(mean_absolute_error(refit(Expression(CANCELLING, ("x",)), X, X[:, 0]), X, X[:, 0]))

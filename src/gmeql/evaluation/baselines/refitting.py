@@ -46,17 +46,19 @@ def refit(expression: Expression, X: np.ndarray, y: np.ndarray, max_evaluations:
         return (found[1:] - found[0]).T / (np.diagonal(moved) - constants)
 
     before = residuals(start)
-    solution = least_squares(
-        residuals,
-        start,
-        slopes,
-        method="trf",
-        x_scale="jac",
-        xtol=1e-15,
-        ftol=1e-15,
-        gtol=1e-15,
-        max_nfev=max_evaluations,
-    )
+    # MINPACK's method: SciPy's own stops half way where constants stand for each other, as in c + c + x
+    with np.errstate(all="ignore"):
+        solution = least_squares(
+            residuals,
+            start,
+            slopes,
+            method="lm",
+            x_scale="jac",
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+            max_nfev=max_evaluations,
+        )
     if 2 * solution.cost >= float(before @ before):
         return expression
     return expression.with_constants(tuple(float(c) for c in solution.x))

@@ -139,4 +139,4 @@ class TrainingPool:
             noise = f" noise {cell['noise']:g}" if cell["noise"] else ""
             problems = ",".join(dict.fromkeys(record["cell"]["problem"] for record in found))
             what = f"{cell['method']}{setting}{noise} on {problems}"
-            self.say(f"[{self.finished}/{self.missing}] {what}: {len(found)} runs")
+            self.say(f"[{self.finished}/{self.missing}] {what}: {len(found)} run{'s' * (len(found) > 1)}")
