@@ -66,6 +66,28 @@ def test_the_next_generation_sets_out_before_the_last_is_looked_at() -> None:
 
 
 @needs_compiler
+def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = made(*waves())
+    state, seen = search._state, []
+    search._round()
+
+    def see(clock: Clock) -> None:
+        first = search._flights.generation
+        while search._flights.generation is first:
+            assert not clock.is_interrupted()
+        seen.append((len(state.islands), len(search._flights._landed)))
+
+    monkeypatch.setattr(search, "_see", see)
+    before = state.candidates
+    search._round()
+    assert seen == [(6, 1)] and not search._flights._landed and state.candidates > before
+    search._flights._bring_down(state)
+    search._offering.settle(state)
+    assert len(state.leaderboard.members) > 1
+    search._offering._pool.shutdown()
+
+
+@needs_compiler
 def test_smaller_tables_end_the_generation_that_does_not_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
     search = made(*waves())
     state = search._state

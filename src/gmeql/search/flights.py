@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -50,6 +50,7 @@ class Flights:
     def __init__(self, executor: Executor, offering: Offering) -> None:
         self._executor, self._offering = executor, offering
         self._flight: Flight | None = None
+        self._landed: list[Flight] = []  # while the processor looked at the data: still to be taken in
 
     @contextmanager
     def open(self, state: SearchState) -> Iterator[None]:
@@ -74,6 +75,26 @@ class Flights:
             seen, now = copy.copy(state.portfolio), time.perf_counter()
             self._flight = Flight(generation, state.islands, before, seen, state.rows, clock, now)
         return generation
+
+    def tend(self, state: SearchState, clock: Clock, set_out: Callable[[], None]) -> bool:
+        """Whether an island looks exact. A generation that has ended without one makes room for the next, which sets out.
+
+        For the processor while it looks at the data, which may take longer than a generation lives.
+        """
+        if self._flight is None:
+            return False
+        generation = self._flight.generation
+        if generation.is_over(0.0) and not generation.has_enough and not clock.is_closing():
+            self._landed.append(self._fetched(state))
+            if self._executor.on_cards:
+                set_out()
+        return generation.has_enough
+
+    def take_in_landed(self, state: SearchState) -> None:
+        """Take in what landed meanwhile."""
+        for flight in self._landed:
+            self._take_in(flight, state)
+        self._landed.clear()
 
     def land(self, state: SearchState, clock: Clock, ages: Sequence[int]) -> None:
         """Fetch what is on the way, and take it in; the open islands set out before that, unless one fetched looks exact."""

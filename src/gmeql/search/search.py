@@ -25,12 +25,13 @@ With a candidate budget the result depends on the seed alone, not on threads or 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from gmeql.formula.nodes import Constant
+from gmeql.search.accelerator.advance import Generation
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
 from gmeql.search.execution import Executor
@@ -155,11 +156,10 @@ class Search(RunningSearch):
             self._state, table.view.restore(Constant(table.scale)), self._clock.is_late, thorough=table.view.is_spent
         )
 
-    def _open_generation(self, clock: Clock | None = None) -> None:
+    def _open_generation(self, is_interrupted: Callable[[], bool] = lambda: False) -> None:
         """Many islands for a short look where there are many readings of small tables, one of them easy; else few.
 
-        On accelerators the first generation is small, and later ones as large as all before, until they are busy with it;
-        none open where the `clock` is interrupted.
+        On accelerators the first generation is small, and later ones as large as all before, until they are busy with it.
         """
         state, config = self._state, self._state.config
         opened = state.portfolio.opened
@@ -175,7 +175,7 @@ class Search(RunningSearch):
             first = n_islands * config.device_islands
             n_islands = min(max(opened, first), config.later_device_islands) if later else first
         state.islands = []
-        while len(state.islands) < n_islands and not (clock is not None and clock.is_interrupted()):
+        while len(state.islands) < n_islands and not is_interrupted():
             state.islands.append(state.portfolio.open_island(state.rng, on_device=on_device, later=later))
 
     def _take_generation(self) -> None:
@@ -187,13 +187,12 @@ class Search(RunningSearch):
             return  # it failed: the processor takes the islands
         if is_first:
             state.islands = []  # it is soon over, and may be all there is to do
-        else:
-            clock = replace(self._clock, is_interrupted=lambda: generation.has_enough)
-            self._see(clock)
-            if not state.islands:
-                generation.stop()  # smaller tables were found
-            elif not has_exact_formula(state):
-                self._open_generation(clock)
+        elif not (generation := self._look_beside()):
+            return
+        elif not state.islands:
+            generation.stop()  # smaller tables were found
+        elif not has_exact_formula(state):
+            self._open_generation(lambda: generation.has_enough)
         while not generation.is_over(POLL_SECONDS):
             if self._is_enough() or has_exact_formula(state):
                 return  # at the end of the time it goes on while the front is polished
@@ -201,6 +200,21 @@ class Search(RunningSearch):
         if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:
             state.rows = grown
             state.portfolio.attach_rows(grown)
+
+    def _look_beside(self) -> Generation | None:
+        """Look at the data while accelerators take one generation after the other; the one that is on the way then."""
+        state, flights = self._state, self._flights
+
+        def set_out() -> None:
+            self._open_generation()
+            flights.start(state, self._ages(), self._clock)
+
+        def is_interrupted() -> bool:
+            return flights.tend(state, self._clock, set_out)
+
+        self._see(replace(self._clock, is_interrupted=is_interrupted))
+        flights.take_in_landed(state)
+        return flights.generation
 
     def _ages(self, *, short: bool = False) -> tuple[int, ...]:
         """Ages at which the worse half of a generation is closed; up to the first of them where it is only a `short` look."""
