@@ -134,7 +134,7 @@ class SearchConfig:
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )
-    device_patience: float = 1.0  # seconds without an exact formula after which "auto" looks for an accelerator
+    device_patience: float = 2.0  # seconds without an exact formula after which "auto" looks for an accelerator
     islands_per_generation: int = 32  # where smaller tables were found
     few_islands: int = 14  # islands of a generation elsewhere, which skips the first stage
     stage_ages: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed

@@ -6,7 +6,7 @@ import atexit
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -96,8 +96,12 @@ class CudaDriver:
         self.kernels: dict[tuple[str, str], Any] = {}
         self.lock = threading.RLock()  # what one thread records must not get launches of another
         atexit.register(self.close)  # what is left to the end of the interpreter finds its library gone
+
+    @cached_property
+    def queues(self) -> list[Any]:
+        """Made when first used: the driver then takes the device, while kernels are compiled."""
         with self.device:
-            self.queues = [cupy.cuda.Stream(non_blocking=True) for _ in range(QUEUES)]
+            return [self.cupy.cuda.Stream(non_blocking=True) for _ in range(QUEUES)]
 
     def close(self) -> None:
         """Unload what was compiled."""
@@ -107,11 +111,11 @@ class CudaDriver:
     @contextmanager
     def _here(self, queue: int = 0) -> Iterator[None]:
         """For launches and copies of one thread at a time; kernels are compiled side by side."""
-        with self.lock, self._on_device(queue):
+        with self.lock, self._on_device(), self.queues[queue]:
             yield
 
     @contextmanager
-    def _on_device(self, queue: int = 0) -> Iterator[None]:
+    def _on_device(self) -> Iterator[None]:
         errors = (
             self.cupy.cuda.memory.OutOfMemoryError,
             self.cupy.cuda.runtime.CUDARuntimeError,
@@ -119,7 +123,7 @@ class CudaDriver:
             self.cupy.cuda.compiler.CompileException,
         )
         try:
-            with self.device, self.queues[queue]:
+            with self.device:
                 yield
         except errors as error:
             raise AcceleratorError(str(error).splitlines()[0]) from error

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gmeql.fitters import method, opcodes, result
+from gmeql.fitters.cuda.driver import QUICK
 from gmeql.formula import limits
 
 FILES = ("lanes.cuh", "elementary.cuh", "node.cuh", "tape.cuh", "levenberg_marquardt.cuh", "fit.cu")
@@ -87,7 +88,8 @@ def work_bytes(size: Size) -> int:
 @lru_cache(maxsize=len(SIZES))
 def source(size: Size) -> str:
     """The whole source for programs of one size."""
-    lines = [f"constexpr int {name} = {getattr(opcodes, name)};" for name in _OPCODES]
+    lines = [QUICK] if size == SIZES[-1] else []  # few programs are so large, and it would take longest to compile
+    lines += [f"constexpr int {name} = {getattr(opcodes, name)};" for name in _OPCODES]
     lines += [f"constexpr int {name} = {getattr(result, name)};" for name in _ENDINGS]
     lines += [f"constexpr double {name} = {float(getattr(method, name))!r};" for name in _METHOD]
     lines += [f"constexpr double {name} = {float(getattr(limits, name))!r};" for name in _LIMITS]

@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import IO
 
 from gmeql.fitters.cuda.driver import AcceleratorError, drivers, why_not
-from gmeql.search.accelerator.stage import Card
+from gmeql.search.accelerator.stage import Card, preparations
 
 
 def open_cards() -> list[Card]:
     """Every accelerator of this machine with its kernels compiled."""
-    cards = [Card(driver) for driver in drivers()]
-    preparations = [prepare for card in cards for prepare in card.preparations()]
-    with ThreadPoolExecutor(
-        len(preparations)
-    ) as pool:  # the compiler takes one core for each, and they are independent
-        list(pool.map(lambda prepare: prepare(), preparations))
+    found = drivers()
+    sources = [prepare for driver in found for prepare in preparations(driver)]
+    with ThreadPoolExecutor(len(sources)) as pool:  # the compiler takes one core for each, and they are independent
+        compiled = [pool.submit(prepare) for prepare in sources]
+        cards = [Card(driver) for driver in found]  # meanwhile drivers take the devices, and memory
+        for each in compiled:
+            each.result()
     return cards
 
 

@@ -43,6 +43,12 @@ def can_hold(island: Island) -> bool:
     return len(nodes) <= MOST_NODES and records <= MOST_RECORDS and not bool((nodes["op"] >= USER_OPCODE).any())
 
 
+def preparations(driver: Driver) -> list[Callable[[], None]]:
+    """What there is to compile, which can be done side by side."""
+    sources = [(step_source(), "draw"), *((source(one), "fit") for one in SIZES)]
+    return [partial(driver.prepare, *each) for each in sources]
+
+
 class Card:
     """One accelerator in a search: what was tried, and memory for the candidates of a step."""
 
@@ -54,11 +60,6 @@ class Card:
         self.room = (0, 0)  # candidates, bytes of the choices of each
         self.stage: Stage | None = None
         """The islands that are there, for as long as some of them go on."""
-
-    def preparations(self) -> list[Callable[[], None]]:
-        """What there is to compile, which can be done side by side."""
-        sources = [(step_source(), "draw"), *((source(one), "fit") for one in SIZES)]
-        return [partial(self.driver.prepare, *each) for each in sources]
 
     def known(self) -> tuple[np.ndarray, np.ndarray]:
         """Fingerprints of all that was tried here, and how often each was."""
