@@ -84,7 +84,7 @@ class Flights:
         if self._flight is None:
             return False
         generation = self._flight.generation
-        if generation.is_over(0.0) and not generation.has_enough and not clock.is_closing():
+        if generation.is_over() and not generation.has_enough and not clock.is_closing():
             self._landed.append(self._fetched(state))
             if self._executor.on_cards:
                 set_out()

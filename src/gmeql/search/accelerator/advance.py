@@ -142,9 +142,9 @@ class Generation:
         for stage, rows, its in self._settled:
             stage.close([row for row, place in zip(rows, its, strict=True) if place in closed])
 
-    def is_over(self, seconds: float) -> bool:
+    def is_over(self, seconds: float = 0.0) -> bool:
         """Whether it has ended, after waiting for that so many seconds at most."""
-        return bool(wait([self._steps], seconds).done)
+        return self._steps.done() or (seconds > 0 and bool(wait([self._steps], seconds).done))
 
     def stop(self) -> None:
         """Let it end after the steps under way."""
