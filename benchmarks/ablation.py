@@ -1,10 +1,13 @@
 """What each part of the fitted search is worth: solved share with one part changed, at a fixed number of candidates.
 
-    python benchmarks/ablation.py --suite cases/feynman-dev.json --candidates 40000 --out ablation.jsonl
-    python benchmarks/ablation.py --report ablation.jsonl
+    python benchmarks/ablation.py --set islands --out islands.jsonl                     # b1-b8, 25 seeds: 200 cells each
+    python benchmarks/ablation.py --set whole --suite CASES.json --out whole.jsonl      # 40 formulas, 5 seeds
+    python benchmarks/ablation.py --report islands.jsonl
 
-Every variant sees the same problems and seeds. The budget is candidates, not seconds, so the table does not depend on
-the machine. Records are JSON lines; finished cells are skipped, so a broken run goes on where it was.
+Every variant sees the same problems and seeds, so variants are compared cell by cell (McNemar's exact test, two-sided).
+The budget is candidates, not seconds, so the table does not depend on the machine. What changes islands is judged on
+islands alone: symmetries and direct methods solve most problems before their parts could tell. Records are JSON lines;
+finished cells are skipped, so a broken run goes on where it was.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import json
 import math
 import os
+import statistics
 import sys
 import time
 from collections import defaultdict
@@ -23,49 +27,67 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "as it is": {},
+BASE = "as it is"
+ALL = ("add", "sub", "mul", "div", "sqrt", "square", "cube", "pow4", "pow5", "pow6", "sin", "cos", "exp", "log", "tanh",
+       "sum", "prod")  # fmt: skip
+ISLANDS: dict[str, dict[str, Any]] = {
+    BASE: {},
     "logits not learnt": {"island.learning_rate": 0.0},
     "no elites": {"island.fresh_share": 1.0},
     "constants always fresh": {"island.inherit_share": 0.0},
     "constants always inherited": {"island.inherit_share": 1.0},
     "no skip connections": {"skip": False},
-    "one given architecture": {"architecture": "general"},
-    "target as it is": {"readings": False},
     "no crossing of elites": {"island.cross_share": 0.0},
+    "target as it is": {"readings": False},
+    "no Π": {"functions": tuple(name for name in ALL if name != "prod")},
+    "one given architecture": {"architecture": "general"},
     "elites drawn by loss alone": {"island.complexity_classes": 0.0},
-    "no output offset": {"island.with_offset": False},
-    "more changes per candidate": {"island.mean_changes": 3.0},
-    "rank exponent 1.5": {"island.power_law_exponent": 1.5},
-    "64 elites": {"island.capacity": 64},
-    "6 fit steps": {"island.max_steps": 6, "island.tolerance": 1e-3},
-    "no symmetries": {"symmetries": False},
     "few islands always": {"islands_per_generation": 14, "stage_ages": (8, 18, 36, 80)},
-    "no Π": {"functions": ("add", "sub", "mul", "div", "sqrt", "square", "cube", "pow4", "pow5", "pow6", "sin", "cos",
-                           "exp", "log", "tanh", "sum")},
-    "tanh left out": {"functions": ("add", "sub", "mul", "div", "sqrt", "square", "cube", "pow4", "pow5", "pow6", "sin",
-                                    "cos", "exp", "log", "sum", "prod")},
-}  # fmt: skip
+}
+"""Parts of the islands, judged without symmetries and direct methods."""
+WHOLE: dict[str, dict[str, Any]] = {
+    BASE: {},
+    "no symmetries": {"symmetries": False},
+    "no direct methods": {"direct": ()},
+    "no waves": {"direct": "-waves,damped"},
+    "no meeting in the middle": {"direct": "-meeting,nested"},
+    "no fractions": {"direct": "-rational,peeled,roots"},
+    "no sums of terms": {"direct": "-terms,vocabulary,sections"},
+    "target as it is": {"readings": False},
+    "no Π": {"functions": tuple(name for name in ALL if name != "prod")},
+}
+"""Parts of the whole search; `-a,b` stands for all direct methods but these."""
+SETS = {"islands": (ISLANDS, {"symmetries": False, "direct": ()}), "whole": (WHOLE, {})}
+"""By name: the variants, and what is changed in all of them."""
 
 
-def run_cell(suite: str, problem_name: str, variant: str, seed: int, candidates: int, rows: int, noise: float) -> dict:
+def search_config(variant: str, kind: str, candidates: int) -> Any:
+    """The configuration of a variant."""
+    from gmeql.search.config import IslandConfig, SearchConfig
+    from gmeql.search.direct.methods import DIRECT_METHODS
+
+    variants, common = SETS[kind]
+    changes = common | variants[variant]
+    if isinstance(left_out := changes.get("direct"), str):
+        names = left_out[1:].split(",")
+        if unknown := [name for name in names if name not in DIRECT_METHODS]:
+            raise ValueError(f"no direct methods {unknown}; there are {', '.join(DIRECT_METHODS)}")
+        changes = changes | {"direct": tuple(name for name in DIRECT_METHODS if name not in names)}
+    island = IslandConfig(**{k.removeprefix("island."): v for k, v in changes.items() if k.startswith("island.")})
+    others = {k: v for k, v in changes.items() if not k.startswith("island.")}
+    return SearchConfig(max_candidates=candidates, n_jobs=1, device="cpu", island=island, **others)
+
+
+def run_cell(args: argparse.Namespace, problem_name: str, variant: str, seed: int) -> dict[str, Any]:
+    """One search: solved or not, and after how many candidates it ended."""
     from gmeql.evaluation.problems import judge, load_suite
-    from gmeql.search.config import IslandConfig
-    from gmeql.search.config import SearchConfig
     from gmeql.search.search import Search
 
-    changes = VARIANTS[variant]
-    island = IslandConfig(**{k.removeprefix("island."): v for k, v in changes.items() if k.startswith("island.")})
-    config = SearchConfig(
-        max_candidates=candidates,
-        n_jobs=1,
-        island=island,
-        **{k: v for k, v in changes.items() if not k.startswith("island.")},
-    )
-    (problem,) = load_suite(suite, [problem_name])
+    config = search_config(variant, args.set, args.candidates)
+    (problem,) = load_suite(args.suite, [problem_name])
     rng = problem.generator(seed, "train")
-    X, y = problem.sample(rng, rows)
-    sigma = noise * math.sqrt(float((y**2).mean()))
+    X, y = problem.sample(rng, args.rows)
+    sigma = args.noise * math.sqrt(float((y**2).mean()))
     started = time.perf_counter()
     search = Search(X, y + sigma * rng.standard_normal(len(y)), names=problem.names, config=config, seed=seed)
     for progress in search.run():
@@ -75,11 +97,12 @@ def run_cell(suite: str, problem_name: str, variant: str, seed: int, candidates:
     return {
         "problem": problem_name, "variant": variant, "seed": seed, "solved": bool(verdict.solved),
         "relative_rmse": float(verdict.relative_rmse), "candidates": progress.candidates, "seconds": seconds,
-        "reason": verdict.reason, "expression": str(progress.best.expression), "noise": noise,
+        "reason": verdict.reason, "expression": str(progress.best.expression), "noise": args.noise,
     }  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> None:
+    """Run the cells that have no record yet, seed by seed: whatever is finished when time is up has all variants."""
     from gmeql.evaluation.problems import load_suite
 
     out = Path(args.out)
@@ -87,7 +110,7 @@ def run(args: argparse.Namespace) -> None:
     names = (
         args.problems.split(",") if args.problems else [p.name for p in load_suite(args.suite) if p.formula is not None]
     )
-    variants = args.variants.split(",") if args.variants else list(VARIANTS)
+    variants = args.variants.split(",") if args.variants else list(SETS[args.set][0])
     cells = [(p, v, s) for s in range(args.seeds) for p in names for v in variants if (p, v, s) not in done]
     deadline = time.monotonic() + args.limit
     with ProcessPoolExecutor(args.workers) as pool, out.open("a") as file:
@@ -97,7 +120,7 @@ def run(args: argparse.Namespace) -> None:
         while True:
             while len(running) < args.workers and time.monotonic() < deadline and (cell := next(waiting, None)):
                 p, v, s = cell
-                running.add(pool.submit(run_cell, args.suite, p, v, s, args.candidates, args.rows, args.noise))
+                running.add(pool.submit(run_cell, args, p, v, s))
             if not running:
                 break
             finished = next(as_completed(running))
@@ -115,18 +138,32 @@ def read(path: Path) -> list[dict]:
 
 
 def report(path: Path) -> None:
-    """Solved share of each variant over the cells that every variant finished."""
-    records = read(path)
-    by_variant: dict[str, dict] = defaultdict(dict)
-    for record in records:
+    """What each variant solved of the cells that it shares with the search as it is, and how likely that is chance."""
+    by_variant: dict[str, dict[tuple[str, int], dict[str, Any]]] = defaultdict(dict)
+    for record in read(path):
         by_variant[record["variant"]][record["problem"], record["seed"]] = record
-    shared = set.intersection(*(set(cells) for cells in by_variant.values())) if by_variant else set()
-    print(f"| variant | solved of {len(shared)} | median candidates when solved |\n| --- | --- | --- |")
-    for variant in [v for v in VARIANTS if v in by_variant]:
-        cells = [by_variant[variant][key] for key in shared]
-        solved = sorted(cell["candidates"] for cell in cells if cell["solved"])
-        median = solved[len(solved) // 2] if solved else "-"
-        print(f"| {variant} | {len(solved)} | {median} |")
+    base = by_variant[BASE]
+    print("| variant | cells | solved | as it is | solved by one alone | p | median candidates, both solved |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for variant, cells in by_variant.items():
+        shared = sorted(set(cells) & set(base))
+        pairs = [(cells[key], base[key]) for key in shared]
+        mine = sum(one["solved"] for one, _ in pairs)
+        gained = sum(one["solved"] and not other["solved"] for one, other in pairs)
+        lost = sum(other["solved"] and not one["solved"] for one, other in pairs)
+        both = [(one["candidates"], other["candidates"]) for one, other in pairs if one["solved"] and other["solved"]]
+        medians = " / ".join(f"{statistics.median(column):.0f}" for column in zip(*both, strict=True)) or "-"
+        print(
+            f"| {variant} | {len(shared)} | {mine} | {mine - gained + lost} | +{gained} -{lost} | {mcnemar(gained, lost):.2g} "
+            f"| {medians} |"
+        )
+
+
+def mcnemar(gained: int, lost: int) -> float:
+    """Chance of so uneven a split of the cells that only one of two variants solved, were both equally good."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
 
 
 def main() -> None:
@@ -134,9 +171,10 @@ def main() -> None:
     parser.add_argument("--suite", default="paper", help="'paper' or a case file")
     parser.add_argument("--problems", help="comma-separated names")
     parser.add_argument("--variants", help="comma-separated names of variants")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--candidates", type=int, default=40_000)
-    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--set", choices=SETS, default="islands", help="which variants")
+    parser.add_argument("--seeds", type=int, default=25)
+    parser.add_argument("--candidates", type=int, default=10_000)
+    parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--noise", type=float, default=0.0, help="relative to the target's root mean square")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--limit", type=float, default=math.inf, help="seconds after which no new cell starts")

@@ -50,6 +50,9 @@ def sources_key(folder: Path) -> str:
 def compiled(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: the function compiled by Numba, kept on disk under a name that carries `sources_key`.
 
+    With a signature it is compiled for that alone, before the first function that may call it is. Nothing is compiled or
+    loaded by an import.
+
     Where nothing can be kept (no folder to write to, a full disk) the function is compiled all the same.
     """
 
@@ -61,10 +64,15 @@ def compiled(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], 
         except RuntimeError:  # Numba found no folder for its cache
             dispatcher = njit(**(OPTIONS | options | dict(cache=False)))(function)
         _save_if_possible(dispatcher)
-        _after_parts(dispatcher, tuple(_PARTS[folder]))
+        _in_order(dispatcher, tuple(_PARTS[folder]), tuple(_TYPED[folder]))
         if signature:
-            dispatcher.compile(*signature)
-            dispatcher.disable_compile()
+
+            @cache
+            def compile_so() -> None:
+                dispatcher.compile(*signature)
+                dispatcher.disable_compile()
+
+            _TYPED[folder].append(compile_so)
         return dispatcher
 
     return decorate
@@ -72,6 +80,8 @@ def compiled(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], 
 
 _PARTS: dict[Path, list[Callable[[], None]]] = defaultdict(list)
 """By folder, in the order of their sources: what makes each part ready to be called."""
+_TYPED: dict[Path, list[Callable[[], None]]] = defaultdict(list)
+"""The same for functions with a signature: what compiles each for it."""
 
 
 def part(signature: Signature, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -96,8 +106,10 @@ def part(signature: Signature, **options: Any) -> Callable[[Callable[..., Any]],
         _PARTS[folder].append(make_ready)
 
         def typed(_: Any, *arguments: Any) -> Any:
+            make_ready()  # who stands in another folder, and is not kept on disk, may call it too
             return signature, write_call
 
+        typed.__name__ = function.__name__
         own = inspect.signature(function)
         first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         typed.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
@@ -113,14 +125,18 @@ def part(signature: Signature, **options: Any) -> Callable[[Callable[..., Any]],
     return decorate
 
 
-def _after_parts(dispatcher: Any, parts: tuple[Callable[[], None], ...]) -> None:
-    """Before a function is taken from disk, or compiled, the parts that it may call are made ready."""
+def _in_order(dispatcher: Any, parts: tuple[Callable[[], None], ...], typed: tuple[Callable[[], None], ...]) -> None:
+    """Before a function is taken from disk the parts that it may call are made ready, before it is compiled all else."""
     load = dispatcher._cache.load_overload
 
     def load_overload(signature: Any, context: Any) -> Any:
         for make_ready in parts:
             make_ready()
-        return load(signature, context)
+        found = load(signature, context)
+        if found is None:
+            for compile_so in typed:
+                compile_so()
+        return found
 
     dispatcher._cache.load_overload = load_overload
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,7 +27,7 @@ LOOK_EVERY = 0.1
 
 @lru_cache(maxsize=1)
 def keep_kernels() -> None:
-    """Compile the search's kernels in processes of their own, where this machine never did (some twenty seconds, once).
+    """Compile the search's kernels in processes of their own, where this machine never did (some ten seconds, once).
 
     A process that compiles a kernel may link other copies of its parts than one that loads it from disk, and those can
     round otherwise: the same seed would give another formula. So that all give the same, all load. Where nothing can be
@@ -85,19 +85,20 @@ def _alone_in(folder: Path) -> Iterator[None]:
             os.close(file)
 
 
+FIT = "from gmeql.fitters.cpu import compile_kernel as compile"
+LOOK_UP = "from gmeql.search.direct.middle.meeting import compile_look_up as compile"
+
+
 def compile_kernels() -> None:
-    """Compile all kernels: the fit in another process, the others in this one, since Numba takes one at a time."""
+    """Compile all kernels, as many at a time as there are cores: each in a process, since Numba takes one at a time."""
     from gmeql.search.direct.middle.meeting import compile_look_up
 
-    gc.disable()  # one part in fifteen of the time, in a process that ends when all is compiled
+    gc.disable()  # one part in fifteen of the time, in processes that end when all is compiled
     search = _smallest_search()
-    if available_cores() > 1:
-        with (
-            suppress(OSError),
-            _python("import gc; gc.disable(); from gmeql.fitters.cpu import compile_kernel; compile_kernel()"),
-        ):
-            search.draw_once()
-            compile_look_up()
+    with ExitStack() as others, suppress(OSError):
+        for kernel in (FIT, LOOK_UP)[: available_cores() - 1]:
+            others.enter_context(_python(f"import gc; gc.disable(); {kernel}; compile()"))
+        search.draw_once()
     for _ in search.run():
         pass
     compile_look_up()

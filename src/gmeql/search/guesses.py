@@ -20,7 +20,6 @@ from gmeql.search.polish.cutting import without_dead_terms
 from gmeql.search.polish.scoring import Scored, clean, refit
 from gmeql.search.promotion import OutOfTime, polish_formula
 from gmeql.search.readings import PLAIN
-from gmeql.search.sampling.compile import INVALID, compile_once
 from gmeql.search.state import SearchState
 from gmeql.search.templates.solutions import random_values
 
@@ -89,6 +88,8 @@ def _island(best: Scored, state: SearchState) -> Island | None:
         view=portfolio.strategies[plain[0]].view,
     )
     portfolio.attach(island)
+    from gmeql.search.sampling.compile import INVALID, compile_once
+
     if compile_once(choices, island.wiring, island.rules)[1] == INVALID:
         return None
     items = {

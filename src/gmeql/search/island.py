@@ -118,6 +118,7 @@ class Island:
 
         `table_key` keeps the tries of the island's view and reading apart from those of others.
         """
+        from gmeql.search.sampling.compile import make_draft
         from gmeql.search.sampling.draw import draw_candidates
 
         config, items = self.config, self.repository.items
@@ -129,7 +130,7 @@ class Island:
             Elites(items["choices"], items["constants"], self.draw_weights(), int(size(self.repository))),
             DrawNumbers(**own, max_complexity=max_complexity),
             TriedTables(shared_tried.keys, shared_tried.counts, self.tried.keys, self.tried.counts, np.uint64(table_key)),
-            DrawnArrays(**{name: getattr(batch, name) for name in DrawnArrays._fields}),
+            DrawnArrays(**{name: getattr(batch, name) for name in DrawnArrays._fields}), make_draft(len(self.wiring.nodes)),
         )  # fmt: skip
         self.tried.note(batch.hashes[:drawn])
         return batch.take(slice(0, drawn))

@@ -89,8 +89,7 @@ def _count_linear(program, length, n_slots, pending):
     return linear
 
 
-@compiled()
-def make_draft(n_nodes):
+def make_draft(n_nodes: int) -> Draft:
     """Scratch memory for networks of `n_nodes` nodes."""
     return Draft(
         np.zeros(n_nodes, VALUE), np.zeros(n_nodes, np.uint64), np.zeros(MAX_NODES + 1, np.int64),

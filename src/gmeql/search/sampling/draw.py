@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gmeql.fitters.compiled import INLINE, compiled
-from gmeql.search.sampling.compile import INVALID, compile_structure, make_draft
+from gmeql.search.sampling.compile import INVALID, compile_structure
 from gmeql.search.sampling.moves import bypass_node, count_uses, exchange_node, insert_node
 from gmeql.search.sampling.random import normal, pick, uniform
 from gmeql.search.sampling.tried import count_one
@@ -91,18 +91,17 @@ def _choose_start(state, start, weight_ids, n_constants, constants, parent, trie
 
 
 @compiled()
-def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, batch):
+def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, batch, draft):
     """Draw new structures and compile them, until `batch` is full or drawing finds too few. Returns how many.
 
     `state` is that of the random numbers, `cumulative` [C, M] holds the cumulative choice probabilities of the
-    structure parameters; the others are the named tuples of `arrays.py`. A candidate is wholly new with probability
-    `fresh_share` (or while there are no elites), else an elite's copy with changes.
+    structure parameters, `draft` is room to work in; the others are the named tuples of `arrays.py`. A candidate is
+    wholly new with probability `fresh_share` (or while there are no elites), else an elite's copy with changes.
     """
     # Unpacked once: each array that is read by name counts references.
     choices, programs, lengths, n_constants, weight_ids, starts, hashes, complexities = batch
     known_keys, known_counts, own_keys, own_counts, table_key = tried
     n_candidates = len(lengths)
-    draft = make_draft(len(wiring.nodes))
     drawn = 0
     for _ in range(n_candidates * ATTEMPTS):
         if drawn >= n_candidates:

@@ -1,7 +1,7 @@
 """The kinds of nodes: each appends its part of the program and notes what is known of its value.
 
 Each function returns whether the wiring makes sense there: sin of a constant, a/a, a root of a square do not. They are
-pasted into `compile_structure`. `values` [K] of `VALUE` are the notes, `mine` the one of the node itself; `constants`
+parts that `compile_structure` calls. `values` [K] of `VALUE` are the notes, `mine` the one of the node itself; `constants`
 and `size` belong to the program (`arrays.py`).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, from_dtype, int16, int64, uint64, void
 
-from gmeql.fitters.compiled import INLINE, compiled
+from gmeql.fitters.compiled import INLINE, compiled, part
 from gmeql.fitters.opcodes import (
     ABS,
     ACOS,
@@ -37,7 +37,7 @@ from gmeql.fitters.opcodes import (
     TANH,
     USER_OPCODE,
 )
-from gmeql.search.sampling.arrays import CONSTANT, OUTPUT_OFFSET, OUTPUT_SCALE, SIZE
+from gmeql.search.sampling.arrays import CONSTANT, NODE, OUTPUT_OFFSET, OUTPUT_SCALE, SIZE, VALUE
 from gmeql.search.sampling.random import scramble
 
 # Facts about a node's value: it is a constant; a constant factor is in it already; it is a power, a sum, a sum with an
@@ -54,9 +54,12 @@ PER_OPCODE, PER_NODE = np.uint64(1000), np.uint64(1000003)
 # Places left free in a program for what is written behind its nodes: the output's scale and offset.
 SPARE_NODES, SPARE_CONSTANTS = 2, 3
 
+NOTE, PROGRAM, CONSTANTS, COUNTS = from_dtype(VALUE), int16[:, ::1], from_dtype(CONSTANT)[::1], from_dtype(SIZE)
+"""Types of what is known of a value, of a program, its constants and its size."""
+
 
 # One type for all callers: left to itself the compiler makes a version for each mix of literal and computed numbers.
-@compiled(void(int16[:, ::1], from_dtype(SIZE), int64, int64, int64, int64, int64))
+@compiled(void(PROGRAM, COUNTS, int64, int64, int64, int64, int64))
 def _emit(program, size, op, left, right, left_constant, right_constant):
     """Append one node to the program."""
     k = size.length
@@ -68,7 +71,7 @@ def _emit(program, size, op, left, right, left_constant, right_constant):
     size.length = k + 1
 
 
-@compiled(int64(from_dtype(CONSTANT)[::1], from_dtype(SIZE), int64, float64))
+@compiled(int64(CONSTANTS, COUNTS, int64, float64))
 def _new_constant(constants, size, weight, start):
     """The number of one more constant, which is `weight` and naturally starts from `start`."""
     p = size.n_constants
@@ -78,7 +81,7 @@ def _new_constant(constants, size, weight, start):
     return p
 
 
-@compiled(int64(int64, from_dtype(SIZE)))
+@compiled(int64(int64, COUNTS))
 def _last_slot(n_variables, size):
     """The slot that the node written last fills."""
     return 2 * n_variables + size.length
@@ -122,7 +125,7 @@ def write_identity(mine, source):
         mine.facts &= ~SCALED
 
 
-@compiled(**INLINE)
+@part(boolean(NOTE, NOTE, NOTE, int64, boolean, int64, PROGRAM, CONSTANTS, COUNTS))
 def write_sum(mine, left, right, c, is_difference, n_variables, program, constants, size):
     """left + right, each times a constant; the second one of a difference starts from -1."""
     if left.hash == right.hash or (left.facts & right.facts & IS_CONSTANT):
@@ -146,7 +149,7 @@ def write_sum(mine, left, right, c, is_difference, n_variables, program, constan
     return True
 
 
-@compiled(**INLINE)
+@part(boolean(NOTE, NOTE, NOTE, int64, PROGRAM, COUNTS))
 def write_product(mine, left, right, n_variables, program, size):
     """left * right, which carry no constants of their own: the factor moves outward."""
     if (left.facts | right.facts) & IS_CONSTANT:
@@ -160,7 +163,7 @@ def write_product(mine, left, right, n_variables, program, size):
     return True
 
 
-@compiled(**INLINE)
+@part(boolean(NOTE, NOTE, NOTE, boolean, int64, PROGRAM, COUNTS))
 def write_quotient(mine, left, right, is_inverse, n_variables, program, size):
     """left / right, or 1 / right, which is a power."""
     if right.facts & IS_CONSTANT:
@@ -194,7 +197,7 @@ def _is_new_term(hash, n_terms, terms):
     return True
 
 
-@compiled(**INLINE)
+@part(boolean(NOTE, from_dtype(NODE), NOTE[::1], uint64[::1], int64, PROGRAM, CONSTANTS, COUNTS))
 def write_dense_sum(mine, node, values, terms, n_variables, program, constants, size):
     """Σ: sums of two, one after the other; what was met before, or is a second offset, is left out."""
     n_terms = 0
@@ -237,7 +240,7 @@ def write_dense_sum(mine, node, values, terms, n_variables, program, constants, 
     return True
 
 
-@compiled(**INLINE)
+@part(boolean(NOTE, int64, from_dtype(NODE), NOTE[::1], uint64[::1], int64[::1], PROGRAM, CONSTANTS, COUNTS))
 def write_dense_product(mine, k, node, values, terms, positive, program, constants, size):
     """Π: over variables exp of a weighted sum of logarithms, above them fitted powers."""
     n_variables = len(positive)
@@ -288,7 +291,7 @@ def write_dense_product(mine, k, node, values, terms, positive, program, constan
     return True
 
 
-@compiled(**INLINE)
+@part(boolean(NOTE, NOTE, int64, int64, int64, int64, PROGRAM, CONSTANTS, COUNTS))
 def write_function(mine, source, c, op, max_nesting, n_variables, program, constants, size):
     """A function of one input."""
     facts = source.facts

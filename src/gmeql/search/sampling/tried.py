@@ -41,7 +41,7 @@ def count_tries(keys, counts, hashes):
         count_one(keys, counts, hashes[k], 1)
 
 
-@compiled("void(u8[::1], u1[::1], u8[::1], u1[::1], i8)")
+@compiled()
 def raise_counts(keys, counts, hashes, least, room):
     """Let each of `hashes` have been tried as often as `least` says, at least; `room` of them may be new."""
     for k in range(len(hashes)):

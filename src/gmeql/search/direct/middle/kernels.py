@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import boolean, float64, int64, uint64
 
-from gmeql.fitters.compiled import compiled
+from gmeql.fitters.compiled import compiled, part
 from gmeql.fitters.opcodes import (
     ABS,
     ACOS,
@@ -55,7 +56,11 @@ STAY = -1
 """No step."""
 
 
-@compiled()
+ROW = float64[::1]
+"""Type of the values of a formula."""
+
+
+@part(boolean(int64, ROW, ROW, ROW))
 def combine(operator, left, right, out):
     """Values [R] of an operator into `out`; whether all of them are of a size worth keeping."""
     for i in range(len(out)):
@@ -117,7 +122,7 @@ def mixed(key, value):
     return key ^ (key >> np.uint64(29))
 
 
-@compiled()
+@part(uint64(ROW))
 def value_key(values):
     """Hash of values up to rounding."""
     bits = values.view(np.int64)
@@ -127,7 +132,7 @@ def value_key(values):
     return key | np.uint64(1)
 
 
-@compiled()
+@part(uint64(ROW, ROW))
 def form_key(values, signs):
     """Hash of values without scale and offset; 0 where they are constant or rest on one row.
 
@@ -202,8 +207,8 @@ def take_in(code, out, tables, values, counts, signs):
         counts[0] += 1
     elif not is_new:
         return True
-    for part in range(3):
-        formulas[n, part] = code[part]
+    for i in range(3):
+        formulas[n, i] = code[i]
     costs[n] = code[3]
     counts[1] += 1
     return counts[1] < len(formulas)
@@ -265,7 +270,7 @@ def enumerate_formulas(leaves, unary, unary_costs, binary, tables, values, count
                     return
 
 
-@compiled()
+@part(boolean(int64, ROW, ROW, ROW))
 def step_towards(step, values, by, out):
     """One step from values r [R] by a [R], or r itself; whether it is finite."""
     for i in range(len(out)):
