@@ -16,6 +16,7 @@ from gmeql.model import kernels
 from gmeql.model.fitting import run_search
 from gmeql.model.preparation import prepare
 from gmeql.search.config import SearchConfig
+from gmeql.search.events import Progress
 
 fcntl = pytest.importorskip("fcntl")
 
@@ -110,3 +111,17 @@ def test_a_folder_that_cannot_be_written_to_holds_nobody_up(tmp_path: Path) -> N
     with kernels._alone_in(tmp_path / "file"):
         pass
     assert (tmp_path / "file").read_text() == "no folder"
+
+
+def test_while_kernels_are_missing_a_first_look_is_told_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = prepare(*searches.parabola())
+    config = SearchConfig(max_candidates=300, n_jobs=1)
+    fronts, notes = [], []
+    for missing in (False, True):
+        monkeypatch.setattr("gmeql.model.fitting.are_missing", lambda missing=missing: missing)
+        events: list[Progress] = []
+        stops = [lambda event, events=events: events.append(event) or True]  # it is asked again when there is a result
+        fronts.append(run_search(data, config=config, seed=0, callbacks=stops).front)
+        notes.append([event.note for event in events])
+    assert notes == [[""], [kernels.COMPILING, ""]]
+    assert [str(member) for member in fronts[0]] == [str(member) for member in fronts[1]]

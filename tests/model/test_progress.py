@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -105,3 +106,14 @@ def test_notes_are_few_and_short() -> None:
         notes.say("3 systems compared: " + "x" * 500)
     (line,) = stream.getvalue().splitlines()
     assert line.startswith("3 systems compared") and len(line) <= 200
+
+
+def test_what_a_search_waits_for_is_said_in_every_form() -> None:
+    waiting = replace(event(name="x"), note="compiling <once>", candidates=0)
+    assert summary(waiting).startswith("compiling <once>; until then loss 0.5") and "candidates" not in summary(waiting)
+    html = front_html(waiting)
+    assert "compiling &lt;once&gt;" in html and "candidates" not in html and "2*x" in html
+    stream = Terminal()
+    with ProgressDisplay("live", stream=stream) as display:
+        display.update(waiting)
+    assert "compiling <once>" in stream.getvalue() and "0 candidates" not in stream.getvalue()

@@ -19,7 +19,7 @@ from gmeql.knowledge.knowledge import Knowledge
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.keeping import History, Keeper
-from gmeql.model.kernels import keep_kernels, load_kernels
+from gmeql.model.kernels import COMPILING, are_missing, keep_kernels, load_kernels
 from gmeql.model.methods import METHODS, searcher_of
 from gmeql.knowledge.scene import Scene
 from gmeql.model.preparation import FloatArray, PreparedData, prepare
@@ -29,6 +29,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import OwnConstants
 from gmeql.search.losses import find_loss
+from gmeql.search.preview import first_look
 
 CHECKPOINT_SECONDS = 30.0
 KEPT_MEMBERS = 1000
@@ -77,6 +78,11 @@ def run_search(
     """
     searcher = searcher_of(method, config)
     if METHODS[method].compiled:
+        if callbacks and data.groups is None and data.errors is None and are_missing():
+            first = first_look(data.X, data.y, data.weight, data.names, config, note=COMPILING)
+            if first is not None:
+                for callback in callbacks:  # who wants to stop is asked again when there is a result to keep
+                    callback(data.restore_progress(first))
         keep_kernels() if config.max_time is None else load_kernels()
     keeper = Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)
     search, history = keeper.resume()

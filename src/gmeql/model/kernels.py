@@ -25,6 +25,15 @@ LONGEST_WAIT = 600.0
 LOOK_EVERY = 0.1
 
 
+COMPILING = "compiling the search's kernels, once on this machine"
+"""What people are told while `keep_kernels` takes its time."""
+
+
+def are_missing() -> bool:
+    """Whether kernels must be compiled before a search can begin."""
+    return not keep_kernels.cache_info().currsize and not _are_on_disk()
+
+
 @lru_cache(maxsize=1)
 def keep_kernels() -> None:
     """Compile the search's kernels in processes of their own, where this machine never did (some ten seconds, once).

@@ -51,10 +51,10 @@ def summary(progress: Progress, budget: str = "") -> str:
     """
     spent = f"{progress.elapsed:.1f} s{' ' + budget if budget else ''}"
     best = progress.best
-    return (
-        f"{spent}, {progress.candidates:,} candidates ({progress.rate:,.0f}/s), "
-        f"loss {best.loss:.4g}, complexity {best.complexity}: {_clip(str(best.expression))}"
-    )
+    formula = f"loss {best.loss:.4g}, complexity {best.complexity}: {_clip(str(best.expression))}"
+    if progress.note:
+        return f"{progress.note}; until then {formula}"
+    return f"{spent}, {progress.candidates:,} candidates ({progress.rate:,.0f}/s), {formula}"
 
 
 def front_table(progress: Progress, title: str = "", seconds: float | None = None) -> Table:
@@ -70,6 +70,8 @@ def front_table(progress: Progress, title: str = "", seconds: float | None = Non
         f"{progress.elapsed:.1f} s{left}, {progress.candidates:,} candidates, {progress.rate:,.0f}/s, "
         f"{progress.islands:,} islands{', ' + progress.reason if progress.done else ''}"
     )
+    if progress.note:
+        caption = f"{progress.note}; a first look until then"
     table = Table(title=title or None, caption=caption, caption_justify="left")
     table.add_column("complexity", justify="right", min_width=10)
     table.add_column("loss", justify="right", min_width=10)
@@ -99,6 +101,8 @@ def front_html(progress: Progress, title: str = "") -> str:
     state = f"{progress.elapsed:.1f} s, {progress.candidates:,} candidates, {progress.rate:,.0f}/s"
     if progress.done:
         state += f", {escape(progress.reason)}"
+    if progress.note:
+        state = escape(f"{progress.note}; a first look until then")
     head = "<tr><th>complexity</th><th>loss</th><th>formula</th></tr>"
     return f"<div>{escape(title)}<table><thead>{head}</thead><tbody>{rows}</tbody></table>{state}</div>"
 

@@ -52,3 +52,5 @@ class Progress:
     reason: str = ""
     own: OwnConstants | None = None
     """Constants of each group's own, where the rows have groups."""
+    note: str = ""
+    """What the search waits for, in the one event that may come before it begins."""
