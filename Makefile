@@ -4,6 +4,8 @@
 PYTHON ?= python3
 WORKERS ?= 2
 BIN := .venv/bin
+# Tests start many processes of Python; where this is set, each of them compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-slow lint types docs peers clean help
 
