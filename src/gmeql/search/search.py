@@ -15,8 +15,9 @@
    after the first stage, those of linear algebra first, those for noise later; also at the smaller tables that
    symmetries of the data allow, for which it is asked once, after the first stages (`symmetries`).
 
-Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. What the search
-carries is a `SearchState` (`state.py`); how it is made and what others see of it stands in `running.py`.
+Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. Where time is
+the budget, accelerators take whole generations, competitions included, while the processor does the rest (`flights.py`).
+What the search carries is a `SearchState` (`state.py`); how it is made and what others see of it stands in `running.py`.
 
 The search ends when a formula is exact, when a budget is spent, or when nothing has been gained for long (`stopping.py`).
 With a candidate budget the result depends on the seed alone, not on threads or clocks.
