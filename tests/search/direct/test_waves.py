@@ -42,6 +42,7 @@ def least_error(given: DirectTable) -> float:
         (lambda x: np.sin(40 / x), 0.05, 1, 200),
         (lambda x, z: z * np.cos(40 * x) + 2, 0, 10, 200),
         (lambda x, z: np.cos(14.03 * x) * np.cos(5 * z), -10, 10, 250),
+        (lambda x, z: 2 - 1.7 * np.cos(11.2 * x) * np.sin(1.9 * z), -40, 40, 500),
         (lambda x, z: x * z - 2 * np.cos(4.03 * x + z), -10, 10, 250),
         (lambda x: x + np.cos(1.7 * x**2 - 4.1 * x), -10, 10, 250),
         (lambda x, y, z: y * (np.sin(x**2 + z - 2 * x) - z), -10, 10, 300),

@@ -126,11 +126,15 @@ class _Scan:
         return any(wave.share > ANGLES.clear for wave in self.found[:1])
 
     def quickly(self, effort: Effort) -> None:
-        """Waves of single angles on a coarse grid; where there are none, of sums of products."""
+        """Waves of single angles on a coarse grid; where there are none, of sums of products, or products of two waves."""
         self._look([(angle,) for angle in self.angles], WAVES.grids[0], effort)
         if not self.found and not effort.out_of_time():
             left = replace(effort, seconds=effort.seconds - self.spent)
             self.found, cost = _of_sums(self.table, self.residual, self.functions, left)
+            self.spent += cost
+        cost = WAVES.waves * WAVES.seconds_per_point * WAVES.grids[0] * len(self.angles)
+        if not self.found and self.spent + cost <= effort.seconds and not effort.out_of_time():
+            self.found = _of_squares(self.table.X[: self.n], self.residual[: self.n], self.angles)
             self.spent += cost
 
     def finely(self, effort: Effort) -> None:
@@ -201,6 +205,33 @@ def _of_sums(
     return ([wave] if known else []), effort.seconds - left
 
 
+def _of_squares(X: FloatArray, residual: FloatArray, angles: list[Node]) -> list[Wave]:
+    """The two waves that sin(u) sin(v) is the sum of, of two angles u and v, however many turns each has.
+
+    The product shows under neither angle, but its square does: 4 sin²(u) sin²(v) is (1 - cos 2u)(1 - cos 2v).
+    """
+    twice = _found(X, residual**2 - np.mean(residual**2), [(angle,) for angle in angles], WAVES.grids[0])
+    if len(twice) < 2 or twice[0].angles == twice[1].angles:
+        return []
+    look = tuple(wave.angles[0] for wave in twice)
+    values = np.stack([_values(node, X) for node in look], axis=1)
+    found: list[Wave] = []
+    for sign in (1.0, -1.0):
+        start = np.array([twice[0].frequencies[0], sign * twice[1].frequencies[0]]) / 2
+        wave = Wave(look, *_refined(values, residual, start))
+        if not stands_out(wave.share, len(residual), len(angles) * WAVES.grids[0]):
+            return []
+        found.append(wave)
+        residual = _beside(values, wave, residual)
+    return found
+
+
+def _beside(values: FloatArray, wave: Wave, residual: FloatArray) -> FloatArray:
+    """What a wave of angles [N, D] leaves."""
+    fitted = _sines(values, np.array(wave.frequencies))
+    return np.asarray(residual - fitted @ np.linalg.lstsq(fitted, residual, rcond=None)[0])
+
+
 def _angles(X: FloatArray, functions: FunctionSet) -> list[Node]:
     """What waves may be waves of, with finite values that differ."""
     columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
@@ -249,8 +280,7 @@ def _found(X: FloatArray, residual: FloatArray, looks: list[tuple[Node, ...]], g
         if best is None or not stands_out(best.share, len(residual), n_frequencies):
             break
         found.append(best)
-        fitted = _sines(np.stack([_values(node, X) for node in best.angles], axis=1), np.array(best.frequencies))
-        residual = residual - fitted @ np.linalg.lstsq(fitted, residual, rcond=None)[0]
+        residual = _beside(np.stack([_values(node, X) for node in best.angles], axis=1), best, residual)
     return found
 
 
