@@ -79,8 +79,16 @@ AROUND: dict[str, dict[str, Any]] = {
     "100 rows a step, elites refreshed": dict(batch_rows=100, refresh_elites=True),
     "elites' own weights": dict(elite_weights=True),
     "elites' own weights, 3e-3": dict(elite_weights=True, weights_rate=3e-3),
+    "elites' own weights, falling": dict(elite_weights=True, weights_rate=1e-2, final_weights_rate=1e-4),
+    "elites refreshed": dict(refresh_elites=True),
+    "weights' rate falling": dict(final_weights_rate=3e-5),
+    "weights' rate 3e-3 falling": dict(weights_rate=3e-3, final_weights_rate=1e-4),
+    "temperature from 1": dict(temperature=1.0),
+    "20 % re-sampled": dict(resample_fraction=0.2),
+    "logits 3e-3": dict(logits_rate=3e-3),
 }
-"""A setting with one number of the schedule or of the batches changed, always 2,160,000 instances."""
+"""A setting with one thing changed that no race has drawn, or that the second finalist has otherwise; always 2,160,000
+instances."""
 
 
 @dataclass(frozen=True)
