@@ -68,7 +68,7 @@ BUDGETS = {
         fitted_candidates=1_000,
         fitted_seconds=120.0,
         noise_problems=("b2",),
-        noise_methods=("gmeql", "fitted"),
+        noise_methods=("gmeql",),
         largest_batch={"gmeql": 24, "eql": 16, "dsr": 8},  # few compilations count for more than even shares
         note="smoke budget: 2 seeds and about a hundredth of the paper's steps; it shows that everything runs, "
         "not who is better",
