@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from race_scoring import PAPER_SHARES, score, shown
-from race_settings import ANCHORS, AROUND, FULL, Setting, drawn_settings, groups_of, plain, schedule_of, setting_of
+from race_settings import ANCHORS, AROUND, FULL, Setting, drawn_settings, given_settings, groups_of, plain, schedule_of
 from race_training import START, Records, log, run_all
 
 RACE_SEED, AROUND_SEED = 1000, 2000
@@ -38,7 +38,7 @@ the share of all time after which runs are ended where they stand."""
 def race(options: argparse.Namespace) -> None:
     records = Records(Path(options.out))
     if options.settings:
-        anchors, near = [setting_of(data) for data in json.loads(Path(options.settings).read_text())], 1.0
+        anchors, near = given_settings(options.settings), 1.0
     else:
         anchors, near = [Setting(name, changes) for name, changes in ANCHORS.items()], 0.5
     bases = [anchor.changes for anchor in anchors]
@@ -82,7 +82,7 @@ def write_finalists(folder: Path, settings: Sequence[Setting], scores: dict[str,
 def around(options: argparse.Namespace) -> None:
     """The first finalist with one number changed, float64 among them, on seeds that no race has seen."""
     records = Records(Path(options.out))
-    first = setting_of(json.loads(Path(options.settings).read_text())[0])
+    first = given_settings(options.settings)[0]
     seeds = range(AROUND_SEED, AROUND_SEED + options.seeds)
     variants = {name: AROUND[name] for name in options.variants or AROUND}
     settings = [Setting(name, {**first.changes, **changes}) for name, changes in variants.items()]
@@ -98,8 +98,7 @@ def final(options: argparse.Namespace) -> None:
     """Finalists on the seeds that are judged."""
     records = Records(Path(options.out))
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    for data in json.loads(Path(options.settings).read_text())[: options.count]:
-        setting = setting_of(data)
+    for setting in given_settings(options.settings)[: options.count]:
         lines = trained([setting], seeds, f"final {options.layers}", options, records)
         log("   " + shown(lines, setting.name))
 
@@ -120,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("race", "around", "final"))
     parser.add_argument("--out", required=True, help="folder of the records")
-    parser.add_argument("--settings", help="finalists.json: where the race starts from, or what `final` trains")
+    parser.add_argument("--settings", help="finalists.json or presets: what a race starts near, or `final` trains")
     parser.add_argument("--problems", default=",".join(PAPER_SHARES), type=lambda text: text.split(","))
     parser.add_argument("--layers", default="hand", help='"hand" (selected by hand for each problem) or a preset')
     parser.add_argument("--count", type=int, default=96, help="settings at the start, for each order of updates")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gmeql.evaluation.problems import paper_problem
 from gmeql.network.architecture import HAND_CHOSEN, PUBLISHED, Architecture, architecture_preset
-from gmeql.paper.two_stage import TwoStageConfig
+from gmeql.paper.two_stage import PRESETS, TwoStageConfig
 
 FULL = (3, 2000, 48_000)
 """The paper's n, m and q: with p = 40 its budget is 2,160,000 sampled instances."""
@@ -152,6 +155,16 @@ def plain(changes: dict[str, Any]) -> dict[str, Any]:
 
 def setting_of(data: dict[str, Any]) -> Setting:
     return Setting(data["name"], {k: math.inf if v == "inf" else v for k, v in data["changes"].items()})
+
+
+def given_settings(text: str) -> list[Setting]:
+    """Settings of a file such as finalists.json, or presets by name: `raced`, `released,paper`."""
+    names = text.split(",")
+    if not set(names) <= set(PRESETS):
+        return [setting_of(data) for data in json.loads(Path(text).read_text())]
+    text_numbers = dataclasses.asdict(TwoStageConfig.paper())
+    own = {name: dataclasses.asdict(PRESETS[name]()) for name in names}
+    return [Setting(name, {k: v for k, v in own[name].items() if v != text_numbers[k]}) for name in names]
 
 
 def schedule_of(share: float, chunk: int) -> tuple[int, int, int]:
