@@ -27,7 +27,7 @@ from gmeql.search.losses import find_loss
 from gmeql.search.outlook import Outlook, freedom_factor, outlooks
 from gmeql.search.polish.cutting import without_dead_terms
 from gmeql.search.polish.knowable import gentler, is_knowable
-from gmeql.search.polish.printable import is_printable
+from gmeql.search.polish.printable import as_printed, is_printable
 from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, unseen_length
 from gmeql.search.polish.waves import are_waves_known
 from gmeql.search.polish.writing import written
@@ -75,7 +75,8 @@ class Leaderboard:
             ordered = sorted(self.members.items())
             if rows.groups is not None:
                 return self._grouped_front(rows, rows.groups)
-            self._front = tuple(Member(Expression(m.root, rows.names), math.sqrt(m.loss), c) for c, m in ordered)
+            shown = ((as_printed(m.root, m.loss, rows.polished), m.loss, c) for c, m in ordered)
+            self._front = tuple(Member(Expression(root, rows.names), math.sqrt(loss), c) for root, loss, c in shown)
         return self._front
 
     def _grouped_front(self, rows: SearchRows, groups: Grouping) -> tuple[Member, ...]:

@@ -57,10 +57,7 @@ class Portfolio:
         opened: int = 0,
     ) -> None:
         self.config = config
-        functions = config.functions
-        if config.knowledge is not None:
-            functions = tuple(config.knowledge.allowed_functions(functions or DEFAULT_FUNCTIONS))
-        self.functions = FunctionSet(functions)
+        self.functions = allowed_functions(config)
         self.architecture = (
             None if config.architecture is None else as_architecture(config.architecture, rows.n_variables)
         )
@@ -245,6 +242,14 @@ class Portfolio:
         """Let the strategies of the leading islands earn 1, 1/2, 1/3, ..."""
         for rank, island in enumerate(ranked[: self.config.rewarded_per_stage]):
             self.strategies[island.strategy].gained += 1.0 / (1 + rank)
+
+
+def allowed_functions(config: SearchConfig) -> FunctionSet:
+    """The functions that were asked for, less those that what is known rules out."""
+    functions = config.functions
+    if config.knowledge is not None:
+        functions = tuple(config.knowledge.allowed_functions(functions or DEFAULT_FUNCTIONS))
+    return FunctionSet(functions)
 
 
 def table_key(reading: str, view: int) -> int:

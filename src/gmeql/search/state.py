@@ -20,9 +20,10 @@ from gmeql.search.groups.table import Grouping
 from gmeql.search.island import Island
 from gmeql.search.leaderboard import Leaderboard
 from gmeql.search.polish.scoring import Scored
-from gmeql.search.portfolio import Portfolio, Strategy
+from gmeql.search.portfolio import Portfolio, allowed_functions, Strategy
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.symmetries.dimensional import dimensional_views
+from gmeql.search.symmetries.origins import view_from_origins
 from gmeql.search.symmetries.stated import stated_view
 from gmeql.search.symmetries.views import View
 from gmeql.search.tried import TriedStructures
@@ -256,18 +257,24 @@ class SearchState:
 
 
 def known_views(rows: SearchRows) -> list[View]:
-    """Tables that given units or constraints make of the columns, empty without any.
+    """Tables beside the columns as they are: by given units or constraints, and from other origins; empty without any.
 
     Strict units leave no other; else the columns as they are come first.
     """
-    knowledge, judged = rows.config.knowledge, rows.polished
-    if knowledge is None or rows.config.architecture is not None:
+    config, judged = rows.config, rows.polished
+    knowledge, views = config.knowledge, []
+    if config.architecture is not None:
         return []
-    views = [] if knowledge.units is None else dimensional_views(knowledge.units, judged.X, judged.target)
-    if views and knowledge.has_strict_units:
-        return views
-    stated = stated_view(knowledge.constraints, rows.names, judged.X, judged.target)
-    views += [] if stated is None else [stated]
+    if knowledge is not None:
+        views = [] if knowledge.units is None else dimensional_views(knowledge.units, judged.X, judged.target)
+        if views and knowledge.has_strict_units:
+            return views
+        stated = stated_view(knowledge.constraints, rows.names, judged.X, judged.target)
+        views += [] if stated is None else [stated]
+    if config.symmetries and rows.groups is None and (knowledge is None or knowledge.units is None):
+        shifted = view_from_origins(judged.X)
+        if shifted is not None and allowed_functions(config).allows(shifted.operators()):
+            views.append(shifted)
     return [View.raw(rows.n_variables), *views] if views else []
 
 

@@ -68,7 +68,7 @@ def test_sympy_objects() -> None:
     assert float(form(call("mul", 0.1 + 0.2, x1)).args[0]) == 0.1 + 0.2
     assert form(call("abs", x3)) == sympy.Abs(c)
     assert form(x1) == sympy.Symbol("x1") and form(x1).assumptions0 == sympy.Symbol("x1").assumptions0
-    rounded = to_sympy(Expression(call("mul", 1.23456789, x1)), rounded=True)
+    rounded = to_sympy(Expression(call("mul", 1.234567890123, x1)), rounded=True)
     assert rounded == sympy.Float(1.2346) * a
 
 

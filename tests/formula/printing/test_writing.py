@@ -41,7 +41,7 @@ def text(root: Node) -> str:
         (call("mul", 1.0, x1), "x1"),
         (call("mul", 1.0, 1.0), "1"),
         (call("mul", -1.0, 1.0), "-1"),
-        (call("mul", 1.00000001, x1), "x1"),
+        (call("mul", 1.00000001234, x1), "x1"),
         (call("mul", x1, call("inv", x2)), "x1/x2"),
         (call("inv", call("mul", x1, x2)), "1/(x1*x2)"),
         (call("div", x1, call("div", x2, x3)), "x1*x3/x2"),

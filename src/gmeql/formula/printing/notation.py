@@ -14,7 +14,9 @@ GREEK = frozenset(
     "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
 )
 DIGITS = 5
-"""Significant digits of constants shown to people."""
+"""Significant digits of constants shown to people,"""
+MOST_DIGITS = 10
+"""save of those that have no more than this: somebody wrote them so, or a search found that they are needed."""
 
 
 class Formula(Protocol):
@@ -31,8 +33,12 @@ class Formula(Protocol):
 
 
 def round_constant(value: float, digits: int = DIGITS) -> float:
-    """A constant as shown to people: whole numbers below a million as they are, others to `digits` digits."""
-    return value if value.is_integer() and abs(value) < 1e6 else float(f"{value:.{digits}g}")
+    """A constant as shown to people: as it is where that takes few digits, else rounded to `digits` digits.
+
+    >>> round_constant(2458040.25), round_constant(3.141592653589793)
+    (2458040.25, 3.1416)
+    """
+    return value if float(f"{value:.{MOST_DIGITS}g}") == value else float(f"{value:.{digits}g}")
 
 
 def number_text(value: float, digits: int | None = None) -> str:
@@ -42,18 +48,19 @@ def number_text(value: float, digits: int | None = None) -> str:
     ('3', '1.2', '1.5e-07', '2.9979e+08')
     """
     if digits is not None and abs(value) >= 1e6:
-        return f"{value:.{digits}g}"
+        short = f"{value:.{digits}g}"
+        return short if float(short) == value else f"{value:.{MOST_DIGITS}g}"
     text = repr(float(value))
     return text[:-2] if text.endswith(".0") else text
 
 
-def round_constants(root: Node, digits: int = DIGITS) -> Node:
+def round_constants(root: Node) -> Node:
     """The tree with its constants rounded as shown to people."""
 
     def leaf(node: Leaf) -> Node:
-        if isinstance(node, Variable) or round_constant(node.value, digits) == node.value:
+        if isinstance(node, Variable) or round_constant(node.value) == node.value:
             return node
-        return Constant(round_constant(node.value, digits))
+        return Constant(round_constant(node.value))
 
     return transform(root, leaf)
 

@@ -84,8 +84,10 @@ class PolishConfig:
     # what is printed
     printed_loss: float = 1.04
     """Loss of a formula as it is printed, relative to its own, up to which it still fits: errors 2 % larger."""
+    shown_loss: float = 1.0001
+    """The same where constants have more digits than usual, of which no more are kept than this takes."""
     lost_digits: float = 100.0
-    """How much larger than their sum terms must be to cancel: a date times a slope beside its offset is below."""
+    """How much more than their sum terms must vary to cancel."""
 
     # rounding
     max_rounded: int = 12

@@ -20,6 +20,8 @@ class SymmetriesConfig:
     """Rows of the surrogate, whose cost grows with their cube."""
     rows_per_variable: int = 20
     """Fewer rows per variable are too few to tell a symmetry from chance."""
+    far: float = 10.0
+    """A column is far from zero where its middle is so many times half its range."""
 
     # the surrogate
     learning_rows: int = 200
