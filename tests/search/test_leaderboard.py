@@ -235,7 +235,8 @@ def test_a_line_stands_on_the_front_of_any_loss() -> None:
 def test_terms_that_cancel_beyond_the_printed_digits_do_not_reach_the_front() -> None:
     config, rng = SearchConfig(), np.random.default_rng(3)
     X = rng.uniform(0.2, 1.5, (80, 1))
-    root = parse_tree("19999.371*x - 20001.137*sin(x) - 3333.4172*x**3/(1 + 0.05*x**2)", ("x",))
+    text = "19999.371234567*x - 20001.137234567*sin(x) - 3333.4172345678*x**3/(1 + 0.05*x**2)"
+    root = parse_tree(text, ("x",))
     values = Expression(root, ("x",))(X)
     for noise, kept in ((0.01, False), (0.0, True)):  # exact rows know every digit
         y = values + noise * values.std() * rng.standard_normal(80)
