@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,3 +98,11 @@ def test_formulas_beyond_the_front_of_a_large_table_are_measured_on_all_rows(uni
     for member in (*model.front_.others, *model.front_):
         scaled = (member(X) - y) / unit
         assert member.loss == pytest.approx(unit * np.sqrt(np.average(scaled**2, weights=weight)), rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+def test_a_run_that_had_ended_is_judged_as_when_it_ended(loss: str, tmp_path) -> None:
+    config = replace(CONFIG, loss=loss)
+    first, again = (run_search(DATA, config=config, seed=0, checkpoint=tmp_path) for _ in range(2))
+    assert again.candidates == first.candidates and first.front.has_outlooks
+    assert again.front.members == first.front.members and again.front.select() == first.front.select()

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import tree_complexity
 from gmeql.search.shrinking import SHRINKING, ShrunkSum, _Ridge, shrunk_sum
+from gmeql.search.soundness import left_out_errors
 from gmeql.search.structure import linear_columns
 
 
@@ -65,7 +66,12 @@ def test_on_few_rows_it_predicts_others_better_than_least_squares(rng: np.random
 
 def test_least_squares_stays_where_the_rows_know_the_factors(rng: np.random.Generator) -> None:
     X = rng.standard_normal((200, 3))
-    assert shrunk_sum(X, X @ [1.0, -2.0, 3.0] + 0.1 * rng.standard_normal(200), np.ones(200), most_columns=14) is None
+    y = X @ [1.0, -2.0, 3.0] + 0.1 * rng.standard_normal(200)
+    found = shrunk_sum(X, y, np.ones(200), most_columns=14)
+    assert found is not None and found.freedom is None and found.nats == pytest.approx(math.log(4))
+    A = np.column_stack([np.ones(200), X])
+    assert_allclose(values(found, X), A @ np.linalg.lstsq(A, y, rcond=None)[0], rtol=1e-9, atol=1e-9)
+    assert_allclose(found.errors, left_out_errors(found.root, X, y, np.ones(200)), rtol=1e-6)
 
 
 def test_of_too_many_columns_those_that_count_stay(rng: np.random.Generator) -> None:
@@ -83,7 +89,7 @@ def test_of_too_many_columns_those_that_count_stay(rng: np.random.Generator) -> 
 def test_fewer_rows_than_columns_and_equal_columns_are_no_trouble(rng: np.random.Generator, rows: int) -> None:
     X = np.repeat(rng.standard_normal((rows, 1)), 5, axis=1)
     found = shrunk_sum(X, X[:, 0] + 0.3 * rng.standard_normal(rows), np.ones(rows), most_columns=14)
-    assert found is None or (np.isfinite(found.errors).all() and found.freedom <= 2.0 + 1e-9)
+    assert found is None or (np.isfinite(found.errors).all() and (found.freedom or 0.0) <= 2.0 + 1e-9)
     assert SHRINKING.weakest < SHRINKING.strongest
 
 

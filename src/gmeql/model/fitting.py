@@ -100,8 +100,11 @@ def run_search(
     whole = True
     with deferred_interrupt() as interrupt:
         events: Any = search.run()
+        complete = keeper.is_complete(search)
+        if complete:
+            search.judge_again()
         try:
-            for event in () if keeper.is_complete(search) else events:
+            for event in () if complete else events:
                 last = data.restore_progress(event)
                 history.add(last)
                 if len(seen) < KEPT_MEMBERS and data.groups is None:  # own constants are those of today's front only

@@ -160,7 +160,7 @@ class Front(Sequence[FrontMember]):
         - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
           `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants (factors of 1 that
           nothing but the choice of the formula says counted in), `c` the complexity (of a sum of columns what it
-          takes to say which, if that is less; of other forms 2 more), and `mse` the squared
+          takes to say which, if that is less; of other forms 3 more), and `mse` the squared
           error to expect on unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
           Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over. A sum of all columns
           with factors drawn towards 0 (`search/shrinking.py`) is taken where it errs less on rows left out, or is

@@ -33,9 +33,9 @@ class SelectionConfig:
     unseen_node_nats: float = FrontConfig.unseen_node_nats
     """Price of one unit of complexity where errors on unseen rows are known: those of lucky formulas show by themselves,
     so it is half of what polishing asks. Chosen on messy tables and noisy laws together (benchmarks/trust.py)."""
-    form_nats: float = 2.0
+    form_nats: float = 3.0
     """What a formula pays that is no sum of columns, where errors on unseen rows are known: of forms there are many, and
-    the luckiest of those beats a plain sum by a little on any table; laws do so by far more. From 2 to 4 all chose alike
+    the luckiest of those beats a plain sum by a little on any table; laws do so by far more. From 2 to 5 all chose alike
     on messy tables (benchmarks/trust.py); with less, odd forms came before sums that predict better."""
     least_support: float = 0.5
     """A gain over a simpler member must be this many standard errors of the paired difference, row by row."""

@@ -103,6 +103,9 @@ class PaperSearch:
             if reason:
                 return
 
+    def judge_again(self) -> None:
+        """Nothing: unseen rows are no part of the method."""
+
     def finish(self, reason: str) -> Progress:
         """End the search between two chunks for a reason of the caller's."""
         return self._event(reason, 0.0)

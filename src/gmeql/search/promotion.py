@@ -200,7 +200,13 @@ def judge_front(state: SearchState, clock: Clock) -> None:
         reweigh(state, rows)
     if state.rows.errors is not None:
         state.leaderboard.converge_effective(state.rows)
-    if has_value:
+    look_out(state)
+
+
+def look_out(state: SearchState) -> None:
+    """Tell of the front of a search that has ended what it promises on unseen rows; under a loss with a value of its own,
+    each member at the least of that."""
+    if find_loss(state.config.loss).value is not None:
         state.leaderboard.converge(state.rows)
     else:
         state.leaderboard.look_out(state.rows)

@@ -58,6 +58,15 @@ class RunningSearch(ABC):
     def finish(self, reason: str) -> Progress:
         """End the search between two events for a reason of the caller's, as a budget's end would."""
 
+    def judge_again(self) -> None:
+        """Judge the front of a search that had ended when its state was taken: what it promises is no part of the state."""
+        self._state.rows = self._state.rows.whole()
+        self._judge()
+
+    @abstractmethod
+    def _judge(self) -> None:
+        """Tell of every member of the front what it promises on unseen rows, as at the end of a search."""
+
     @abstractmethod
     def state(self) -> dict[str, Any]:
         """Everything needed to go on: plain scalars, lists and arrays."""

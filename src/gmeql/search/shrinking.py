@@ -44,17 +44,17 @@ SHRINKING = ShrinkingConfig()
 
 @dataclass(frozen=True, eq=False)
 class ShrunkSum:
-    """A sum of columns, its errors [N] with each row left out, how many freely fitted constants it is worth, and the nats
-    that stating its columns takes: all of them are one choice."""
+    """A sum of columns, its errors [N] with each row left out, how many freely fitted constants it is worth (None where
+    least squares stayed), and the nats that stating its columns takes: all of them are one choice."""
 
     root: Node
     errors: FloatArray
-    freedom: float
+    freedom: float | None
     nats: float
 
 
 def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_columns: int) -> ShrunkSum | None:
-    """The sum of all columns, or of the `most_columns` that count most; None where shrinking gains nothing."""
+    """The sum of all columns, or of the `most_columns` that count most; None where that is the mean and little else."""
     columns = np.flatnonzero(np.ptp(X, axis=0) > 0)
     if most_columns < 1 or not len(columns) or len(y) < 3:
         return None
@@ -65,14 +65,15 @@ def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_column
         columns = columns[kept]
         found = _Ridge.of(X[:, columns], y, weights)
     penalty = found.best()
-    if penalty == 0.0 or found.freedom(penalty) < SHRINKING.least_freedom:
+    freedom = None if penalty == 0.0 else found.freedom(penalty)
+    if freedom is not None and freedom < SHRINKING.least_freedom:
         return None
     slopes = found.factors(penalty) / found.spreads
     offset = found.mean - float(slopes @ found.centre)
     terms = [build("mul", Constant(float(b)), Variable(int(c))) for b, c in zip(slopes, columns, strict=True)]
     errors = found.left_out(penalty) / np.sqrt(np.where(weights > 0, weights, 1.0))
     nats = math.log(varying + 1) + math.log(math.comb(varying, len(columns)))
-    return ShrunkSum(build("add", Constant(offset), *terms), errors, found.freedom(penalty), nats)
+    return ShrunkSum(build("add", Constant(offset), *terms), errors, freedom, nats)
 
 
 @dataclass(frozen=True, eq=False)

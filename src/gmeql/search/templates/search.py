@@ -129,6 +129,11 @@ class TemplateSearch(RunningSearch):
                 break
         if state.rows.errors is not None:
             self._converge_effective()
+        self._judge()
+
+    def _judge(self) -> None:
+        """What the front promises on unseen rows; constants that the user gave bounds for stay where they are."""
+        state = self._state
         bounded = any(math.isfinite(c.low) or math.isfinite(c.high) for c in self.template.constants)
         if find_loss(state.config.loss).value is None:
             state.leaderboard.look_out(state.rows)
