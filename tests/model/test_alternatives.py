@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.alternatives import alternatives, averaged
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
+from gmeql.search.outlook import Outlook
 
 
 def member(text: str, loss: float) -> FrontMember:
@@ -37,8 +40,21 @@ def test_structures_are_distinct_and_the_best_comes_first(front: Front) -> None:
 def test_weights_are_the_odds_of_description_lengths(front: Front) -> None:
     by_text = {str(one.expression): one for one in alternatives(front, 10)}
     line, root = by_text["2.1*x"], by_text["1.7*sqrt(x)"]
-    nats = 50 * math.log(1.05 / 1.0) + 2.0 * (root.complexity - line.complexity)
+    nats = 50 * math.log(1.05 / 1.0) + 2.0 * root.complexity - math.log(2)  # which columns: one, or none
     assert line.weight / root.weight == pytest.approx(math.exp(nats))
+
+
+def test_factors_drawn_towards_0_count_as_many_constants_as_they_are_worth() -> None:
+    plain = member("1.9*x + 0.5", 1.0)
+    known = Outlook(1.1, 0.1, False, 1.0, Bounds(0.0, 1.0, True), freedom=1.4, nats=math.log(2))
+    shrunk = replace(plain, outlook=known)
+    found = [alternatives(_front([member("2.1*x", 1.02), one]), 2) for one in (plain, shrunk)]
+    odds = [next(a for a in each if str(a.expression) == "1.9*x + 0.5").weight for each in found]
+    assert odds[1] > odds[0]
+
+
+def _front(members: list[FrontMember]) -> Front:
+    return Front.from_members(members, rows=50, target_spread=5.0, target_largest=20.0)
 
 
 def test_an_average_is_wider_where_formulas_differ(front: Front) -> None:

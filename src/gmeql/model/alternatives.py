@@ -22,7 +22,9 @@ from gmeql.formula.nodes import Constant, Node, transform
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember, free_constants
 from gmeql.model.rules import rounding_level
+from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.scoring import length_in_nats
+from gmeql.search.structure import structure_nats
 
 FloatArray = NDArray[np.float64]
 
@@ -96,15 +98,25 @@ def _structure(root: Node) -> Node:
     return transform(root, lambda leaf: Constant(0.0) if isinstance(leaf, Constant) else leaf)
 
 
+def _fitted(member: FrontMember) -> float:
+    """Constants that were fitted; of factors drawn towards 0, how many free ones they are worth."""
+    if member.outlook is not None and member.outlook.freedom is not None:
+        return member.outlook.freedom
+    return int(free_constants(member.expression).sum()) + member.n_own
+
+
 def _freedom(member: FrontMember, front: Front) -> float:
-    return max(front.rows - int(free_constants(member.expression).sum()) - member.n_own, 1.0)
+    return max(front.rows - _fitted(member), 1.0)
 
 
 def _length(member: FrontMember, front: Front) -> float:
-    """Nats by the training loss, which is known of all, those beyond the front too."""
-    fitted = int(free_constants(member.expression).sum()) + member.n_own
+    """Nats by the training loss, which is known of all, those beyond the front too; a sum of columns pays for saying which."""
+    fitted, expression = _fitted(member), member.expression
     if front.rows - fitted < 1:
         return math.inf
     floor = rounding_level(front.target_spread, front.target_largest)
     log_variance = 2.0 * math.log(max(member.loss, floor)) + math.log(front.rows / _freedom(member, front))
-    return length_in_nats(log_variance, fitted, member.complexity, n_rows=front.rows)
+    nats = structure_nats(expression.root, len(expression.names), node_cost=POLISH.node_cost)
+    if member.outlook is not None and member.outlook.freedom is not None and member.outlook.nats is not None:
+        nats = member.outlook.nats
+    return length_in_nats(log_variance, fitted, 0, n_rows=front.rows) + nats
