@@ -81,3 +81,10 @@ def test_the_searches_differ_from_it_only_in_how_they_search(kind: type[RunningS
         "progress",
     }
     assert not shared & set(vars(kind))
+
+
+def test_a_search_that_had_ended_is_judged_again_on_all_rows() -> None:
+    search = counting(config=SearchConfig(max_candidates=7, polish_rows=2))
+    assert search.front[0].outlook is None and search.sums == ()
+    search.judge_again()
+    assert not search._state.rows.is_sampled and search.front[0].outlook is not None

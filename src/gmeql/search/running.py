@@ -12,6 +12,7 @@ from gmeql.search.effective import InputErrors
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import Grouping, OwnConstants
 from gmeql.search.plain_sums import judged_sums
+from gmeql.search.promotion import look_out
 from gmeql.search.rows import FloatArray, SearchRows
 from gmeql.search.state import SearchState
 
@@ -63,9 +64,9 @@ class RunningSearch(ABC):
         self._state.rows = self._state.rows.whole()
         self._judge()
 
-    @abstractmethod
     def _judge(self) -> None:
         """Tell of every member of the front what it promises on unseen rows, as at the end of a search."""
+        look_out(self._state)
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

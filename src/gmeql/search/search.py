@@ -44,7 +44,6 @@ from gmeql.search.offering import Offering
 from gmeql.search.promotion import (
     is_exact,
     judge_front,
-    look_out,
     offer_elites,
     offer_ranked,
     polish_formula,
@@ -371,9 +370,6 @@ class Search(RunningSearch):
         self._state.reason = reason
         self._end()
         return self.progress()
-
-    def _judge(self) -> None:
-        look_out(self._state)
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on exactly here: plain scalars, lists and arrays."""
