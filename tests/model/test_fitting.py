@@ -37,6 +37,7 @@ def test_the_budget_is_shared_evenly_among_what_is_left() -> None:
 def test_a_run_keeps_front_history_and_what_was_beaten() -> None:
     events = []
     result = run_search(DATA, config=CONFIG, seed=0, callbacks=[events.append])
+    events = [event for event in events if not event.note]  # a first look while kernels are compiled is no step
     assert result.candidates >= 400 and result.reason == "max_candidates" and not result.interrupted
     assert len(result.history.loss) == len(events) and events[-1].done
     assert result.front[-1].loss <= result.history.loss[-1] and result.state is not None
