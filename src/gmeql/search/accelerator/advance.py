@@ -13,7 +13,7 @@ from gmeql.search.steps import StepTask
 
 LOOK_STEPS = 4
 """Steps between two looks at the islands' best losses, at most; the first look comes after one, the next after two."""
-LOOK_CANDIDATES = 1 << 18
+LOOK_CANDIDATES = 1 << 20
 """Candidates between two looks, unless one step draws more: what is found, and what is over, shall not wait long."""
 Settled = tuple[Stage, list[int], list[int]]
 Enough = Callable[[np.ndarray, int], bool]
