@@ -75,6 +75,15 @@ def test_errors_that_grow_with_a_positive_target_are_seen(rng: np.random.Generat
     assert not errors_grow(np.full(300, 3.0), predicted, predicted - 3.0)
 
 
+def test_errors_in_proportion_to_a_wide_target_are_no_outliers(rng: np.random.Generator) -> None:
+    X = 10.0 ** rng.uniform(-1, 2, (2000, 1))
+    y = 3 * X[:, 0] * (1 + 0.01 * rng.standard_normal(2000))
+    line = build("mul", Constant(3.0), x)
+    assert said(line, X, y) == "The errors grow with the target: try its logarithm as the target."
+    y[:20] *= 1.5
+    assert "far from it: outliers?" in said(line, X, y)
+
+
 def test_a_pattern_in_the_errors_is_seen() -> None:
     x = np.linspace(0, 6, 100)
     noise = np.random.default_rng(0).normal(size=100)

@@ -104,6 +104,8 @@ def cautions(
     one_value = _mostly_one_value(training.y)
     if one_value and not counted.by_the_loss:
         return sentences + one_value
+    if not counted.by_the_loss and are_in_proportion(predicted, training.y, far):
+        far = np.zeros(len(far), bool)
     sentences += _far_away(far, counted) or _behind_a_line(training, residuals, counted)
     if not far.any() and are_counts(training.y) and size_grows(predicted[rows], scaled, 0.0) and not loss.mean_is_nats:
         sentences.append(
@@ -283,6 +285,14 @@ def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> 
     sizes = np.abs(factors - np.median(factors))
     beyond = sizes > CAUTIONS.far * NORMAL_MEDIAN * float(np.median(sizes))
     return not beyond.any() and float(np.ptp(factors)) > math.log(CAUTIONS.skewed)
+
+
+def are_in_proportion(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
+    """Whether rows `far` [N] from a positive prediction are only its largest: errors grow with it, and no row is far in
+    proportion to it."""
+    if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
+        return False
+    return errors_grow(predicted, y, predicted - y) and not rows_far_away(predicted / y - 1.0).any()
 
 
 def are_counts(y: np.ndarray) -> bool:
