@@ -33,6 +33,8 @@ def tree(text: str) -> Node:
         ("sqrt(h/v*t)", "s", True),
         ("abs(h) - v*t", "m", True),
         ("(h/v)**1.5/sqrt(t)", "s", True),
+        ("(h/v)**(3/2)/t**(1/2)", "s", True),
+        ("(h/v)**(3/2)/t**(1/3)", "s", False),
         ("(h/v)**1.4999*t**-0.4999", "s", True),
         ("(h/v)**1.4999*t**-0.4", "s", False),
         ("2**(h/(v*t))", "1", True),

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, exponent_of, fold, leaves
+from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, exponent_of, fold, leaves, used_columns
+from gmeql.formula.simplify import simplify
 from gmeql.knowledge.dimensions import (
     LARGEST_DENOMINATOR,
     NUMBER,
@@ -157,7 +158,7 @@ def _equations(root: Node, rules: UnitRules, held: list[int] | None = None) -> l
             return product
         if name == "div":
             return args[0].times(args[1], -1)
-        exponent = exponent_of(name, node.args)
+        exponent = _exponent(node)
         if exponent is not None:
             exact = Fraction(exponent).limit_denominator(LARGEST_DENOMINATOR)
             if held is not None and name == "pow" and not args[0].dimension.is_one:
@@ -169,6 +170,15 @@ def _equations(root: Node, rules: UnitRules, held: list[int] | None = None) -> l
     whole = fold(root, leaf, call)
     wanted.append(whole.times(_Form(rules.target), -1))
     return wanted
+
+
+def _exponent(node: Call) -> float | None:
+    """The exponent of a power, also where it is written as a fraction: x**(3/2); None for anything else."""
+    found = exponent_of(node.operator, node.args)
+    if found is not None or node.operator != "pow" or used_columns(node.args[1]):
+        return found
+    value = simplify(node.args[1])
+    return value.value if isinstance(value, Constant) else None
 
 
 def rules_from_dict(data: Mapping[str, object]) -> UnitRules:
