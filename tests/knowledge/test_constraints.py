@@ -125,7 +125,7 @@ PROVEN: dict[str, Callable[[Expression, Ranges], bool]] = {
     # kind: what interval arithmetic must say of a part of the ranges where it is claimed for the whole of them
     "monotone": lambda e, box: _certain(differentiate(e.root, 0), box).low >= -1e-9,
     "bounded": lambda e, box: _certain(e.root, box).low >= -1e-9,
-    "finite": lambda e, box: _certain(e.root, [(4.5 * a, 4.5 * b) for a, b in box[:1]] + [(3 * a, 3 * b) for a, b in box[1:]]).finite,
+    "finite": lambda e, box: _certain(e.root, (np.array(box) * [[4.5], [3.0]]).tolist()).finite,
 }  # fmt: skip
 
 

@@ -27,6 +27,19 @@ class TemplateConfig:
     steps_per_track: int = 24
     patience: int = 8
     """Steps of every function without a gain after which a track ends, and all is begun anew."""
+    direct_methods: tuple[str, ...] = ("linear", "rational", "forms")
+    """Methods that look at what a function must be: those that see short formulas of few columns in a moment."""
+    direct_seconds: float = 0.3
+    """What each of them may take, in seconds of one core, ..."""
+    direct_each: int = 8
+    """... and formulas of each that are fitted."""
+    looked_after: tuple[int, ...] = (0, 3, 10)
+    """Steps of a track after which they look."""
+    slope_step: float = 1e-3
+    """Step for the slope of the outer form, relative to the spread of the function's values."""
+    least_weight: float = 1e-8
+    """Rows that count less than this share of the heaviest say nothing of the function."""
+    least_rows: int = 8
     gain: float = 0.01
     bound_rounds: int = 3
     """Times that constants beyond their bounds are put on them and the others fitted anew."""

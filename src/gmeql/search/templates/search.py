@@ -15,6 +15,7 @@ import numpy as np
 from gmeql.formula.nodes import Node
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
 from gmeql.search.clock import Clock
+from gmeql.search.direct.table import Effort
 from gmeql.search.events import Progress
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.losses import find_loss
@@ -75,6 +76,8 @@ class TemplateSearch(RunningSearch):
         for number in range(TEMPLATES.steps_per_track if self.template.functions else 0):
             for i in range(len(track.islands)):
                 state.candidates += track.step(i)
+                if number in TEMPLATES.looked_after and not late():
+                    state.candidates += track.look(i, Effort(TEMPLATES.direct_seconds, late))
             if track.best < best * (1 - TEMPLATES.gain):
                 last_gain, best = number, track.best
             self._offer(track)

@@ -21,6 +21,7 @@ from gmeql.knowledge.templates import Template
 from gmeql.network.families import FAMILIES, FunctionSet, draw_architecture
 from gmeql.search.candidates import Candidates
 from gmeql.search.config import SearchConfig
+from gmeql.search.direct.table import Effort
 from gmeql.search.island import Island
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.readings import PLAIN
@@ -34,6 +35,7 @@ from gmeql.search.templates.solutions import (
     random_values,
     refit_solutions,
 )
+from gmeql.search.templates.seen import seen
 from gmeql.search.tried import IslandTried, TriedStructures
 
 SMALL_FAMILIES = ("small", "sums", "middle", "general", "ratios", "complete")
@@ -142,6 +144,17 @@ class Track:
         self._keep([self._solution(drawn, b, i, context, fitted[b]) for b in best if math.isfinite(fitted[b].loss)])
         island.absorb(drawn)
         return len(drawn.losses)
+
+    def look(self, i: int, effort: Effort) -> int:
+        """Let direct methods see what function `i` must be beside the best solution's others. Returns how many were tried."""
+        tries = [] if not self.pool else list(seen(self._best_solution, i, self.rows, self.functions, effort, self.rng))
+        found = refit_solutions(tries, self.rows, max_steps=TEMPLATES.finish_steps)
+        self._keep([s for s in found if math.isfinite(s.loss) and s.complexity <= self.max_complexity])
+        return len(tries)
+
+    @property
+    def _best_solution(self) -> Solution:
+        return min(self.pool.values(), key=lambda solution: solution.loss)
 
     def _solution(self, drawn: Candidates, b: int, i: int, context: OpenSolution, found: Fitted) -> Solution:
         """What candidate `b` for function `i` makes of the solution that it was drawn for."""
