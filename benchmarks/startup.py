@@ -1,6 +1,7 @@
 """How long until something happens: import, `gmeql --help`, the first formula with warm and with cold kernels.
 
     PYTHONPATH=src python benchmarks/startup.py [--repeats 3] [--json FILE]
+    PYTHONPATH=src python benchmarks/startup.py --kernels       # what each kernel takes to compile, in processor seconds
 
 Every figure is the wall time of a whole new process. Cold means an empty cache of compiled kernels, as after an
 installation; the compiled files are then kept for the warm runs.
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -28,6 +30,28 @@ y = 0.8 * X[:, 0] ** 3 + 0.9 * X[:, 1] ** 2 + 1.2 * X[:, 2]
 print(GMEQLRegressor(max_time=60, random_state=0, device="cpu").fit(X, y).expression_)
 """
 HELP = "import sys; sys.argv = ['gmeql', '--help']; from gmeql.cli import main; main()"
+
+
+KERNELS = {
+    "fit": "from gmeql.fitters.cpu import compile_kernel; compile_kernel()",
+    "draw": "from gmeql.model.kernels import _smallest_search; _smallest_search().draw_once()",
+    "look-up": "from gmeql.search.direct.middle.meeting import compile_look_up; compile_look_up()",
+}
+
+
+def processor_seconds(code: str) -> float:
+    """Processor time of a new interpreter that runs `code`, less what it takes again with the kernel on disk."""
+
+    def spent() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    with tempfile.TemporaryDirectory(prefix="gmeql-kernels-") as cache:
+        marks = [spent()]
+        for _ in range(2):
+            seconds(code, cache)
+            marks.append(spent())
+    return (marks[1] - marks[0]) - (marks[2] - marks[1])
 
 
 def seconds(code: str, cache: str | None = None) -> float:
@@ -66,7 +90,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--kernels", action="store_true", help="only what each kernel takes to compile")
     args = parser.parse_args()
+    if args.kernels:
+        for name, code in KERNELS.items():
+            print(f"{name:8} {processor_seconds(code):5.1f} s of processor", flush=True)
+        return
     records = measure(args.repeats)
     if args.json:
         facts = {"machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
