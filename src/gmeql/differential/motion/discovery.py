@@ -20,6 +20,7 @@ from typing import Any
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.exports import lines
 from gmeql.differential.motion.measured import Motion
+from gmeql.differential.motion.integral_offers import offers_in_integral_form
 from gmeql.differential.motion.joint import joint_systems, longer_systems, offers
 from gmeql.differential.motion.moves import cut_systems, merged, sharing_systems, shorter_systems
 from gmeql.differential.motion.outlook import outlook_cost
@@ -285,6 +286,11 @@ def compare(comparison: Comparison, lists: Sequence[Sequence[Node]], searched: S
         comparison.take(start)
     if len(lists) > 1:
         _combine(comparison, lists)
+        offered = offers_in_integral_form(comparison.motion, comparison.best or first, lists)
+        for equations in joint_systems(comparison.motion, offered):
+            if comparison.is_done:
+                return
+            comparison.take(equations)
     seen: set[tuple[Node, ...]] = set()
     for _ in range(MOTION.system.sweeps):
         before = comparison.best

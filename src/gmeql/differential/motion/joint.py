@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.moves import tidied
 from gmeql.differential.motion.shooting import Shooting
 from gmeql.differential.motion.sides import RightSides, terms_of
-from gmeql.differential.motion.systems import COEFFICIENT, System, n_functions
+from gmeql.differential.motion.systems import COEFFICIENT, System, n_functions, outlines, without_poles
 from gmeql.differential.motion.terms import found_terms, outline, with_coefficient
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, build, tree_complexity
@@ -54,6 +54,8 @@ class Offers:
     """[C] the share of the squared distances that each term would take off, all constants adapting (score test)."""
     points: int
     """Measured values."""
+    noise: float = 0.0
+    """Mean square of the distances that is there in any case: less of it tells nothing."""
 
     def take(self, columns: Sequence[int]) -> Offers:
         """Some of them."""
@@ -130,7 +132,7 @@ class Offers:
         values = (inverse @ right[chosen][..., None])[..., 0]
         total = float(self.target @ self.target)
         left = np.maximum(total - (values * right[chosen]).sum(axis=1), 1e-14 * total)
-        variance = left / (self.points - chosen.shape[1])
+        variance = left / (self.points - chosen.shape[1]) + self.noise
         size = length[chosen]
         return values / size, inverse * variance[:, None, None] / (size[:, :, None] * size[:, None, :]), variance
 
@@ -223,8 +225,9 @@ def offers(motion: Motion, system: System, searched: Sequence[Sequence[Node]]) -
     slopes: list[FloatArray] = []
     for j, root in enumerate(system.equations):
         there = {term: coefficient for coefficient, term in split_terms(root)}
-        outlines = {outline(term) for term in there}  # the fit adapts constants inside a term
-        offered = [t for t in (*shared, *found_terms(searched[j], shared)) if outline(t) not in outlines]
+        outlined = {outline(term) for term in there}  # the fit adapts constants inside a term
+        more = without_poles(motion, found_terms(searched[j], shared))
+        offered = [t for t in (*shared, *more) if outline(t) not in outlined]
         offered = [*there, *offered]
         for first in range(0, len(offered), MOTION.joint.tested_together):
             usable, columns = _slopes(motion, system, j, offered[first : first + MOTION.joint.tested_together])
@@ -236,7 +239,7 @@ def offers(motion: Motion, system: System, searched: Sequence[Sequence[Node]]) -
     residual, own = shooting.linearised()
     weight = shooting.row_weights(np.sqrt(system.fitted.misfit))[:, None]
     A = np.hstack(slopes)
-    gains = _gains(A, residual, own)
+    gains = score_gains(A, residual, own)
     A, r = _beyond(weight * own[:, shooting.K :], weight * A, weight[:, 0] * residual)
     points = motion.pieces.points * len(system.equations)
     found = Offers(system, np.array(equation), tuple(terms), np.array(coefficients), A, r, gains, points)
@@ -267,7 +270,7 @@ def _beyond(columns: FloatArray, A: FloatArray, r: FloatArray) -> tuple[FloatArr
     return A - basis @ (basis.T @ A), r - basis @ (basis.T @ r)
 
 
-def _gains(A: FloatArray, r: FloatArray, own: FloatArray) -> FloatArray:
+def score_gains(A: FloatArray, r: FloatArray, own: FloatArray) -> FloatArray:
     """[C] the share of the squares of r [R] that each column would take off, the columns `own` adapting."""
     beyond, rest = _beyond(own, A, r)
     size = (beyond**2).sum(axis=0)
@@ -315,8 +318,14 @@ def joint_systems(motion: Motion, offered: Offers) -> list[Equations]:
         found |= tried
     together = [tuple(sorted(c for part in parts for c in part)) for parts in product(*best)]
     found |= _walk(few, [now, *together], range(len(few.terms)), beam=numbers.joint_beam)
-    systems = (few.equations(chosen, E) for chosen in _shortest(found))
-    return list(islice((equations for equations in systems if equations is not None), numbers.kept))
+    different: dict[tuple[Node, ...], Equations] = {}  # fits adapt constants inside of terms
+    for chosen in _shortest(found):
+        equations = few.equations(chosen, E)
+        if equations is not None:
+            different.setdefault(outlines(equations), equations)
+        if len(different) == numbers.kept:
+            break
+    return list(different.values())
 
 
 def _promising(offered: Offers, library: Collection[Node]) -> Iterator[int]:
@@ -325,7 +334,7 @@ def _promising(offered: Offers, library: Collection[Node]) -> Iterator[int]:
     for j in range(len(offered.system.equations)):
         own = np.flatnonzero(offered.equation == j)
         rest = offered.slopes[:, (offered.coefficients != 0) & (offered.equation != j)]
-        instead = _gains(offered.slopes[:, own], offered.target, rest)
+        instead = score_gains(offered.slopes[:, own], offered.target, rest)
         for gains in (offered.gains[own], instead):
             order = own[np.argsort(-gains, kind="stable")].tolist()
             yield from [c for c in order if offered.terms[c] in library][: numbers.plain]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -136,6 +136,11 @@ def n_poles(motion: Motion, equations: Sequence[Node]) -> int:
         any(call.operator in UNBOUNDED for call in calls(term)) and not bounds(term, motion.surroundings).finite
         for term in terms
     )
+
+
+def without_poles(motion: Motion, terms: Iterable[Node]) -> list[Node]:
+    """Terms that have bounds near the measured states."""
+    return [term for term in terms if not n_poles(motion, [term])]
 
 
 def outlines(equations: Sequence[Node]) -> tuple[Node, ...]:
