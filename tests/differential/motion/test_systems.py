@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from motions import NAMES, hunters_motion, tree
 
+from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.systems import (
     SystemFront,
     fit_system,
@@ -13,6 +14,7 @@ from gmeql.differential.motion.systems import (
     outlines,
     plain,
     plain_complexity,
+    rarity,
     system_complexity,
 )
 from gmeql.formula.nodes import tree_complexity
@@ -84,3 +86,10 @@ def test_a_pole_next_to_the_measured_states_counts_and_one_at_zero_does_not():
     assert n_poles(motion, (tree("y/x"), tree("x/(0.5 + x)"))) == 0
     clean, poor = (fit_system(motion, (tree(text), TRUTH[1])) for text in ("1.2*x - 0.9*x*y", f"y/(x - {0.9 * low})"))
     assert clean.length < poor.length
+
+
+def test_products_of_many_columns_and_functions_cost_more_and_shared_ones_once():
+    one = rarity([tree("2*x**2*y")])
+    assert one > rarity([tree("2*x*y + x**2 + x/(1 + y)")]) == 0.0
+    assert rarity([tree("2*x**2*y"), tree("-3*x**2*y")]) == one < rarity([tree("2*x**2*y"), tree("x*y**2")])
+    assert rarity([tree("sin(x)")]) == MOTION.system.function_cost

@@ -84,8 +84,10 @@ class SystemConfig:
     pruned: int = 6  # ... the best of them pruned
     exact: float = 1e-7  # misfit, relative to the spread, below which systems count as exact: the integration's level
     function_cost: float = 4.0  # nats more for a sine, exponential, ...: powers and fractions are tried before them,
-    pole_cost: float = 10.0  # ... for a term that has a pole near the measured states, as in `runaway_cost`
     usual_power: float = 3.0  # ... whole ones up to this; as in `TermConfig.degree`
+    degree_cost: float = 2.5  # nats for a product of more than
+    usual_degree: int = 2  # ... columns: 14 of the 163 terms in `benchmarks/dynamics/systems.py` are such, log(163/14)
+    pole_cost: float = 10.0  # nats for a term that has a pole near the measured states, as in `runaway_cost`
     node_cost: float = 1.0  # nats for a unit of complexity, as in `SelectionConfig.unseen_node_nats`
     sweeps: int = 3
     proposal_share: float = 0.1  # of the time, at most, for fits of equations in integral form,

@@ -24,7 +24,7 @@ from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.moves import tidied
 from gmeql.differential.motion.shooting import Shooting
 from gmeql.differential.motion.sides import RightSides, terms_of
-from gmeql.differential.motion.systems import COEFFICIENT, System, n_functions, outlines, without_poles
+from gmeql.differential.motion.systems import COEFFICIENT, System, outlines, rarity, without_poles
 from gmeql.differential.motion.terms import found_terms, outline, with_coefficient
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, build, tree_complexity
@@ -88,7 +88,7 @@ class Offers:
         term = np.array([numbers.setdefault(t, len(numbers)) for t in self.terms], dtype=np.intp)
         alone = [
             MOTION.system.node_cost * (tree_complexity(t) - 1)
-            + MOTION.system.function_cost * n_functions([t])
+            + rarity([t])
             + self._constant * RightSides.of([t], 0).counts[0]
             for t in self.terms
         ]

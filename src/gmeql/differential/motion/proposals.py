@@ -14,7 +14,7 @@ import numpy as np
 
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
-from gmeql.differential.motion.systems import n_functions, n_poles, plain, plain_complexity
+from gmeql.differential.motion.systems import n_functions, n_poles, plain, plain_complexity, rarity
 from gmeql.differential.motion.terms import best_sums, found_terms, outline
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls, tree_complexity
@@ -60,7 +60,7 @@ def proposed(
         length = length_in_nats(
             log_variance, constants, complexity, n_rows=rows.points, node_cost=MOTION.system.node_cost
         )
-        length += MOTION.system.function_cost * n_functions([fitted])
+        length += rarity([fitted])
         length += MOTION.system.pole_cost * n_poles(motion, [fitted])
         found[key] = Proposal(fitted, residual, length)
     return sorted(found.values(), key=lambda p: (p.length, tree_complexity(p.root)))

@@ -23,9 +23,9 @@ from gmeql.differential.motion.sides import RightSides, shared_terms, terms_of, 
 from gmeql.differential.motion.terms import outline
 from gmeql.formula.bounds import bounds
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, build, calls, tree_complexity
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, tree_complexity
 from gmeql.formula.operators import EXPONENTS
-from gmeql.formula.products import split_terms
+from gmeql.formula.products import as_product, split_terms
 from gmeql.formula.simplify import simplify
 from gmeql.model.rules import rounding_level
 from gmeql.search.polish.scoring import length_in_nats
@@ -119,6 +119,25 @@ def n_functions(equations: Sequence[Node]) -> int:
     return sum(_is_rare(call) for term in terms for call in calls(term))
 
 
+def rarity(equations: Sequence[Node]) -> float:
+    """Nats for what laws seldom have: functions, and products of more than two columns. A shared term counts once.
+
+    >>> from gmeql.formula.nodes import Call, Variable
+    >>> x, y = Variable(0), Variable(1)
+    >>> [rarity([Call("mul", factors)]) for factors in ((x, y), (x, x, y), (x, Call("sin", (y,))))]
+    [0.0, 2.5, 4.0]
+    """
+    terms = {term for root in equations for _, term in split_terms(root)}
+    high = sum(_degree(term) > MOTION.system.usual_degree for term in terms)
+    return MOTION.system.function_cost * n_functions(equations) + MOTION.system.degree_cost * high
+
+
+def _degree(term: Node) -> float:
+    """Columns that a term multiplies, each as often as it stands there."""
+    _, powers = as_product(term)
+    return sum(power for base, power in powers.items() if isinstance(base, Variable) and power > 0)
+
+
 def _is_rare(call: Call) -> bool:
     """Whether laws seldom have such a call."""
     exponent = EXPONENTS.get(call.operator)
@@ -186,7 +205,7 @@ def judged(motion: Motion, fitted: Fitted) -> System:
         length = length_in_nats(
             log_variance, constants, complexity, n_rows=float(points * E), node_cost=MOTION.system.node_cost
         )
-        length += MOTION.system.function_cost * n_functions(equations)
+        length += rarity(equations)
         length += MOTION.system.pole_cost * n_poles(motion, equations)
     return System(equations, loss, complexity, length, fitted)
 
