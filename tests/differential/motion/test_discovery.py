@@ -95,14 +95,15 @@ def test_an_interrupt_before_anything_was_compared_leaves_a_sum_of_plain_terms(m
 
 
 def test_a_callback_that_says_stop_ends_the_searches_for_all_states(monkeypatch):
-    calls = []
+    states, search = [], discovery._search
+
+    def counted(motion, j, *arguments):
+        states.append(j)
+        return search(motion, j, *arguments)
+
+    monkeypatch.setattr(discovery, "_search", counted)
     monkeypatch.setattr(
         discovery, "compare", lambda comparison, lists, searched: comparison.take([choices[0] for choices in lists])
     )
-
-    def stop(event):
-        calls.append(event)
-        return True
-
-    found = discover(hunters_motion(0.05), config=CONFIG, seed=0, callbacks=[stop])
-    assert len(calls) == 1 and found.reason == "stopped by a callback" and not found.interrupted
+    found = discover(hunters_motion(0.05), config=CONFIG, seed=0, callbacks=[lambda event: True])
+    assert states == [0] and found.reason == "stopped by a callback" and not found.interrupted
