@@ -9,7 +9,7 @@ from motions import NAMES, hunters_motion, tree
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.joint import Offers, equal_sizes, joint_systems, longer_systems, offers, usual_units
 from gmeql.differential.motion.shooting import Shooting
-from gmeql.differential.motion.systems import fit_system
+from gmeql.differential.motion.systems import fit_system, rarity
 from gmeql.formula.products import split_terms
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import tree_complexity
@@ -77,7 +77,8 @@ def test_a_term_that_equations_share_is_cheaper_the_second_time():
         replace(offered, terms=(long, tree("y"), second, tree("y"))).lengths(np.array([[0, 2]]))[0]
         for second in (long, other)
     )
-    assert different - shared == pytest.approx(MOTION.system.node_cost * (tree_complexity(other) - 1))
+    price = MOTION.system.node_cost * (tree_complexity(other) - 1) + rarity([other])
+    assert different - shared == pytest.approx(price)
 
 
 def test_coefficients_that_may_be_one_are_and_the_others_adapt():
