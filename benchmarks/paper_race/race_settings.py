@@ -80,9 +80,11 @@ AROUND: dict[str, dict[str, Any]] = {
     "30 rows a step": dict(batch_rows=30),
     "100 rows a step": dict(batch_rows=100),
     "100 rows a step, elites refreshed": dict(batch_rows=100, refresh_elites=True),
-    "elites' own weights": dict(elite_weights=True),
-    "elites' own weights, 3e-3": dict(elite_weights=True, weights_rate=3e-3),
-    "elites' own weights, falling": dict(elite_weights=True, weights_rate=1e-2, final_weights_rate=1e-4),
+    "elites' own weights": dict(elite_weights=True, refresh_elites=False),
+    "elites' own weights, 3e-3": dict(elite_weights=True, refresh_elites=False, weights_rate=3e-3),
+    "elites' own weights, falling": dict(
+        elite_weights=True, refresh_elites=False, weights_rate=1e-2, final_weights_rate=1e-4
+    ),
     "elites refreshed": dict(refresh_elites=True),
     "weights' rate falling": dict(final_weights_rate=3e-5),
     "weights' rate 3e-3 falling": dict(weights_rate=3e-3, final_weights_rate=1e-4),

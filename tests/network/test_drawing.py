@@ -69,7 +69,7 @@ def check_places(expression: Expression) -> None:
 
 
 def test_tree_shows_names_and_rounded_constants() -> None:
-    root = call("sqrt", call("add", 1.23456789, call("div", x2, call("square", x1))))
+    root = call("sqrt", call("add", 1.234567890123, call("div", x2, call("square", x1))))
     assert sorted(labels(draw_expression(Expression(root, ("mass", "x2"))))) == sorted(
         ["√", "+", "1.2346", "÷", "x2", "x²", "mass"]
     )
