@@ -275,6 +275,13 @@ class TestSums:
         worse = self.member("0.4*a + 0.1*b - 0.1*c + 0.1", 0.79, 0.90, freedom=3.9, nats=1.4)
         assert self.front(mean, line).with_sums([worse]) == self.front(mean, line)
 
+    def test_columns_of_noise_do_not_replace_the_constant(self) -> None:
+        mean, form = self.member("0.2", 1.0, 1.02), "0.04*a + 0.01*b - 0.01*c + 0.1"
+        lucky = self.member(form, 0.95, 1.03, freedom=1.5, nats=1.4, luck=1.05)
+        assert str(self.front(mean).with_sums([lucky]).select()) == "0.2"
+        better = self.member(form, 0.95, 1.00, freedom=1.5, nats=1.4, luck=1.05)
+        assert self.front(mean).with_sums([better]).select().is_shrunk
+
     def test_exact_fronts_and_such_as_nobody_judged_stay(self) -> None:
         sums = [self.member("0.5*a + 0.3*b + 0.2*c + 0.1", 0.5, 0.5)]
         exact = self.front(self.member("0.2", 1.0, 1.0), self.member("sin(a)", 1e-15, 1e-15))
