@@ -241,12 +241,17 @@ def test_a_constant_and_its_row_mark_each_other(page, run):
     assert "kept" not in row.get_attribute("class")
 
 
-def test_a_sum_goes_on_in_the_next_line(chromium, wide_run):
+def longest_on_a_phone(chromium, run):
+    """A window as wide as a phone, its page, and the front's longest formula there, picked."""
     context = chromium.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
-    page.goto((wide_run / "report.html").as_uri())
+    page.goto((run / "report.html").as_uri())
     page.locator("tr.pick").last.click()
-    formula = page.locator(".formula:visible")
+    return context, page, page.locator(".formula:visible")
+
+
+def test_a_sum_goes_on_in_the_next_line(chromium, wide_run):
+    context, _, formula = longest_on_a_phone(chromium, wide_run)
     terms = formula.get_attribute("aria-label").replace(" - ", " + ").split(" + ")
     parts = formula.locator("math")
     assert len(terms) > 1 and parts.count() == 1 + len(terms)  # the left side is a part too
@@ -258,11 +263,7 @@ def test_a_sum_goes_on_in_the_next_line(chromium, wide_run):
 
 
 def test_what_is_wider_than_its_place_says_so(chromium, wide_run):
-    context = chromium.new_context(viewport={"width": 390, "height": 844})
-    page = context.new_page()
-    page.goto((wide_run / "report.html").as_uri())
-    page.locator("tr.pick").last.click()
-    formula = page.locator(".formula:visible")
+    context, page, formula = longest_on_a_phone(chromium, wide_run)
     formula.evaluate("(node) => { node.style.flexWrap = 'nowrap'; }")  # as a formula of one long term
     frame = page.locator(".frame", has=formula)
     assert formula.evaluate("(node) => node.scrollWidth > node.clientWidth")

@@ -8,6 +8,9 @@ are nothing that a person would write. A jump that many rows show is real all th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from gmeql.formula.expression import Expression
@@ -103,9 +106,14 @@ def with_part(root: Node, old: Node, new: Node) -> Node:
     return exchanged
 
 
-def cancellation(total: Call, rows: JudgedRows) -> float:
-    """How much larger the largest term of a sum is than the sum, each where it is largest."""
+def largest(values: np.ndarray) -> float:
+    """The largest absolute value."""
+    return float(np.abs(values).max())
+
+
+def cancellation(total: Call, rows: JudgedRows, *, size: Callable[[np.ndarray], Any] = largest) -> float:
+    """How much larger than a sum its largest term is over the rows; how much more one varies, where that is its size."""
     with np.errstate(all="ignore"):
-        largest = max(float(np.abs(Expression(arg, rows.names)(rows.X)).max()) for arg in total.args)
-        whole = float(np.abs(Expression(total, rows.names)(rows.X)).max())
-    return largest / whole if whole > 0 else float("inf") if whole == 0 < largest else 0.0
+        most = max(float(size(Expression(arg, rows.names)(rows.X))) for arg in total.args)
+        whole = float(size(Expression(total, rows.names)(rows.X)))
+    return most / whole if whole > 0 else float("inf") if whole == 0 < most else 0.0

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Node, calls
+from gmeql.formula.nodes import Node, calls
 from gmeql.formula.printing.notation import DIGITS, MOST_DIGITS, round_constants
 from gmeql.search.polish.config import POLISH
+from gmeql.search.polish.knowable import cancellation
 from gmeql.search.polish.scoring import JudgedRows
 
 
@@ -21,7 +22,9 @@ def is_printable(root: Node, loss: float, rows: JudgedRows) -> bool:
     if _loss(round_constants(root), rows) <= POLISH.printed_loss * loss:
         return True
     sums = (node for node in calls(root) if node.operator in ("add", "sub"))
-    return all(_cancellation(total, rows) < POLISH.lost_digits for total in sums)
+    return all(
+        cancellation(total, rows, size=np.ptp) < POLISH.lost_digits for total in sums
+    )  # an offset cancels nothing
 
 
 def as_printed(root: Node, loss: float, rows: JudgedRows) -> Node:
@@ -55,11 +58,3 @@ def _loss(root: Node, rows: JudgedRows) -> float:
     with np.errstate(all="ignore"):
         residual = Expression(root, rows.names)(rows.X) - rows.target
         return float(np.average(residual**2, weights=rows.weights))
-
-
-def _cancellation(total: Call, rows: JudgedRows) -> float:
-    """How much more than the sum the term that varies most varies: an offset cancels nothing."""
-    with np.errstate(all="ignore"):
-        most = max(float(np.ptp(Expression(arg, rows.names)(rows.X))) for arg in total.args)
-        whole = float(np.ptp(Expression(total, rows.names)(rows.X)))
-    return most / whole if whole > 0 else float("inf") if whole == 0 < most else 0.0
