@@ -207,7 +207,7 @@ class Front(Sequence[FrontMember]):
             return math.inf
         # a row left out costs the fit twice what the degrees of freedom account for
         log_variance = 2.0 * math.log(max(member.outlook.left_out, floor)) - 2.0 * fitted / self.rows
-        log_variance += math.log(SELECTION.pole_price) if member.outlook.pole else 0.0
+        log_variance += math.log(SELECTION.pole_price) if member.outlook.doubtful_pole else 0.0
         return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
 
     def _fitted(self, member: FrontMember) -> float:
@@ -226,7 +226,7 @@ class Front(Sequence[FrontMember]):
         nats = self.rows * (mean if self._loss.mean_is_nats else scale_nats)
         if outlook is None:
             return nats + length_in_nats(0.0, fitted, member.complexity, n_rows=self.rows)
-        pole = 0.5 * self.rows * math.log(SELECTION.pole_price) * outlook.pole
+        pole = 0.5 * self.rows * math.log(SELECTION.pole_price) * outlook.doubtful_pole
         if self._loss.mean_is_nats:  # what unseen rows are expected to cost, luck and all: nothing is left to pay for
             return self.rows * outlook.error + pole
         # a row left out costs the fit twice what the degrees of freedom account for

@@ -70,4 +70,4 @@ def _promised(member: FrontMember) -> float:
     """The error to expect on unseen rows, a pole priced as in the search; on the rows where nobody looked further."""
     if member.outlook is None:
         return member.loss
-    return member.outlook.left_out * (math.sqrt(SELECTION.pole_price) if member.outlook.pole else 1.0)
+    return member.outlook.left_out * (math.sqrt(SELECTION.pole_price) if member.outlook.doubtful_pole else 1.0)

@@ -22,7 +22,15 @@ from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.search.config import FrontConfig
 from gmeql.search.losses import Loss
 from gmeql.search.shrinking import ShrunkSum
-from gmeql.search.soundness import SQUARED, excursion, has_pole, left_out_losses, left_out_squares, points_between
+from gmeql.search.soundness import (
+    SQUARED,
+    excursion,
+    has_pole,
+    left_out_losses,
+    left_out_squares,
+    points_between,
+    squares_at_poles,
+)
 from gmeql.search.structure import structure_nats
 
 FloatArray = NDArray[np.float64]
@@ -60,6 +68,14 @@ class Outlook:
     fewer, and of all columns together; else None."""
     freedom: float | None = None
     """How many freely fitted constants it is worth where its own are drawn towards 0 (`shrinking.py`); else None."""
+    pole_seen: bool = False
+    """Whether the rows nearest to its poles follow them (`soundness.squares_at_poles`): a pole of the target's own, which has
+    no price and makes no excursions."""
+
+    @property
+    def doubtful_pole(self) -> bool:
+        """Whether it has a pole that no rows speak for."""
+        return self.pole and not self.pole_seen
 
     @property
     def left_out(self) -> float:
@@ -82,13 +98,14 @@ class Outlook:
             **({} if self.luck == 1.0 else {"luck": self.luck}),
             **({} if self.nats is None else {"nats": self.nats}),
             **({} if self.freedom is None else {"freedom": self.freedom}),
+            **({"pole_seen": True} if self.pole_seen else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "outlook") -> Outlook:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
         names = {"error", "standard_error", "pole", "support", "supported", "low", "high", "defined"}
-        if not isinstance(data, dict) or set(data) - {"luck", "nats", "freedom"} != names:
+        if not isinstance(data, dict) or set(data) - {"luck", "nats", "freedom", "pole_seen"} != names:
             raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
@@ -97,8 +114,8 @@ class Outlook:
         for name, given in (("nats", nats), ("freedom", freedom)):
             if given is not None and (type(given) not in (int, float) or not 0.0 <= given < math.inf):
                 raise ValueError(f"{where}.{name} must be a finite number of at least 0")
-        for name in ("pole", "supported", "defined"):
-            if type(data[name]) is not bool:
+        for name in ("pole", "supported", "defined", "pole_seen"):
+            if type(data.get(name, False)) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
         for name in ("error", "standard_error", "support", "low", "high"):
             value = data[name]
@@ -120,6 +137,7 @@ class Outlook:
             luck=float(luck),
             nats=None if nats is None else float(nats),
             freedom=None if freedom is None else float(freedom),
+            pole_seen=data.get("pole_seen", False),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
@@ -205,7 +223,10 @@ def outlooks(
     found = []
     for root, square, pole, length in zip(roots, squares, poles, lengths, strict=False):
         simpler = [s for s, p, other in zip(squares, poles, lengths, strict=True) if other < length and not p]
-        mean = float(np.average(square, weights=weights)) + excursion(root, points, y, loss)
+        at_poles = squares_at_poles(root, X, weights, inside, y, simpler) if pole and loss.value is None else None
+        square = square if at_poles is None else at_poles
+        strays = excursion(root, points, y, loss) if at_poles is None else 0.0
+        mean = float(np.average(square, weights=weights)) + strays
         error = math.sqrt(mean) if loss.value is None else mean
         spread = _standard_error(square, mean, weights) * (1.0 if loss.value is None else 2.0 * math.sqrt(mean))
         luck = luck_factor(length[0], len(y), error, loss)
@@ -219,6 +240,7 @@ def outlooks(
                 luck=luck,
                 nats=length[0] if stated is not None or root in shrunk else None,
                 freedom=shrunk[root].freedom if root in shrunk else None,
+                pole_seen=at_poles is not None,
             )
         )
     return tuple(found)

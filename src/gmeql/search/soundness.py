@@ -18,6 +18,7 @@ Legend: `N` rows, `V` columns, `K` constants, `S` points between the rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -41,6 +42,10 @@ MOST_ROWS = 20_000
 LARGEST_LEVERAGE = 1.0 - 1e-6
 """A row of more leverage stands alone; where the target runs over many magnitudes, the largest ones do so by right."""
 SQUARED = LOSSES["squared"]
+NEAREST_ROWS = 10
+"""Rows nearest to a pole by which it is seen whether the target has it too, or a fifth of the rows if those are fewer, ..."""
+POLE_EXPLAINS = 0.95
+"""... and the share of their squares beside every formula without a pole that one with it must explain there."""
 DETERMINED = 1e-9
 """Directions of the constants whose singular value is below this share of the largest are not determined at all."""
 
@@ -85,7 +90,7 @@ def left_out_errors(
         return np.full(len(y), math.inf)
     leverage = _leverage(slopes, weights, n_rows or len(y))
     errors = residual / (1.0 - leverage)
-    alone = leverage >= LARGEST_LEVERAGE
+    alone = _stand_alone(leverage)
     if alone.all() or not alone.any() or magnitudes(y) is not None:
         return np.asarray(errors)
     unknown = y - np.average(y[~alone], weights=weights[~alone])
@@ -119,6 +124,11 @@ def _leverage(slopes: np.ndarray, weights: np.ndarray, n_rows: int) -> np.ndarra
     left, singular, _ = np.linalg.svd(weighted / np.where(peaks > 0, peaks, 1.0), full_matrices=False)
     leverage = np.sum(left[:, singular > DETERMINED * max(float(singular[0]), 1e-300)] ** 2, axis=1)
     return np.asarray(np.minimum(leverage * (len(slopes) / n_rows), LARGEST_LEVERAGE))
+
+
+def _stand_alone(leverage: np.ndarray) -> np.ndarray:
+    """Of which rows [N] nothing is known without them."""
+    return leverage >= LARGEST_LEVERAGE
 
 
 def points_between(X: np.ndarray, rng: np.random.Generator, n: int = POINTS) -> np.ndarray:
@@ -192,6 +202,42 @@ def excursion(root: Node, points: np.ndarray, y: np.ndarray, loss: Loss = SQUARE
 def has_pole(root: Node, points: np.ndarray) -> bool:
     """Whether some denominator takes both signs, or is zero, at `points` [S, V]: a pole lies among them."""
     return any(_changes_sign(part, points) for part in denominators(root))
+
+
+def squares_at_poles(
+    root: Node, X: np.ndarray, weights: np.ndarray, points: np.ndarray, y: np.ndarray, without: Sequence[np.ndarray]
+) -> np.ndarray | None:
+    """The squared error of each row [N], each left out, of a formula whose poles among `points` [S, V] are the target's own;
+    None where they are not.
+
+    They are where the rows nearest to each pole follow it: there the formula errs by a small part of what every one
+    `without` a pole does (squares [N] of each), the largest error of that one not counted. So a pole that was put beside
+    one row, or beside none, is not the target's. Of the row next to the pole the others know nothing but that it lies
+    there: it counts with the error that it has.
+    """
+    rows = min(len(X), MOST_ROWS)
+    values, slopes = constant_slopes(root, X[:rows])
+    if not np.isfinite(values).all() or not np.isfinite(slopes).all():
+        return None
+    leverage = _leverage(slopes, weights[:rows], len(X)) if slopes.shape[1] else np.zeros(rows)
+    with np.errstate(all="ignore"):
+        residual = y - _values(root, X)
+    residual[:rows] = np.where(_stand_alone(leverage), y[:rows] - values, (y[:rows] - values) / (1.0 - leverage))
+    square = np.where(np.isfinite(residual), residual, math.inf) ** 2
+    met = np.flatnonzero(~_stand_alone(leverage))
+    few = min(NEAREST_ROWS, len(X) // 5, len(met))
+    if few < 3 or not without:
+        return None
+    for part in denominators(root):
+        if not _changes_sign(part, points):
+            continue
+        with np.errstate(all="ignore"):
+            distance = np.abs(_values(part, X[met]))
+        nearest = met[np.argsort(distance, kind="stable")[:few]]
+        others = min(float(np.sort(each[nearest])[:-1].sum()) for each in without)
+        if not float(square[nearest].sum()) < (1.0 - POLE_EXPLAINS) * others:
+            return None
+    return square
 
 
 def denominators(root: Node) -> list[Node]:
