@@ -37,6 +37,15 @@ def test_the_law_comes_first_among_its_look_alikes(f: Callable[..., np.ndarray],
     assert fresh.error(proposed(given)[0]) < 0.02
 
 
+@pytest.mark.parametrize("rate", [1.2, 2.07])
+def test_an_exponential_that_is_over_long_before_the_end_of_its_range(rate: float) -> None:
+    def law(u: np.ndarray) -> np.ndarray:
+        return 1 / (np.exp(rate * u) - 1)
+
+    given = table(law, 0.5, 6.0, noise=0.001, rows=100)
+    assert table(law, 0.5, 6.0).error(proposed(given)[0]) < 3e-4  # look-alikes err by ten times that
+
+
 def test_formulas_compute_what_was_screened() -> None:
     given = table(lambda u: u, 0.5, 3.0, rows=40)
     rows = JudgedRows.of(given.X, given.y, None, ("u",))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, leaves, row_values, tree_complexity
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, row_values, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.comparing import COMPARING, briefest
 from gmeql.search.direct.least_squares import Solved, with_second
@@ -48,11 +48,13 @@ class FormsConfig:
         (0, 1, 2, 3, -1, -2, -3, 0.5, -0.5),
         (0, 1, -1, 2, -2),
     )  # and before it
-    sizes: tuple[float, ...] = (0.1, 0.3, 0.6, 0.95, 1.6, 3, 6)  # of a times the largest u
-    fitted: int = 120  # forms fitted to convergence
+    sizes: tuple[float, ...] = (0.1, 0.3, 0.6, 0.95, 1.6, 3, 6)  # of a times the largest u,
+    steep: tuple[float, ...] = (2.2, 4.2, 8, 11, 15, 20, 28)  # and of exponentials, which may end long before that
+    fitted: int = 120  # forms fitted to convergence,
+    plain: float = 0.5  # of which at most this share are functions of one column: no grid of a is too coarse for those
     steps: int = 40
     flops: float = 4e9  # multiplications a second of one core (measured)
-    seconds_per_value: float = 4e-5  # of one function on the screened rows (measured)
+    seconds_per_value: float = 2e-5  # of one function on the screened rows (measured)
     seconds_per_fit: float = 1e-3  # of one form (measured)
 
 
@@ -88,11 +90,29 @@ _SHAPES = _shapes(Variable(0))
 
 
 class _Function(NamedTuple):
-    """One f(a u): its formula, the number of its shape and argument, its values [N]."""
+    """One f(a u): shape, a and u, the number of shape and u, its values [N], its complexity."""
 
-    node: Node
+    shape: Node
+    factor: float
+    argument: Node
     number: int
     values: FloatArray
+    complexity: int
+
+    @property
+    def node(self) -> Node:
+        """The formula."""
+        return _put(self.shape, build("mul", Constant(self.factor), self.argument))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether u is a column."""
+        return isinstance(self.argument, Variable)
+
+    @property
+    def n_tuned(self) -> int:
+        """Whether a is not a plain number."""
+        return int(not is_recognised(self.factor))
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -106,7 +126,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     few = JudgedRows.of(table.X[:m], table.y[:m], table.weights[:m], names)
     products = _products(few, FORMS.outer[table.n_columns - 1], functions)
     arguments = _products(few, FORMS.inner[table.n_columns - 1], functions)[1:]
-    n_functions = 2 * len(_SHAPES) * len(arguments) * len(FORMS.sizes)
+    n_functions = 2 * len(_SHAPES) * len(arguments) * (1 + len(FORMS.sizes))  # few take steep ones too, fewer both signs
     cost = n_functions * (FORMS.seconds_per_value + 6 * len(products) * len(few.target) / FORMS.flops)
     cost += COMPARING.rounded * COMPARING.seconds_per_rounding
     n_fitted = min(FORMS.fitted, int((effort.seconds - cost) / FORMS.seconds_per_fit))
@@ -134,7 +154,8 @@ def _functions(
     rows: JudgedRows, arguments: Sequence[tuple[Node, FloatArray]], functions: FunctionSet
 ) -> list[_Function]:
     """All functions of all arguments with all constants that are finite on the rows."""
-    found: list[_Function] = [_Function(Constant(1.0), 0, np.ones(len(rows.target)))]
+    one = Constant(1.0)
+    found: list[_Function] = [_Function(one, 1.0, one, 0, np.ones(len(rows.target)), tree_complexity(one))]
     v = Variable(0)
     for (both, shape), (node, values) in itertools.product(_SHAPES, arguments):
         if not functions.allows({call.operator for call in calls(shape)}):
@@ -143,10 +164,17 @@ def _functions(
         largest = float(np.abs(values).max())
         # a logarithm has no use for a
         sizes = (largest,) if shape == build("log", v) else (largest, *FORMS.sizes)
-        for a in (sign * (size / largest) for size in sizes for sign in ((1.0, -1.0) if both else (1.0,))):
-            own = row_values(shape, ("v",), a * values[:, None])
-            if np.isfinite(own).all() and float(np.ptp(own)) > 0:
-                found.append(_Function(_put(shape, build("mul", Constant(a), node)), number, own))
+        sizes += FORMS.steep if any(call.operator == "exp" for call in calls(shape)) else ()
+        factors = [sign * (size / largest) for size in sizes for sign in ((1.0, -1.0) if both else (1.0,))]
+        own = row_values(shape, ("v",), np.outer(factors, values).reshape(-1, 1)).reshape(len(factors), -1)
+        usable = np.isfinite(own).all(axis=1) & (np.ptp(own, axis=1) > 0)
+        complexities = {is_one: tree_complexity(_put(shape, build("mul", Constant(a), node)))
+                        for is_one, a in ((True, 1.0), (False, 2.5))}  # fmt: skip
+        found += [
+            _Function(shape, factor, node, number, own[i], complexities[factor == 1.0])
+            for i, factor in enumerate(factors)
+            if usable[i]
+        ]
     return found
 
 
@@ -177,9 +205,9 @@ def _nearest(
     ]
     if not functions.allows({"add"}):
         kinds = kinds[:1]
-    inner = np.array([_n_tuned(one.node) for one in found])
+    inner = np.array([one.n_tuned for one in found])
     symbols = np.array([tree_complexity(node) for node, _ in products])[:, None] + np.array(
-        [tree_complexity(one.node) for one in found]
+        [one.complexity for one in found]
     )
     lengths = []
     for kind, solved in enumerate(kinds):
@@ -187,36 +215,36 @@ def _nearest(
         constants = 1 + inner + (kind > 0)
         nats = 0.5 * len(y) * np.log(loss) + 0.5 * math.log(len(y)) * constants
         lengths.append(nats + POLISH.node_cost * (symbols + 2 * (1 + (kind > 0))))
-    return _one_of_each(np.stack(lengths), kinds, products, found, n)
-
-
-def _n_tuned(node: Node) -> int:
-    """Whether a function has an inner constant that is not a plain number."""
-    return int(any(isinstance(leaf, Constant) and not is_recognised(leaf.value) for leaf in leaves(node)))
+    by_length = np.stack(lengths)
+    order = np.argsort(by_length, axis=None, kind="stable")
+    alone = order[order < len(found)]  # s f: the first kind, without a product before the function
+    plain = alone[[found[f].is_plain for f in alone]]
+    chosen = _one_of_each([(plain, int(FORMS.plain * n)), (order, n)], by_length, kinds, products, found)
+    return list(chosen.values())
 
 
 def _one_of_each(
+    orders: Sequence[tuple[NDArray[np.int64], int]],
     lengths: FloatArray,
     kinds: Sequence[Solved],
     products: Sequence[tuple[Node, FloatArray]],
     found: Sequence[_Function],
-    n: int,
-) -> list[Node]:
-    """The forms of least length [kinds, Q, A], with the best constant of each shape and argument only."""
-    chosen: list[Node] = []
-    seen: set[tuple[int, int, int, int]] = set()
-    for place in np.argsort(lengths, axis=None, kind="stable"):
-        kind, q, f = (int(i) for i in np.unravel_index(place, lengths.shape))
-        if len(chosen) >= n or not math.isfinite(float(lengths[kind, q, f])):
-            break
-        key = kind, q, found[f].number, _n_tuned(found[f].node)
-        if key in seen or (kind == 2 and f == 0):
-            continue
-        seen.add(key)
-        factor, offset = (Constant(float(part[q, f])) for part in kinds[kind][:2])
-        product, function = products[q][0], found[f].node
-        if kind == 2:
-            chosen.append(build("mul", product, build("add", build("mul", factor, function), offset)))
-        else:
-            chosen.append(build("add", build("mul", factor, product, function), offset))
+) -> dict[tuple[int, int, int, int], Node]:
+    """The first forms of each order (places in `lengths` [kinds, Q, A]) until there are so many, each shape and argument
+    with its best constant only."""
+    chosen: dict[tuple[int, int, int, int], Node] = {}
+    for order, n in orders:
+        for place in order:
+            kind, q, f = (int(i) for i in np.unravel_index(place, lengths.shape))
+            if len(chosen) >= n:
+                break
+            key = kind, q, found[f].number, found[f].n_tuned
+            if key in chosen or (kind == 2 and f == 0) or not math.isfinite(float(lengths[kind, q, f])):
+                continue
+            factor, offset = (Constant(float(part[q, f])) for part in kinds[kind][:2])
+            product, function = products[q][0], found[f].node
+            if kind == 2:
+                chosen[key] = build("mul", product, build("add", build("mul", factor, function), offset))
+            else:
+                chosen[key] = build("add", build("mul", factor, product, function), offset)
     return chosen
