@@ -126,7 +126,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     few = JudgedRows.of(table.X[:m], table.y[:m], table.weights[:m], names)
     products = _products(few, FORMS.outer[table.n_columns - 1], functions)
     arguments = _products(few, FORMS.inner[table.n_columns - 1], functions)[1:]
-    n_functions = 2 * len(_SHAPES) * len(arguments) * (1 + len(FORMS.sizes))  # few take steep ones too, fewer both signs
+    # few shapes take steep factors too, and some only positive ones
+    n_functions = 2 * len(_SHAPES) * len(arguments) * (1 + len(FORMS.sizes))
     cost = n_functions * (FORMS.seconds_per_value + 6 * len(products) * len(few.target) / FORMS.flops)
     cost += COMPARING.rounded * COMPARING.seconds_per_rounding
     n_fitted = min(FORMS.fitted, int((effort.seconds - cost) / FORMS.seconds_per_fit))
