@@ -10,6 +10,7 @@ has to be written twice:
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
     x**2-2*x*y+y**2      (x - y)**2               a square in place of its three terms
+    (x - 6)*x + 14       (x - 3)**2 + 5           a distance from a round value
     1e20*exp(-x)         exp(46.05 - x)           no constant that only a scale within the formula makes so large
 
 >>> from gmeql.formula.expression import Expression
@@ -39,6 +40,8 @@ a meaning of their own, as the frequency factor of a reaction or Stefan and Bolt
 SAME_FACTOR = 1e-9
 """How far two factors may be apart, relative to their size, that are meant to be one: what is left of them after a fit to
 rows without noise."""
+ROUND_DIGITS = 3
+"""Digits of a constant that somebody wrote down rather than measured."""
 LARGEST_SCALE = 1e6
 """A scale of a column that would be larger, or smaller than the inverse, is no better than the factor."""
 
@@ -82,12 +85,18 @@ def _product(node: Node, *, nested: bool = False) -> Node:
 
 
 def _sum(node: Node) -> Node:
-    """A sum in which two or three terms became one, as long as that makes it shorter."""
+    """A sum in which two or three terms became one, as long as that makes it shorter.
+
+    A product (u - c)*u becomes the square of a distance also where that is no shorter.
+    """
     constant, terms = _split(node)
-    shorter = [*_products_of_waves(terms), *_squares(_multiplied_out(terms))]
-    forms = [_write_sum(constant, form) for form in shorter if all(math.isfinite(factor) for factor, _ in form)]
+    plain = _multiplied_out(terms)
+    shorter = [(constant, form) for form in (*_products_of_waves(terms), *_squares(plain))]
+    shorter += _completed(constant, plain)
+    forms = [_write_sum(rest, form) for rest, form in shorter if all(math.isfinite(factor) for factor, _ in form)]
     best = min(forms, key=tree_complexity, default=node)
-    return _sum(best) if tree_complexity(best) < tree_complexity(node) else node
+    longest = tree_complexity(node) - (len(plain) == len(terms))
+    return _sum(best) if forms and tree_complexity(best) <= longest else node
 
 
 # --- fractions ----------------------------------------------------------------------------------------------------
@@ -233,6 +242,21 @@ def _squares(terms: list[Term]) -> Iterator[list[Term]]:
                 yield [*others, (a / own**2, {total: 2.0})]
 
 
+def _completed(constant: float, terms: list[Term]) -> Iterator[tuple[float, list[Term]]]:
+    """Constant and terms with a*u**2 + b*u as a*(u + b/(2*a))**2, where that makes round constants: every u there is."""
+    plain = {_term_key(powers): k for k, (_, powers) in enumerate(terms)}
+    for k, (b, powers) in enumerate(terms):
+        i = plain.get(_term_key({base: 2.0 * exponent for base, exponent in powers.items()}))
+        if i is None:
+            continue
+        a = terms[i][0]
+        shift = b / (2.0 * a)
+        rest = 0.0 if _is_same(constant, a * shift**2) else constant - a * shift**2
+        if _is_round(shift) and _is_round(rest):
+            others = [term for m, term in enumerate(terms) if m not in (i, k)]
+            yield rest, [*others, (a, {_write_sum(shift, [(1.0, powers)]): 2.0})]
+
+
 def _multiplied_out(terms: list[Term]) -> list[Term]:
     """Terms of which none is a plain sum times something: (x - 2*y)*x is x**2 - 2*x*y."""
     result: list[Term] = []
@@ -337,6 +361,10 @@ def _write_sum(constant: float, terms: list[Term]) -> Node:
 
 def _is_same(a: float, b: float) -> bool:
     return math.isclose(a, b, rel_tol=SAME_FACTOR)
+
+
+def _is_round(value: float) -> bool:
+    return _is_same(value, float(f"{value:.{ROUND_DIGITS}g}"))
 
 
 def _exchanged(powers: Factors, old: Node, new: Node) -> Factors:
