@@ -70,6 +70,15 @@ def test_a_description_that_is_none_is_refused(run: Run, content: str, words: st
         Run.open(run.folder)
 
 
+@pytest.mark.parametrize("name", ["settings", "versions", "created", "reason", "source", "target", "rows", "columns"])
+def test_a_description_without_what_every_run_has_is_damaged(run: Run, name: str) -> None:
+    content = run.description()
+    (content if name in content else content["data"]).pop(name)
+    run.write_description(content)
+    with pytest.raises(StorageError, match="is damaged"):
+        Run.open(run.folder)
+
+
 def test_a_setting_of_another_version_is_refused_by_name(run: Run) -> None:
     run.update(settings=SETTINGS.to_dict() | {"colour": "red"})
     with pytest.raises(StorageError, match="unknown setting 'colour'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -56,6 +57,15 @@ def test_what_fails_says_why(commands, tmp_path):
     commands.start(tmp_path / "bad", ["solve", "--json", "--", "y = 3"], **TOLD)
     state = until(commands, "bad", lambda state: state["state"] not in ("queued", "running"))
     assert state["state"] == "failed" and "holds no derivative" in state["reason"]
+
+
+def test_a_command_whose_folder_is_gone_makes_room_for_the_next(commands, tmp_path):
+    with commands._turn:  # it waits, and meanwhile somebody tidies up
+        commands.start(tmp_path / "gone", ["solve", "--json", "--", "y = 3"], **TOLD)
+        shutil.rmtree(tmp_path / "gone")
+    commands.wait()
+    assert not commands._commands and commands.state("gone") is None
+    commands.close()
 
 
 def test_what_an_earlier_server_left_has_ended_with_or_without_a_report(commands, tmp_path):

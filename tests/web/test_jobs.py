@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
-from gmeql.runs.folder import Run
+from gmeql.model.storage import StorageError
+from gmeql.runs.folder import Run, make_folder
 from gmeql.runs.settings import FitSettings
 from gmeql.tables.read import read
 from gmeql.web import jobs
@@ -68,3 +73,27 @@ def test_a_run_that_fails_says_why_and_the_next_one_runs(tmp_path, monkeypatch):
         queue._execute(queue._queue.popleft())
     assert first.description()["state"] == "failed" and first.description()["reason"] == "over two lines"
     assert second.description()["state"] == "done" and seen == [first.folder.name, second.folder.name]
+
+
+def test_a_run_whose_folder_is_gone_does_not_end_the_queue(tmp_path, monkeypatch):
+    def execute(run, **options):
+        shutil.rmtree(run.folder)
+        raise StorageError("its folder is gone")
+
+    monkeypatch.setattr(jobs, "execute", execute)
+    queue = jobs.Jobs(tmp_path)
+    submitted(queue)
+    queue._execute(queue._queue.popleft())  # in the thread that works all of them off: an error here would be its last
+    assert queue.runs() == []
+
+
+def test_two_that_ask_at_once_get_folders_of_their_own(tmp_path):
+    together = threading.Barrier(8)
+
+    def ask(_: int):
+        together.wait()
+        return make_folder("a.csv", tmp_path)
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(ask, range(8)))
+    assert len(set(made)) == 8 and all(folder.is_dir() for folder in made)

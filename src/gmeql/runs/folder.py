@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +32,14 @@ from gmeql.runs.settings import DEFAULT_SECONDS, ConfigError, FitSettings
 from gmeql.model.storage import StorageError, write_atomic
 from gmeql.tables.read import Note, Training
 
-if TYPE_CHECKING:
-    pass
-
 FORMAT = "gmeql-run"
 VERSION = 1
 MAX_LOG_LINES = 200_000
 TAIL_BYTES = 2**18
 STATES = ("queued", "running", "done", "stopped", "failed")
+FIELDS = {"settings": dict, "versions": dict, "created": str, "reason": str, "state": str}
+DATA_FIELDS = {"source": str, "target": str, "rows": int, "columns": list}
+"""What run.json and its part on the data hold at least, and of which type."""
 
 
 def default_folder(source: str, base: str | Path = "gmeql-runs") -> Path:
@@ -52,6 +52,17 @@ def default_folder(source: str, base: str | Path = "gmeql-runs") -> Path:
         folder = Path(base) / f"{stem[:60]}-{stamp}-{number}"
         number += 1
     return folder
+
+
+def make_folder(source: str, base: str | Path) -> Path:
+    """The same, made at once: of two that ask at the same moment, each gets a folder of its own."""
+    while True:
+        folder = default_folder(source, base)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
 
 
 @dataclass(frozen=True)
@@ -129,7 +140,8 @@ class Run:
         data = content.get("data")
         if (
             not isinstance(data, dict)
-            or not isinstance(content.get("settings"), dict)
+            or not all(isinstance(content.get(name), kind) for name, kind in FIELDS.items())
+            or not all(isinstance(data.get(name), kind) for name, kind in DATA_FIELDS.items())
             or content.get("state") not in STATES
         ):
             raise StorageError(f"{path}: is damaged; start a new run")

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from gmeql.model.storage import write_atomic
-from gmeql.runs.folder import default_folder
-from gmeql.runs.settings import ConfigError, resolve
+from gmeql.runs.folder import make_folder
+from gmeql.runs.settings import ConfigError, FitSettings, resolve
 from gmeql.tables.read import TableError, read
 from gmeql.tables.table import Table
 from gmeql.web.answers import body_of, find_upload
@@ -67,27 +67,32 @@ async def of_table(
     def start() -> str:
         table = read(data, name=name)
         check(table)
-        folder = default_folder(Path(table.source).name, commands_of(request).folder)
+        settings = settings_of(content)
+        folder = make_folder(Path(table.source).name, commands_of(request).folder)
         copy = folder / "table" / name
-        copy.parent.mkdir(parents=True)
+        copy.parent.mkdir()
         write_atomic(copy, data)
         told = {"kind": kind, "title": title, "source": table.source}
-        return start_command(request, folder, [command, *options], content, told, last=["--", str(copy)])
+        return start_command(request, folder, [command, *options], settings, told, last=["--", str(copy)])
 
     return await answer(start)
+
+
+def settings_of(content: dict[str, Any]) -> FitSettings:
+    """Budget and seed that are asked for."""
+    given = {key: content[key] for key in ("max_time", "seed") if content.get(key) is not None}
+    return resolve(given, environment={})
 
 
 def start_command(
     request: Request,
     folder: Path,
     arguments: list[str],
-    content: dict[str, Any],
+    settings: FitSettings,
     told: dict[str, str],
     *,
     last: list[str],
 ) -> str:
-    given = {key: content[key] for key in ("max_time", "seed") if content.get(key) is not None}
-    settings = resolve(given, environment={})
     seconds = settings.max_time or DEFAULT_SECONDS
     budget = [f"--max-time={seconds:g}", f"--seed={settings.seed}", f"--out={folder}", "--json"]
     commands_of(request).start(folder, [*arguments, *budget, *last], max_time=seconds, **told)

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -148,19 +149,28 @@ class Commands:
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Stop all of them; one that takes longer than `seconds` to save itself goes on alone."""
-        names = list(self._commands)
-        threads = [self._commands[name].thread for name in names]
-        for name in names:
-            self.stop(name)
+        commands = list(self._commands.values())
+        for command in commands:
+            self.stop(command.name)
         end = time.monotonic() + seconds
-        for thread in threads:
-            if thread is not None:
-                thread.join(max(0.0, end - time.monotonic()))
+        for command in commands:
+            if command.thread is not None:
+                command.thread.join(max(0.0, end - time.monotonic()))
 
     def _end(self, command: Command, state: str, reason: str) -> None:
         write_record(self.folder / command.name, command.record | {"state": state, "reason": reason})
 
     def _run(self, command: Command) -> None:
+        try:
+            self._execute(command)
+        except OSError as error:  # its folder is gone, or the disk is full: the next one's turn comes all the same
+            with self._lock:
+                self._commands.pop(command.name, None)
+                if (self.folder / command.name).is_dir():
+                    with suppress(OSError):
+                        self._end(command, "failed", f"its folder cannot be written ({error.strerror or error})")
+
+    def _execute(self, command: Command) -> None:
         folder = self.folder / command.name
         with self._turn, open(folder / RESULT, "wb") as result, open(folder / LOG, "wb") as log:
             with self._lock:

@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from gmeql.runs.equations import REPORT, gridded, trajectories
-from gmeql.runs.folder import default_folder
+from gmeql.runs.folder import make_folder
 from gmeql.runs.settings import ConfigError, split_names
 from gmeql.tables.table import Table
 from gmeql.web.answers import REPORT_POLICY, render
-from gmeql.web.asking import answer, asked, commands_of, joined, names_of, of_table, start_command
+from gmeql.web.asking import answer, asked, commands_of, joined, names_of, of_table, settings_of, start_command
 
 MOST_TEXT = 2000
 FURTHER_PAGE = re.compile(r"report-[1-9][0-9]?\.html")
@@ -80,9 +80,10 @@ async def add_solution(request: Request) -> Response:
             read_as.equations, read_as.functions, ics=read_as.ics, domain=read_as.domain, parameters=read_as.parameters
         )
         options = [f"--{name}={text}" for name, text in given.items() if text and name != "equation"]
-        folder = default_folder("solution", commands_of(request).folder)
+        settings = settings_of(content)
+        folder = make_folder("solution", commands_of(request).folder)
         told = {"kind": "solution", "title": given["equation"], "source": given["ics"]}
-        return start_command(request, folder, ["solve", *options], content, told, last=["--", given["equation"]])
+        return start_command(request, folder, ["solve", *options], settings, told, last=["--", given["equation"]])
 
     return await answer(start)
 

@@ -6,6 +6,7 @@ import re
 import secrets
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gmeql.model.storage import StorageError
 from gmeql.runs.execute import Stop, execute
-from gmeql.runs.folder import Run, default_folder
+from gmeql.runs.folder import Run, make_folder
 from gmeql.runs.records import progress_record
 from gmeql.runs.settings import FitSettings
 
@@ -124,7 +125,7 @@ class Jobs:
         with self._lock:
             if len(self._queue) >= MAX_QUEUED:
                 raise ValueError(f"{MAX_QUEUED} runs are waiting; stop some first")
-            folder = default_folder(Path(training.source).name, self.folder)
+            folder = make_folder(Path(training.source).name, self.folder)
             run = Run.create(folder, training, replace(settings, out=None), **extra)
             self._queue.append(Job(run.folder.name))
             self._lock.notify_all()
@@ -180,7 +181,8 @@ class Jobs:
             execute(run, settings=job.settings, on_progress=watch, stop=job.stop)
         except Exception as error:  # noqa: BLE001  the page shows it; the queue goes on
             reason = " ".join(str(error).split())[:500]
-            run.update(state="failed", reason=reason or type(error).__name__)
+            with suppress(StorageError):  # its folder may be gone, or the disk full: then nothing can be noted
+                run.update(state="failed", reason=reason or type(error).__name__)
 
 
 def live_record(progress: Any) -> dict[str, Any]:
