@@ -145,6 +145,12 @@ class TestCheckpoints:
         save_checkpoint(tmp_path, {"number": 3})
         assert load_checkpoint(tmp_path)[0] == {"number": 3}
 
+    def test_a_generation_that_cannot_be_read_is_passed_over(self, tmp_path: Path) -> None:
+        save_checkpoint(tmp_path, STATE)
+        (tmp_path / "checkpoint-00000002.gmeql").symlink_to(tmp_path / "gone")
+        state, problems = load_checkpoint(tmp_path)
+        assert equal(STATE, state) and "cannot be read" in problems[0]
+
     def test_all_generations_harmed_says_so(self, tmp_path: Path) -> None:
         save_checkpoint(tmp_path, {"number": 0})
         checkpoint_files(tmp_path)[0].write_bytes(b"")

@@ -79,6 +79,22 @@ def test_each_target_gets_its_search_its_seed_and_its_folder(tmp_path) -> None:
     assert results[1].front[-1].loss == pytest.approx(0.0, abs=1e-9)
 
 
+def test_an_interrupt_ends_the_searches_of_all_targets() -> None:
+    def press(event: Any) -> None:
+        if not pressed and not event.note:
+            pressed.append(event)
+            raise KeyboardInterrupt
+
+    pressed: list[Any] = []
+    rows = TrainingRows(X, np.column_stack([Y, Y + X[:, 0], Y * X[:, 1]]), None)
+    with pytest.warns(fitting.InterruptedWarning):
+        results = search_targets(
+            rows, ("a", "b"), method="fitted", config=replace(CONFIG, max_candidates=3000), seed=0, callbacks=[press]
+        )
+    assert [len(result.front) > 0 for result in results] == [True] * 3
+    assert all(result.candidates < 500 for result in results)
+
+
 def test_progress_is_shown_for_each_target(capsys) -> None:
     rows = TrainingRows(X, np.column_stack([Y, Y]), None)
     search_targets(rows, ("a", "b"), method="fitted", config=CONFIG, seed=0, verbose=2)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gmeql.model import checkpoint
 from gmeql.model.checkpoint import load_checkpoint, save_checkpoint
 from gmeql.model.keeping import History, Keeper
 from gmeql.model.preparation import prepare
@@ -42,6 +43,13 @@ def test_without_a_folder_nothing_is_kept() -> None:
     nothing = keeper(None)
     nothing.save(fresh(), History())
     assert nothing.resume() == (None, History())
+
+
+def test_a_state_too_large_for_a_file_costs_a_warning_and_not_the_search(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(checkpoint, "MAX_TREE_BYTES", 100)
+    with pytest.warns(checkpoint.CheckpointWarning, match="more than 100"):
+        keeper(tmp_path).save(fresh(), History())
+    assert load_checkpoint(tmp_path) is None
 
 
 def test_a_saved_search_goes_on_with_its_history(tmp_path) -> None:

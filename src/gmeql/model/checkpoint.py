@@ -206,9 +206,8 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> tuple[Any, list[str]] | N
     """
     problems: list[str] = []
     for path in checkpoint_files(folder):
-        data = read_limited(path, MAX_CHECKPOINT_BYTES)
         try:
-            return decode_state(data, str(path)), problems
+            return decode_state(read_limited(path, MAX_CHECKPOINT_BYTES), str(path)), problems
         except NewerFormatError:
             raise
         except StorageError as error:

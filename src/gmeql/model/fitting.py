@@ -239,7 +239,7 @@ def search_targets(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     earlier: Sequence[RunResult] | None = None,
 ) -> list[RunResult]:
-    """One search per target of `rows`, the budget of `config` shared between them.
+    """One search per target of `rows`, the budget of `config` shared between them; once interrupted, one step for each.
 
     `knowledge` is what the user knows of each target, `earlier` are runs to go on from.
     """
@@ -268,6 +268,7 @@ def search_targets(
             )
         results.append(result)
         if result.interrupted:
+            config = replace(config, max_candidates=1)  # every target needs a formula, nobody wants to wait for it
             warnings.warn(
                 f"interrupted after {result.seconds:.1f} s; keeping the formulas found so far",
                 InterruptedWarning,

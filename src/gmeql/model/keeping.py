@@ -131,7 +131,7 @@ class Keeper:
             self.save(search, history)
 
     def save(self, search: Any, history: History, reason: str = "") -> None:
-        """Save now; a disk that refuses costs a warning, not the search."""
+        """Save now; a disk that refuses, or a state too large for a file, costs a warning, not the search."""
         if self.folder is None:
             return
         content = {
@@ -145,9 +145,10 @@ class Keeper:
         }
         try:
             save_checkpoint(self.folder, content)
-        except OSError as error:
+        except (OSError, StorageError) as error:
+            why = error.strerror if isinstance(error, OSError) else None
             warnings.warn(
-                f"checkpoint in {self.folder} could not be written ({error.strerror or error}); the search goes on "
+                f"checkpoint in {self.folder} could not be written ({why or error}); the search goes on "
                 "and keeps its result in memory",
                 CheckpointWarning,
                 stacklevel=4,
