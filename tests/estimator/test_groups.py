@@ -10,6 +10,7 @@ from quick_models import quick
 
 from gmeql import GMEQLRegressor
 from gmeql.formula.parsing import parse_tree
+from gmeql.model import fitting
 from gmeql.model.storage import StorageError
 
 SHIFT = {"red": -5.0, "green": 0.0, "blue": 5.0}
@@ -53,12 +54,27 @@ class TestOneFormula:
         expression = banded.expression_
         assert parse_tree(str(expression), expression.names) is not None
 
-    def test_frames_of_polars_and_labels_as_an_array_give_the_same(self, bands, banded) -> None:
+    def test_frames_of_polars_and_labels_as_an_array_give_the_same(self, bands, banded, monkeypatch) -> None:
+        class Searched(Exception):
+            """What reached the searches."""
+
+        def keep(rows, names, **options):
+            raise Searched(rows, names)
+
         frame, y = bands
-        by_array = few().fit(frame[["t"]], y, groups=frame["colour"])
-        assert by_array.expression_ == banded.expression_
-        by_polars = few().fit(pl.from_pandas(frame), y, groups="colour")
-        np.testing.assert_array_equal(by_polars.predict(pl.from_pandas(frame)), banded.predict(frame))
+        monkeypatch.setattr(fitting, "search_targets", keep)
+        seen = []
+        for given, groups in (
+            (frame, "colour"),
+            (frame[["t"]], frame["colour"]),
+            (pl.from_pandas(frame), "colour"),
+        ):
+            with pytest.raises(Searched) as reached:
+                few().fit(given, y, groups=groups)
+            rows, names = reached.value.args
+            seen.append((names, rows.groups.column, rows.groups.labels, rows.groups.codes.tolist(), rows.X.tolist()))
+        assert seen[0] == seen[1] == seen[2] and seen[0][:2] == (("t",), "colour")
+        np.testing.assert_array_equal(banded.predict(pl.from_pandas(frame)), banded.predict(frame))
 
     def test_equal_rows_of_two_groups_are_not_merged(self) -> None:
         t = np.tile(np.linspace(1, 3, 20), 2)
@@ -162,13 +178,19 @@ class TestFiles:
         assert r"k_{1}\left[\mathrm{colour}\right]" in banded.latex()
 
     def test_a_resumed_run_ends_where_an_unbroken_one_does(self, bands, tmp_path) -> None:
-        frame, y = bands
+        frame, y = bands[0][:60], bands[1][:60]
         noisy = y + np.random.default_rng(5).standard_normal(len(y))
-        whole = few().fit(frame, noisy, groups="colour")
-        few(max_candidates=100, checkpoint=tmp_path).fit(frame, noisy, groups="colour")
-        resumed = few(checkpoint=tmp_path).fit(frame, noisy, groups="colour")
+        whole = few(max_candidates=100).fit(frame, noisy, groups="colour")
+        few(max_candidates=50, checkpoint=tmp_path).fit(frame, noisy, groups="colour")
+        resumed = few(max_candidates=100, checkpoint=tmp_path).fit(frame, noisy, groups="colour")
         assert resumed.candidates_ == whole.candidates_
         assert [str(m) for m in resumed.front_] == [str(m) for m in whole.front_]
+
+
+@pytest.fixture(scope="module")
+def falling(decays) -> GMEQLRegressor:
+    frame, y, codes = decays
+    return few(constraints=["decreasing in t", "output >= 0"]).fit(frame, y, groups=codes)
 
 
 class TestWhatElseIsKnown:
@@ -180,23 +202,22 @@ class TestWhatElseIsKnown:
             {"guesses": ["a*exp(-b*t)"]},
             {"template": "a*exp(-b*t)"},
             {"units": {"t": "s"}, "target_units": "1", "constant_units": "1/s"},
-            {"constraints": ["decreasing in t", "output >= 0"]},
+            {},
         ],
         ids=["guess", "template", "units", "constraints"],
     )
-    def test_the_law_is_found_with_two_own_constants(self, decays, known) -> None:
+    def test_the_law_is_found_with_two_own_constants(self, decays, falling, known) -> None:
         frame, y, codes = decays
-        model = few(**known).fit(frame, y, groups=codes)
+        model = few(**known).fit(frame, y, groups=codes) if known else falling
         assert model.group_table().shape == (5, 2)
         assert np.std(model.predict(frame, groups=codes) - y) < 0.006
 
-    def test_no_group_breaks_a_constraint(self, decays) -> None:
-        frame, y, codes = decays
-        model = few(constraints=["decreasing in t", "output >= 0"]).fit(frame, y, groups=codes)
+    def test_no_group_breaks_a_constraint(self, decays, falling) -> None:
+        frame, _, _ = decays
         points = pd.DataFrame({"t": np.linspace(frame["t"].min(), frame["t"].max(), 2000)})
-        for member in model.front_:
+        for member in falling.front_:
             for group in range(5):
-                values = model.predict(points, groups=[group] * 2000, index=member.index)
+                values = falling.predict(points, groups=[group] * 2000, index=member.index)
                 assert (values >= 0).all() and (np.diff(values) <= 1e-12).all()
 
     def test_every_formula_keeps_strict_units(self, decays) -> None:

@@ -14,6 +14,7 @@ from gmeql.model.fitting import run_search, search_targets, share_budget
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.preparation import prepare
 from gmeql.search.config import SearchConfig
+from gmeql.search.search import Search
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, (40, 2))
@@ -52,6 +53,13 @@ def test_a_callback_ends_the_run_and_the_next_one_goes_on_from_it() -> None:
     more = run_search(DATA, config=CONFIG, seed=0, previous=first)
     assert more.candidates >= first.candidates + 400  # a budget on top of what the first one spent
     assert more.history.elapsed[: len(first.history.elapsed)] == first.history.elapsed
+
+
+def test_a_callback_that_stops_what_has_ended_costs_no_second_polishing(monkeypatch) -> None:
+    ends, end = [], Search._end
+    monkeypatch.setattr(Search, "_end", lambda search: ends.append(end(search)))
+    result = run_search(DATA, config=CONFIG, seed=0, callbacks=[lambda event: event.done])
+    assert result.reason == "stopped by a callback" and len(ends) == 1
 
 
 @pytest.mark.parametrize("by_checkpoint", [True, False])

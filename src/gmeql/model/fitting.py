@@ -128,7 +128,7 @@ def run_search(
         if whole and last is not None:
             keeper.save(search, history, last.reason)
         state = search.state() if whole else None
-        if whole and reason:  # ended from outside: what lies in the islands still has to reach the front
+        if whole and reason and last is not None and not last.done:  # what lies in the islands has to reach the front
             search.finish(reason)
     _require_kept(search, config)
     members = [data.restore_member(m) for m in search.front]

@@ -26,6 +26,7 @@ def test_equations_of_exact_trajectories(model, capsys):
     assert capsys.readouterr().out == "hare' = hare - hare*lynx\nlynx' = hare*lynx - 0.8*lynx\n"
     assert str(model).startswith("GMEQLDynamics:\n  hare' = ")
     assert len(model.fronts_) == 2 and model.stop_reason_ == "exact"
+    assert model.candidates_ == 0  # an exact system needs no search
 
 
 def test_predict_simulate_and_score_on_another_start(model):

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+import pytest
+
 from gmeql.differential.motion.proposals import Proposal, proposed, shortlist, state_front, sums, sums_of_fitted
 from gmeql.formula.products import split_terms
 from motions import hunters_motion, tree
 
 
-def test_the_truth_is_proposed_first():
+@pytest.fixture(scope="module")
+def exact() -> list[Proposal]:
+    """What is proposed for the first state of exact trajectories."""
     motion = hunters_motion()
-    best = proposed(motion, 0, sums(motion, 0))[0]
-    assert {term for _, term in split_terms(best.root)} == {tree("x"), tree("x*y")}
+    return proposed(motion, 0, sums(motion, 0))
+
+
+def test_the_truth_is_proposed_first(exact):
+    assert {term for _, term in split_terms(exact[0].root)} == {tree("x"), tree("x*y")}
 
 
 def test_each_structure_is_proposed_once_and_what_has_no_value_never():
@@ -17,16 +24,13 @@ def test_each_structure_is_proposed_once_and_what_has_no_value_never():
     assert len(found) == 1
 
 
-def test_the_shortlist_holds_the_best_of_larger_sizes_too():
-    motion = hunters_motion(0.05)
-    found = proposed(motion, 0, sums(motion, 0))
-    chosen = shortlist(found)
-    assert chosen[0] == found[0].root and len(set(chosen)) == len(chosen)
+def test_the_shortlist_holds_the_best_of_larger_sizes_too(exact):
+    chosen = shortlist(exact)
+    assert chosen[0] == exact[0].root and len(set(chosen)) == len(chosen)
 
 
-def test_the_front_of_a_state_is_in_units_of_its_slope():
-    motion = hunters_motion()
-    front = state_front(motion, 0, proposed(motion, 0, sums(motion, 0)))
+def test_the_front_of_a_state_is_in_units_of_its_slope(exact):
+    front = state_front(hunters_motion(), 0, exact)
     losses = [member.loss for member in front]
     assert losses == sorted(losses, reverse=True)
     assert losses[0] < 2.0 * front.target_largest and losses[-1] < 1e-3
