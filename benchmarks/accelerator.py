@@ -109,6 +109,7 @@ def noisy_table(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 def steps(arguments: argparse.Namespace) -> None:
     from gmeql.search.accelerator.cards import required_cards
+    from gmeql.search.accelerator.packing import Packed
     from gmeql.search.accelerator.stage import Stage
 
     state = Search(*noisy_table(300, 5), config=SearchConfig(max_time=60, n_jobs=1), seed=1)._state
@@ -116,7 +117,7 @@ def steps(arguments: argparse.Namespace) -> None:
     began = time.perf_counter()
     (card, *_) = required_cards()
     ready_after = time.perf_counter() - began
-    stage = Stage(card, opened, [state.portfolio.task(island) for island in opened])
+    stage = Stage(card, Packed(opened, [state.portfolio.task(island) for island in opened]))
 
     def drawn(n: int) -> int:
         for _ in range(n):
