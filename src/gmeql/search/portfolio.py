@@ -152,18 +152,27 @@ class Portfolio:
             mine = [i for i, strategy in enumerate(self.strategies) if strategy.family == wanted]
             if self.opened <= self.config.plain_islands:
                 return mine[0]
-            weights = np.array([self._merit(self.strategies[i]) * self.strategies[i].prior for i in mine])
+            merits = self._merits()
+            seen = [(self.strategies[i].view, self.strategies[i].reading) for i in mine]
+            weights = np.array([merits[key] * self.strategies[i].prior for i, key in zip(mine, seen, strict=True)])
             if weights.sum() > 0:
                 return mine[int(rng.choice(len(mine), p=weights / weights.sum()))]
             self.opened += 1
 
-    def _merit(self, strategy: Strategy) -> float:
-        """What islands with this view and reading earned so far, per island; 0 where the reading does not apply."""
-        seen = strategy.view, strategy.reading
-        mine = [other for other in self.strategies if (other.view, other.reading) == seen]
-        gained, tried = sum(other.gained for other in mine), sum(other.tried for other in mine)
-        applies = strategy.reading in self.tables[strategy.view].readings
-        return (gained + self.config.prior_gain) / (tried + self.config.prior_tried) * applies
+    def _merits(self) -> dict[tuple[int, str], float]:
+        """What islands with each view and reading earned so far, per island; 0 where the reading does not apply."""
+        sums: dict[tuple[int, str], list[float]] = {}
+        for strategy in self.strategies:
+            total = sums.setdefault((strategy.view, strategy.reading), [0.0, 0.0])
+            total[0] += strategy.gained
+            total[1] += strategy.tried
+        config = self.config
+        return {
+            (view, reading): (gained + config.prior_gain)
+            / (tried + config.prior_tried)
+            * (reading in self.tables[view].readings)
+            for (view, reading), (gained, tried) in sums.items()
+        }
 
     def _choose_columns(self, view: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """All columns, or for a wide table those that look relevant and a random rest."""
