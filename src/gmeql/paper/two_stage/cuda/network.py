@@ -111,7 +111,7 @@ DEVICE float evaluate_instance(const float* selection, const float* weight, cons
             float along = 0.0f;
             UNROLLED
             for (int l = 0; l < {width}; ++l) {{
-                const float slope = total_of_lanes(g[c * {width} + l]) * share;
+                const float slope = l < choices_of(c) ? total_of_lanes(g[c * {width} + l]) * share : 0.0f;
                 along += slope * selection[c * {width} + l];
                 if (LANE == 0) by_selection[c * {width} + l] = slope * weight[c];
             }}
