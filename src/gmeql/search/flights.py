@@ -92,8 +92,8 @@ class Flights:
             if self._executor.on_cards:
                 if state.islands is flight.islands:
                     open_next()
-                self.start(state, ages, clock)
-                open_next()  # these need not be waited for
+                if self.start(state, ages, clock) is not None:
+                    open_next()  # these need not be waited for
         return generation.has_enough
 
     def take_in_landed(self, state: SearchState) -> None:
