@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import random_trees
 from gmeql.formula.customary import LARGEST_FACTOR, MOST_ADDED, customary
@@ -75,6 +76,13 @@ def text(formula: str) -> str:
         ("1e18/x**6", "(1000/x)**6"),
         ("1e-20*x", "1e-20*x"),
         ("1e-14*x**1.5", "1e-14*x**1.5"),
+        ("2.3*(x + 0.312)**2", "2.3*(x + 0.312)**2"),
+        ("6.1e8*(1 - 4.3e-7*x)**2 + y", "0.000112789*(x - 2.3256e+06)**2 + y"),
+        ("6e8/(1 - 4e-7*x)**2", "6e+08/(1 - 4e-07*x)**2"),
+        ("1e-9*(3.21e5*x + 1)**2", "103.04*(x + 3.1153e-06)**2"),
+        ("3.7*sqrt(x)/(2.5*y - 4)**2", "0.592*sqrt(x)/(y - 1.6)**2"),
+        ("2.3*exp(x)*(1 - 0.41*x)", "2.3*(1 - 0.41*x)*exp(x)"),
+        ("2.3/(3.21*x + 1)", "2.3/(3.21*x + 1)"),
     ],
 )
 def test_known_forms(formula: str, expected: str) -> None:
@@ -108,6 +116,32 @@ def test_a_huge_factor_goes_into_the_exponential() -> None:
     np.testing.assert_allclose(form(there), Expression(root, NAMES)(there), rtol=1e-12)
     arrhenius = parse_tree("1e11*exp(-5000/x)", NAMES)
     assert LARGEST_FACTOR > 1e11 and customary(arrhenius) == arrhenius
+
+
+@settings(deadline=None)
+@given(
+    st.floats(-10, 10).map(lambda e: 10.0**e),
+    st.floats(-10, 10).map(lambda e: 10.0**e),
+    st.sampled_from([-1.0, 1.0]),
+    st.sampled_from([-3, -2, 2, 3, 4]),
+)
+def test_a_power_of_a_distance_has_no_wilder_constants_than_it_could(
+    factor: float, slope: float, sign: float, power: int
+) -> None:
+    """a*(1 + b*x)**n has one more way to be written, a*b**n*(x + 1/b)**n: the shorter, unless its constants are wild."""
+
+    def decades(value: float) -> float:
+        return abs(math.log10(abs(value)))
+
+    root = simplify(parse_tree(f"{factor!r}*(1 + {sign * slope!r}*x)**{power}", NAMES))
+    written = Expression(customary(root), NAMES)
+    wildest = max(map(decades, written.constants))
+    forms = max(decades(factor), decades(slope)), max(decades(factor * slope**power), decades(slope))
+    assert wildest <= min(forms) + 2.0 + 1e-6
+    rows = np.linspace(0.1, 3, 7)[:, None] * np.ones(3) / slope
+    with np.errstate(all="ignore"):
+        exact = factor * (1 + sign * slope * rows[:, 0]) ** power
+        assert written(rows) == pytest.approx(exact, rel=1e-6, abs=1e-9 * factor)
 
 
 def test_protected_parts_stay() -> None:

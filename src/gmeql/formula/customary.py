@@ -12,6 +12,7 @@ has to be written twice:
     x**2-2*x*y+y**2      (x - y)**2               a square in place of its three terms
     (x - 6)*x + 14       (x - 3)**2 + 5           a distance from a round value
     1e20*exp(-x)         exp(46.05 - x)           no constant that only a scale within the formula makes so large
+    a*(b*x + 1)**2       a*b**2*(x + 1/b)**2      a power of the distance from a place, unless that makes constants wild
 
 >>> from gmeql.formula.expression import Expression
 >>> s = Variable(0)
@@ -42,6 +43,10 @@ SAME_FACTOR = 1e-9
 rows without noise."""
 ROUND_DIGITS = 3
 """Digits of a constant that somebody wrote down rather than measured."""
+PLAIN_DECADES = 6.0
+"""A constant further from 1 than so many powers of ten is wild, ..."""
+SANER_DECADES = 2.0
+"""... and a form whose wildest constant is by so many powers of ten nearer to 1 is the saner one."""
 LARGEST_SCALE = 1e6
 """A scale of a column that would be larger, or smaller than the inverse, is no better than the factor."""
 
@@ -313,6 +318,36 @@ def _scaled_power(coefficient: float, powers: Factors) -> Term | None:
     return None
 
 
+def _distance(coefficient: float, powers: Factors) -> Term | None:
+    """(b*u + c)**n as b**n * (u + c/b)**n, or back where that has wild constants; fractions, roots and plain
+    factors only to be rid of those."""
+    for total, exponent in powers.items():
+        constant, terms = _split(total) if is_sum(total) else (0.0, [])
+        if constant == 0.0 or len(terms) != 1:
+            continue
+        ((factor, parts),) = terms
+        forms = []
+        for divisor in (factor, constant):
+            if exponent % 2.0 != 0.0:
+                divisor = abs(divisor)
+            changed = coefficient * power_of(divisor, exponent), constant / divisor, factor / divisor
+            forms.append((max(map(_decades, changed)), changed))
+        now = max(map(_decades, (coefficient, constant, factor)))
+        wildest, changed = forms[1] if forms[1][0] + SANER_DECADES < forms[0][0] else forms[0]
+        plain = exponent in (-1.0, 0.5, 1.0) and (now <= PLAIN_DECADES or wildest + SANER_DECADES > now)
+        if plain or changed[1] == constant or not math.isfinite(wildest) or wildest > now + SANER_DECADES:
+            continue
+        rest = {base: power for base, power in powers.items() if base != total}
+        merge_powers(rest, {_write_sum(changed[1], [(changed[2], parts)]): exponent}, ROUNDING)
+        return changed[0], rest
+    return None
+
+
+def _decades(value: float) -> float:
+    """How many powers of ten a constant is away from 1."""
+    return abs(math.log10(abs(value))) if value and math.isfinite(value) else math.inf
+
+
 def _is_sane(factor: float) -> bool:
     return 1 / LARGEST_FACTOR <= abs(factor) <= LARGEST_FACTOR
 
@@ -325,6 +360,7 @@ _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
     _positive_amplitude: 1,
     _scaled_exponential: 1,
     _scaled_power: 1,
+    _distance: MOST_ADDED,
 }
 """The rewrites of a product in their order, and by how many units of complexity each may make it longer."""
 

@@ -269,10 +269,13 @@ class Front(Sequence[FrontMember]):
     def _is_better(self, shrunk: FrontMember, best: FrontMember) -> bool:
         """Whether a sum with factors drawn towards 0, which no search chose, errs less on rows left out or is briefer.
 
-        Instead of a constant it must promise less error on unseen rows as well: columns of noise err a little less by luck.
+        Instead of a constant it must promise less error on unseen rows as well, and by more than chance does: columns of
+        noise err a little less by luck.
         """
         assert shrunk.outlook is not None and best.outlook is not None
-        if not best.expression.variables and shrunk.outlook.error >= best.outlook.error:
+        if not best.expression.variables and (
+            shrunk.outlook.error >= best.outlook.error or shrunk.outlook.support < SELECTION.standard_errors
+        ):
             return False
         if shrunk.outlook.left_out < best.outlook.left_out:
             return True
