@@ -43,10 +43,8 @@ SAME_FACTOR = 1e-9
 rows without noise."""
 ROUND_DIGITS = 3
 """Digits of a constant that somebody wrote down rather than measured."""
-PLAIN_DECADES = 6.0
-"""A constant further from 1 than so many powers of ten is wild, ..."""
-SANER_DECADES = 2.0
-"""... and a form whose wildest constant is by so many powers of ten nearer to 1 is the saner one."""
+PLAIN_DECADES, SANER_DECADES = 6.0, 2.0
+"""A constant is wild that many powers of ten from 1; a form is saner whose wildest is that many nearer."""
 LARGEST_SCALE = 1e6
 """A scale of a column that would be larger, or smaller than the inverse, is no better than the factor."""
 
@@ -319,32 +317,24 @@ def _scaled_power(coefficient: float, powers: Factors) -> Term | None:
 
 
 def _distance(coefficient: float, powers: Factors) -> Term | None:
-    """(b*u + c)**n as b**n * (u + c/b)**n, or back where that has wild constants; fractions, roots and plain
-    factors only to be rid of those."""
+    """(b*u + c)**n as b**n * (u + c/b)**n, or back where that has wild constants; where n is -1, 1/2 or 1 only then."""
     for total, exponent in powers.items():
         constant, terms = _split(total) if is_sum(total) else (0.0, [])
         if constant == 0.0 or len(terms) != 1:
             continue
         ((factor, parts),) = terms
-        forms = []
-        for divisor in (factor, constant):
-            if exponent % 2.0 != 0.0:
-                divisor = abs(divisor)
-            changed = coefficient * power_of(divisor, exponent), constant / divisor, factor / divisor
-            forms.append((max(map(_decades, changed)), changed))
-        now = max(map(_decades, (coefficient, constant, factor)))
-        wildest, changed = forms[1] if forms[1][0] + SANER_DECADES < forms[0][0] else forms[0]
-        plain = exponent in (-1.0, 0.5, 1.0) and (now <= PLAIN_DECADES or wildest + SANER_DECADES > now)
-        if plain or changed[1] == constant or not math.isfinite(wildest) or wildest > now + SANER_DECADES:
+        divisors = [d if exponent % 2.0 == 0.0 else abs(d) for d in (factor, constant)]
+        forms = [(coefficient * power_of(d, exponent), constant / d, factor / d) for d in divisors]
+        now, *wildest = (max(map(_decades, form)) for form in ((coefficient, constant, factor), *forms))
+        k = int(wildest[1] + SANER_DECADES < wildest[0])
+        at_rest = exponent in (-1.0, 0.5, 1.0) and (now <= PLAIN_DECADES or wildest[k] + SANER_DECADES > now)
+        if at_rest or forms[k][1] == constant or not wildest[k] <= now + SANER_DECADES:
             continue
-        rest = {base: power for base, power in powers.items() if base != total}
-        merge_powers(rest, {_write_sum(changed[1], [(changed[2], parts)]): exponent}, ROUNDING)
-        return changed[0], rest
+        return forms[k][0], _exchanged(powers, total, _write_sum(forms[k][1], [(forms[k][2], parts)]))
     return None
 
 
-def _decades(value: float) -> float:
-    """How many powers of ten a constant is away from 1."""
+def _decades(value: float) -> float:  # how many powers of ten a constant is away from 1
     return abs(math.log10(abs(value))) if value and math.isfinite(value) else math.inf
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
+from gmeql.model.validation import simplest_valid
 from gmeql.model.rules import EPS, RULES, SELECTION, rounding_level
 from gmeql.search.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
@@ -162,7 +163,8 @@ class Front(Sequence[FrontMember]):
           nothing but the choice of the formula says counted in), `c` the complexity (of a sum of columns what it
           takes to say which, if that is less; of other forms 3 more), and `mse` the squared
           error to expect on unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
-          Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over. A sum of all columns
+          Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over, and a
+          gain of z standard errors counts 2 z² nats at most. A sum of all columns
           with factors drawn towards 0 (`search/shrinking.py`) is taken where it errs less on rows left out, or is
           briefer with as many constants as it is worth. Where nobody looked
           beyond the rows, `mse` is the residual sum of squares over `N - K`, and a unit of complexity costs 2. Where
@@ -184,7 +186,9 @@ class Front(Sequence[FrontMember]):
         if rule == "validation":
             if X is None or y is None:
                 raise ValueError('rule "validation" needs X and y with rows that were not trained on; pass both')
-            return self._validated(np.asarray(X, float), np.asarray(y, float), sample_weight)
+            w = None if sample_weight is None else np.asarray(sample_weight, float)
+            floor = rounding_level(self.target_spread, self.target_largest)
+            return simplest_valid(self.members, np.asarray(X, float), np.asarray(y, float), w, self._loss, floor)
         raise ValueError(f"rule={rule!r} is not a selection rule; use one of {list(RULES)} or a callable")
 
     def description_length(self, member: FrontMember) -> float:
@@ -263,8 +267,33 @@ class Front(Sequence[FrontMember]):
 
     def _briefest(self) -> FrontMember:
         """The shortest description whose gain over simpler ones has support, of those with freely fitted constants."""
-        supported = [m for m in self.members if not m.is_shrunk and _is_supported(m)]
-        return min(supported or self.members[:1], key=lambda m: (self.description_length(m), m.complexity))
+        best, *longer = [m for m in self.members if not m.is_shrunk and _is_supported(m)] or self.members[:1]
+        for m in longer:
+            best = m if self._is_briefer(m, best) else best
+        return best
+
+    def _is_briefer(self, longer: FrontMember, simpler: FrontMember) -> bool:
+        """Whether a longer formula describes the rows more briefly; one of the many that are no sum of columns, by no more
+        nats than its gain is sure of.
+
+        With normal errors alike on all rows, a gain of z standard errors of the paired difference saves 2 z² nats (less by
+        the share of rows that its constants take up). Where errors grow, or few rows hold most of them, the rows say less
+        than their number does, and no more than that is counted.
+        """
+        lengths = self.description_length(simpler), self.description_length(longer)
+        z = dict(longer.outlook.gains).get(simpler.complexity) if longer.outlook is not None else None
+        is_sum = linear_columns(longer.expression.root) is not None
+        if is_sum or z is None or not all(map(math.isfinite, (*lengths, z))):
+            return lengths[1] < lengths[0]
+        saved = lengths[0] - self._stating_nats(simpler) - lengths[1] + self._stating_nats(longer)
+        sure = 2.0 * max(z, 0.0) ** 2 * (1.0 - self._fitted(longer) / self.rows)
+        return lengths[1] + max(saved - sure, 0.0) < lengths[0]
+
+    def _stating_nats(self, member: FrontMember) -> float:
+        """What of the description length states the formula itself."""
+        if self.has_own_loss and self._loss.mean_is_nats:
+            return 0.0
+        return length_in_nats(0.0, self._fitted(member), 0, n_rows=self.rows) + self._structure_nats(member)
 
     def _is_better(self, shrunk: FrontMember, best: FrontMember) -> bool:
         """Whether a sum with factors drawn towards 0, which no search chose, errs less on rows left out or is briefer.
@@ -310,30 +339,6 @@ class Front(Sequence[FrontMember]):
             f"the selection callable returned {answer!r}; it must return a member of the front "
             f"or its index, 0 to {len(self) - 1}"
         )
-
-    def _validated(
-        self, X: NDArray[np.float64], y: NDArray[np.float64], sample_weight: ArrayLike | None
-    ) -> FrontMember:
-        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
-        w = w / w.sum()
-        scale = max(float(np.max(np.abs(y), initial=0.0)), np.finfo(float).tiny)
-        means, errors = [], []
-        for m in self.members:
-            with np.errstate(all="ignore"):
-                values = m.expression(X)
-                squares = self._loss.value(values, y) if self._loss.value else ((values - y) / scale) ** 2
-                mean = float(np.sum(w * squares))
-                error = float(np.sqrt(np.sum(w**2 * (squares - mean) ** 2)))
-            means.append(mean if math.isfinite(mean) else math.inf)
-            errors.append(error if math.isfinite(error) else 0.0)
-        best = int(np.argmin(means))
-        if not math.isfinite(means[best]):
-            raise ValueError(
-                "no member of the front is finite on the validation rows; take rows of the training domain"
-            )
-        floor = (rounding_level(self.target_spread, self.target_largest) / scale) ** 2
-        allowed = max(means[best] + SELECTION.standard_errors * errors[best], floor)
-        return next(m for m, mean in zip(self.members, means, strict=True) if mean <= allowed)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready description; `Front.from_dict` reads it back."""

@@ -39,6 +39,10 @@ POINTS = 10_000
 """Points between the rows of each kind: a spike that one unseen row in a thousand meets must show."""
 MOST_ROWS = 2_000
 """Rows between which such points are drawn."""
+MOST_GAINS = 10_000
+"""Members that one can be compared with: as many as a front may have."""
+OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains"}
+"""Fields of an outlook's plain form that stand there only where they say something."""
 LARGEST_LUCK = 5.0
 """Nats at one row beyond which nothing is known anyway."""
 
@@ -72,6 +76,9 @@ class Outlook:
     """Whether the rows nearest to its poles follow them (`soundness.squares_at_poles`): a pole of the target's own, which has
     no price and makes no excursions."""
 
+    gains: tuple[tuple[int, float], ...] = ()
+    """That of `support` beside each of those members by itself, with their complexity."""
+
     @property
     def doubtful_pole(self) -> bool:
         """Whether it has a pole that no rows speak for."""
@@ -99,13 +106,14 @@ class Outlook:
             **({} if self.nats is None else {"nats": self.nats}),
             **({} if self.freedom is None else {"freedom": self.freedom}),
             **({"pole_seen": True} if self.pole_seen else {}),
+            **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "outlook") -> Outlook:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
         names = {"error", "standard_error", "pole", "support", "supported", "low", "high", "defined"}
-        if not isinstance(data, dict) or set(data) - {"luck", "nats", "freedom", "pole_seen"} != names:
+        if not isinstance(data, dict) or set(data) - OPTIONAL != names:
             raise ValueError(f"{where} must be an object with exactly the fields {sorted(names)}")
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
@@ -138,6 +146,7 @@ class Outlook:
             nats=None if nats is None else float(nats),
             freedom=None if freedom is None else float(freedom),
             pole_seen=data.get("pole_seen", False),
+            gains=_checked_gains(data.get("gains", []), where),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
@@ -157,6 +166,18 @@ class Outlook:
                 high=times_power(self.bounds.high, exponent),
             ),
         )
+
+
+def _checked_gains(entries: Any, where: str) -> tuple[tuple[int, float], ...]:
+    """Pairs of a complexity and a number of standard errors, of which those beyond the numbers are null."""
+    if not isinstance(entries, list) or len(entries) > MOST_GAINS:
+        raise ValueError(f"{where}.gains must be a list of at most {MOST_GAINS} pairs")
+    for entry in entries:
+        if not (isinstance(entry, list) and len(entry) == 2 and type(entry[0]) is int and entry[0] > 0):
+            raise ValueError(f"{where}.gains must hold pairs of a complexity and a number")
+        if entry[1] is not None and (type(entry[1]) not in (int, float) or not math.isfinite(entry[1])):
+            raise ValueError(f"{where}.gains must hold finite numbers or null")
+    return tuple((c, math.inf if z is None else float(z)) for c, z in entries)
 
 
 def freedom_factor(n_constants: int, n_rows: int) -> float:
@@ -222,7 +243,8 @@ def outlooks(
     lengths = [(each, tree_complexity(root)) for each, root in zip(nats, everyone, strict=True)]
     found = []
     for root, square, pole, length in zip(roots, squares, poles, lengths, strict=False):
-        simpler = [s for s, p, other in zip(squares, poles, lengths, strict=True) if other < length and not p]
+        others = [(s, n) for s, p, n in zip(squares, poles, lengths, strict=True) if n < length and not p]
+        simpler = [s for s, _ in others]
         at_poles = squares_at_poles(root, X, weights, inside, y, simpler) if pole and loss.value is None else None
         square = square if at_poles is None else at_poles
         strays = excursion(root, points, y, loss) if at_poles is None else 0.0
@@ -230,17 +252,19 @@ def outlooks(
         error = math.sqrt(mean) if loss.value is None else mean
         spread = _standard_error(square, mean, weights) * (1.0 if loss.value is None else 2.0 * math.sqrt(mean))
         luck = luck_factor(length[0], len(y), error, loss)
+        gains = tuple((n[1], paired_z(other, square, weights)) for other, n in others)
         found.append(
             Outlook(
                 error=error * luck,
                 standard_error=spread * luck,
                 pole=pole,
-                support=min((paired_z(other, square, weights) for other in simpler), default=math.inf),
+                support=min((z for _, z in gains), default=math.inf),
                 bounds=bounds(root, ranges),
                 luck=luck,
                 nats=length[0] if stated is not None or root in shrunk else None,
                 freedom=shrunk[root].freedom if root in shrunk else None,
                 pole_seen=at_poles is not None,
+                gains=gains,
             )
         )
     return tuple(found)
