@@ -100,7 +100,7 @@ class Executor:
         try:
             self._teach(state)
             tasks = _tasks(state, islands)
-            return Generation(self.cards, islands, tasks, ages=ages, units=units, enough=enough, ahead=ahead)
+            return Generation(self._parts(), islands, tasks, ages=ages, units=units, enough=enough, ahead=ahead)
         except AcceleratorError as error:
             self._fall_back(error)
             return None
@@ -108,7 +108,11 @@ class Executor:
     def pack(self, state: SearchState) -> None:
         """Lay out the open islands while accelerators are busy, so that they need not wait when these set out."""
         if self.takes_generations(state):
-            self.packed = share_out(len(self.cards), state.islands, _tasks(state, state.islands))
+            self.packed = share_out(len(self._parts()), state.islands, _tasks(state, state.islands))
+
+    def _parts(self) -> list[Card]:
+        """Of every accelerator several, for parts of a generation that step side by side."""
+        return [part for card in self.cards for part in card.parts(self.config.device_parts)]
 
     def bring(self, generation: Generation) -> int:
         """Copy what has become of a generation, to be unpacked later; candidates drawn."""

@@ -104,6 +104,25 @@ def test_a_card_remembers_what_was_tried_elsewhere() -> None:
     assert dict(zip(*map(list, second.known()), strict=True)) == dict(zip(keys, counts, strict=True))
 
 
+@needs_compiler
+def test_parts_of_a_card_step_side_by_side_and_know_what_others_tried() -> None:
+    state, islands = opened(2)
+    tasks = [state.portfolio.task(island) for island in islands]
+    card = Card(HostDriver(), bits=14)
+    parts = card.parts(2)
+    assert parts[0] is card and parts == card.parts(2) and card.parts(1) == [card]
+    stages = [Stage(part, Packed([island], [task])) for part, island, task in zip(parts, islands, tasks, strict=True)]
+    drawn = 0
+    for stage in stages:
+        stage.take_step()
+        drawn += int(stage.look()["n_drawn_in_all"].sum())
+    assert int(card.known()[1].sum()) == drawn and parts[1].candidates is not card.candidates
+    for stage in stages:
+        stage.bring()
+        stage.unpack()
+    assert [island.age for island in islands] == [1, 1]
+
+
 def test_more_candidates_of_smaller_networks_still_need_more_room() -> None:
     card = Card(HostDriver(), bits=4)
     card.make_room(100, 60)

@@ -56,7 +56,7 @@ def _settled_on(
 
 def _take_steps(settled: Sequence[Settled], best: np.ndarray, *, goal_age: int, enough: Enough) -> int:
     """Steps of all stages until every island has reached an age or is finished, or `enough` says so; candidates drawn."""
-    most = max(1, min(LOOK_STEPS, LOOK_CANDIDATES // max((stage.n for stage, _, _ in settled), default=1)))
+    most = max(1, min(LOOK_STEPS, LOOK_CANDIDATES // max(sum(stage.n for stage, _, _ in settled), 1)))
     steps = next_steps = 1  # something to show soon
     while True:
         for _ in range(steps):
