@@ -50,3 +50,18 @@ def test_predict_warns_outside_the_training_rows_and_not_on_them(fitted, tmp_pat
         with pytest.warns(gmeql.RangeWarning, match=r"1 of 2 rows lie outside .*: x2 \(1\.\d+ to 2\.\d+\)$"):
             one.predict([[2.0, 9.0, 2.0], [2.0, 2.0, 2.0]])
     assert RangeWarning is gmeql.RangeWarning
+
+
+def test_cross_validation_does_not_warn_of_its_own_folds(fitted):
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+
+    model, X = fitted
+    quick = clone(model).set_params(max_candidates=100)
+    search = GridSearchCV(quick, {"max_complexity": [9]}, cv=2, scoring="neg_mean_squared_error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RangeWarning)
+        search.fit(X, 2 * X[:, 0] * X[:, 1])
+        cross_val_score(quick, X, 2 * X[:, 0] * X[:, 1], cv=2)
+    with pytest.warns(RangeWarning):
+        search.predict([[9.0, 9.0, 2.0]])

@@ -14,7 +14,7 @@ from gmeql.estimator.formulas import Formulas
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, leaves
 from gmeql.model.inputs import check_rows, column_names, input_errors, split_groups, weight_of_errors
-from gmeql.model.ranges import RangeWarning, rows_outside
+from gmeql.model.ranges import RangeWarning, rows_are_held_out, rows_outside
 from gmeql.model.targets import as_list, one_or_list
 from gmeql.search.groups.joint import GroupedTable, fit_jointly
 from gmeql.search.groups.table import OwnConstants, group_labels, own_columns, with_own_columns
@@ -78,7 +78,7 @@ class Groups(Formulas):
         used = self._used_columns(expressions)
         rows: FloatArray = check_rows(self, X, used)
         outside = rows_outside(rows, getattr(self, "feature_ranges_", None), used)
-        if outside is not None:
+        if outside is not None and not rows_are_held_out():
             warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=3)
         return rows
 

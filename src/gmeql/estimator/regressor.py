@@ -243,8 +243,9 @@ callable, default="squared"
 
         `index` takes another member of the front (one index per target where there are several). Where a formula is not
         defined, such as the logarithm of a negative number, the value is nan. A data frame may lack columns that the
-        formula does not use. Rows outside the ranges of `fit` are a `RangeWarning`. After a fit with groups, `groups`
-        are the labels of the rows; a data frame that has the groups' column needs none.
+        formula does not use. Rows outside the ranges of `fit` are a `RangeWarning`, except in scikit-learn's
+        cross-validation. After a fit with groups, `groups` are the labels of the rows; a data frame that has the groups'
+        column needs none.
         """
         check_is_fitted(self)
         expressions = self._expressions(index)
