@@ -86,3 +86,8 @@ def test_what_a_formula_promises_on_unseen_rows_is_in_record_and_csv() -> None:
     assert [rows[0][name] for name in UNSEEN_COLUMNS] == ["", "", "yes", "", ""]
     assert [rows[1][name] for name in UNSEEN_COLUMNS] == ["0.3", "0.02", "no", "-1.5", "2.5"]
     assert list(rows[0])[:5] == ["index", "complexity", "loss", "score", "formula"]
+
+
+def test_a_note_reaches_the_log_and_the_page_and_none_takes_no_room() -> None:
+    assert "note" not in progress_record(event(1.0, MEAN))
+    assert progress_record(replace(event(0.0, MEAN), note="compiling"))["note"] == "compiling"

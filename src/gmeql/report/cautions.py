@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gmeql.formula.calculus import differentiate
-from gmeql.formula.nodes import Constant
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.formula.simplify import simplify
 from gmeql.model.intervals import constant_intervals
 from gmeql.model.member import free_constants
 from gmeql.model.weighing import CountedRows
@@ -18,7 +20,6 @@ from gmeql.search.losses import Loss, find_loss
 from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of
 
 if TYPE_CHECKING:
-    from gmeql.formula.expression import Expression
     from gmeql.model.member import FrontMember
     from gmeql.tables.read import Training
 
@@ -45,6 +46,8 @@ class CautionConfig:
     """Rank correlation of sizes of errors with the prediction, in its standard errors, that counts as growth, ..."""
     least_growth: float = 0.3
     """... and the least correlation that matters."""
+    moves: float = 0.3
+    """Share of the errors around a line by which a column must move it to be named."""
     looked_at: int = 2000
     """Rows by which a line through the middle is found."""
     nearly_the_target: float = 0.9999
@@ -224,9 +227,25 @@ def _behind_a_line(training: Training, residuals: np.ndarray, counted: CountedRo
     if not 0 < count < CAUTIONS.most_far * len(y):
         return []
     rows, them = ("1 row lies", "it") if count == 1 else (f"{count} rows lie", "them")
+    said = _written_line(training, some, counted.given, scale)
     return [
-        f"{rows} far from a line that the others follow: outliers? loss='robust' (--loss robust) gives {them} no weight."
+        f"{rows} far from a line that the others follow, about {said}: outliers? loss='robust' (--loss robust) gives {them} "
+        "no weight."
     ]
+
+
+def _written_line(training: Training, some: slice, weights: np.ndarray, scale: float) -> str:
+    """The line through the middle of the rows, of the columns that move it by more than the errors around it; so that
+    whoever is told of outliers sees at once what the other rows say."""
+    X, y = training.X[some], training.y[some]
+    line = least_absolute_line(X, y, weights[some])
+    assert line is not None
+    used = np.flatnonzero(np.abs(line[1:]) * X.std(axis=0) > CAUTIONS.moves * scale)
+    again = least_absolute_line(X[:, used], y, weights[some]) if 0 < len(used) < X.shape[1] else None
+    factors = line[1:][used] if again is None else again[1:]
+    constant = float(line[0] if again is None else again[0])
+    terms = [build("mul", Constant(float(f"{b:.3g}")), Variable(int(j))) for b, j in zip(factors, used, strict=True)]
+    return str(Expression(simplify(build("add", *terms, Constant(float(f"{constant:.3g}")))), tuple(training.names)))
 
 
 def _few_values(expression: Expression, training: Training) -> list[str]:

@@ -59,6 +59,7 @@ def progress_record(progress: Progress) -> dict[str, Any]:
         "front": [member_record(member) for member in progress.front],
         "done": bool(progress.done),
         "reason": reason_text(progress.reason),
+        **({"note": progress.note} if progress.note else {}),
     }
 
 

@@ -45,7 +45,7 @@
     if (progress) {
       const left = run.max_time ? Math.max(0, run.max_time - progress.elapsed) : null;
       at("bar").value = run.max_time ? Math.min(1, progress.elapsed / run.max_time) : 0;
-      at("figures").textContent = `${progress.elapsed.toFixed(1)} s, ${progress.candidates.toLocaleString("en")} candidates, ${Math.round(progress.rate).toLocaleString("en")} a second, ${progress.islands} islands` + (left !== null && !over ? `, ${left.toFixed(0)} s left` : "");
+      at("figures").textContent = progress.note && !over ? `${progress.note}; a first look until then` : `${progress.elapsed.toFixed(1)} s, ${progress.candidates.toLocaleString("en")} candidates, ${Math.round(progress.rate).toLocaleString("en")} a second, ${progress.islands} islands` + (left !== null && !over ? `, ${left.toFixed(0)} s left` : "");
       if (progress.front) members = progress.front.map((member) => ({ text: member.formula, complexity: member.complexity, loss: member.loss, outlook: member.outlook, mathml: member.mathml }));
       const chosen = run.chosen || progress.best;
       if (chosen) {
