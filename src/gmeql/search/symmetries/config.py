@@ -95,6 +95,12 @@ class SymmetriesConfig:
     # a factor of one column
     factors_tried: int = 2
     factor_misfit: float = 0.2
+    pair_misfit: float = 0.02
+    """Misfit of two functions of a column as a factor: pairs bend to much that one function cannot."""
+    pair_gain: float = 0.1
+    """... and its share of the best misfit of one function."""
+    largest_power: float = 6.0
+    """Exponent of such a function, at most."""
     least_angle_range: float = 0.5
     """Range of a column (radians) below which a sine cannot be told from a power."""
     largest_exponential: float = 50.0

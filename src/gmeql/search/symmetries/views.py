@@ -28,6 +28,7 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, leaves
 from gmeql.search.symmetries.config import SYMMETRIES
+from gmeql.search.symmetries.factors import factors_of_column, put
 from gmeql.search.symmetries.surrogate import OutOfTime, fit_surrogate, is_one_sign, typical
 
 _ONE = Constant(1.0)
@@ -276,36 +277,17 @@ def _scaled_views(fitted: FittedView) -> Iterator[list[View]]:
 
 
 def _views_without_factor(fitted: FittedView) -> Iterator[list[View]]:
-    """Views without one column, of which the target is a power or a plain function times the rest; best first."""
-    columns, target = fitted.view.columns, fitted.target
-    proposals: list[tuple[float, int, Node]] = []
-    for j, column in enumerate(columns):
-        x, slope = fitted.table[:, j], fitted.slopes[:, j]
-        exponent = float(slope * x @ target / (target @ target))
-        power = round(2 * exponent) / 2 if math.isfinite(exponent) else math.nan
-        if power.is_integer() or (math.isfinite(power) and (x > 0).all()):
-            proposals.append((_misfit(slope * x, power * target), j, _monomial([(column, power)])))
-        for name, (function, derivative, applies) in _FACTORS.items():
-            if applies(x):
-                proposals.append((_misfit(slope * function(x), target * derivative(x)), j, build(name, column)))
-    for misfit, j, factor in sorted(proposals, key=lambda proposal: proposal[:2]):
-        if misfit < SYMMETRIES.factor_misfit:
-            rest = tuple(c for k, c in enumerate(columns) if k != j)
-            yield [View(rest, _monomial([(fitted.view.factor, 1.0), (factor, 1.0)]))]
-
-
-_FACTORS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[np.ndarray], bool]]] = {
-    "cos": (np.cos, lambda x: -np.sin(x), lambda x: bool(np.ptp(x) > SYMMETRIES.least_angle_range)),
-    "sin": (np.sin, np.cos, lambda x: bool(np.ptp(x) > SYMMETRIES.least_angle_range)),
-    "exp": (np.exp, np.exp, lambda x: bool(np.abs(x).max() < SYMMETRIES.largest_exponential)),
-    "log": (np.log, lambda x: 1 / x, lambda x: bool((x > 0).all())),
-}
-"""Functions g of a column that may stand before the rest, with g': then f' g = f g' on all rows."""
-
-
-def _misfit(left: np.ndarray, right: np.ndarray) -> float:
-    """How far two fields are apart, as a share of their size."""
-    return typical(left - right) / max(typical(left), typical(right), 1e-300)
+    """Views without one column, of which the target is a function times the rest; best first."""
+    columns, table = fitted.view.columns, fitted.table
+    proposals = [
+        (misfit, j, factor)
+        for j in range(len(columns))
+        for misfit, factor in factors_of_column(table[:, j], fitted.slopes[:, j], fitted.target)
+        if misfit < SYMMETRIES.factor_misfit
+    ]
+    for _, j, factor in sorted(proposals, key=lambda proposal: proposal[:2]):
+        rest = tuple(c for k, c in enumerate(columns) if k != j)
+        yield [View(rest, _monomial([(fitted.view.factor, 1.0), (put(factor, columns[j]), 1.0)]))]
 
 
 def _rational_rows(basis: np.ndarray) -> Iterator[np.ndarray]:
