@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gmeql.search.direct import (
+    cancelled,
     damped,
     derivatives,
     forms,
@@ -21,6 +22,7 @@ from gmeql.search.direct.table import DirectMethod
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
+    "cancelled": cancelled.propose,
     "rational": rational.propose,
     "vocabulary": vocabulary.propose,
     "roots": roots.propose,
@@ -37,13 +39,13 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
-    "linear": 0.1, "vocabulary": 2.0, "nested": 1.5, "waves": 3.0, "damped": 0.2, "sections": 2.0, "meeting": 3.0, "terms": 3.0,
-    "forms": 2.0,
+    "linear": 0.1, "cancelled": 0.1, "vocabulary": 2.0, "nested": 1.5, "waves": 3.0, "damped": 0.2, "sections": 2.0,
+    "meeting": 3.0, "terms": 3.0, "forms": 2.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""
-EARLY = ("rational", "vocabulary", "sections", "nested")
+EARLY = ("cancelled", "rational", "vocabulary", "sections", "nested")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("pairs",)
 """Methods for noisy targets, asked once nothing exact was found for long."""
