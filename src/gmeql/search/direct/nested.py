@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
+from gmeql.search.direct.logarithms import LOGARITHMS, factors_of_logarithm
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, formulas_in, sum_of
@@ -95,12 +96,16 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     X = table.X[:n]
     terms = brief_vocabulary(X, functions.allows, most_terms=size)
     span, steps = Span(terms.values, terms.node), _Steps(X, functions)
+    fewer = [Span(terms.values[:m], terms.node) for m in LOGARITHMS.spanned if m < size]
     waiting = [Stage(table.y[:n])]
     for _ in range(min(most, NESTED.stages)):
         if not waiting or effort.out_of_time():
             return
         stage = waiting.pop(0)
-        for root in formulas_in(span, X, direct_readings(stage.target, functions), functions, stage.sign):
+        found = formulas_in(span, X, direct_readings(stage.target, functions), functions, stage.sign)
+        spans = fewer if stage.steps else [*fewer, span]
+        logarithms = _logarithms(spans, stage.target) if functions.allows({"log"}) else ()
+        for root in chain(found, logarithms):
             whole = stage.undo(root)
             if table.error(whole) < VOCABULARY.verified:
                 yield whole
@@ -108,6 +113,17 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         if len(stage.steps) < NESTED.depth:
             with np.errstate(all="ignore"):
                 waiting += [s for s in steps.of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
+
+
+def _logarithms(spans: Sequence[Span], target: FloatArray) -> Iterator[Node]:
+    """c log(Q) with Q in one of the spans, the smallest first: the fewer its terms, the sharper they tell c."""
+    for span in spans:
+        for factor in factors_of_logarithm(target, span.left):
+            inner = span.sparse(np.exp((target - target.mean()) / factor))
+            if inner is not None:
+                scale = math.exp(float(target.mean()) / factor)
+                scaled = sum_of([(scale * c, node) for c, node in inner])
+                yield build("mul", Constant(float(f"{factor:.13g}")), build("log", scaled))
 
 
 class _Steps:
