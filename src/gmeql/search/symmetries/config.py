@@ -96,9 +96,9 @@ class SymmetriesConfig:
     factors_tried: int = 2
     factor_misfit: float = 0.2
     pair_misfit: float = 0.02
-    """Misfit of two functions of a column as a factor: pairs bend to much that one function cannot."""
+    """Misfit of two functions of a column, or of less plain ones, as a factor: they bend to much, noise among it."""
     pair_gain: float = 0.1
-    """... and its share of the best misfit of one function."""
+    """... and its share of the best misfit of a power or one of the plainest functions."""
     largest_power: float = 6.0
     """Exponent of such a function, at most."""
     least_angle_range: float = 0.5

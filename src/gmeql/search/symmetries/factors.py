@@ -29,7 +29,7 @@ _Applies = Callable[[FloatArray], bool]
 
 @dataclass(frozen=True)
 class _Part:
-    """A plain function of a column, with its derivative; whether powers other than itself may stand before the rest."""
+    """A plain function of a column with its derivative, and of which columns it may be one."""
 
     node: Node
     function: Callable[[FloatArray], FloatArray]
@@ -65,30 +65,35 @@ _PARTS: tuple[_Part, ...] = (
     ),
 )
 """Functions φ whose powers may stand before the rest, the plainest first."""
+_PLAINEST = {build(name, _X) for name in ("cos", "sin", "exp", "log")}
 
 
 def factors_of_column(x: FloatArray, slope: FloatArray, target: FloatArray) -> Iterator[tuple[float, Node]]:
     """Functions g of a column `Variable(0)`, each with how far the slopes [N] are from those of g times something else.
 
-    One function first, then two, of which only those that are far better than the best of one.
+    Powers of the column and the plainest functions first. Others, and pairs, bend to much: only those that are far better.
     """
     with np.errstate(all="ignore"):
         parts = [(part, part.function(x), part.derivative(x)) for part in _PARTS if part.applies(x)]
         parts = [(part, f, d) for part, f, d in parts if np.isfinite(f).all() and np.isfinite(d).all()]
         best = math.inf
+        others: list[tuple[float, Node]] = []
         for part, f, d in parts:
-            for misfit, (exponent,) in _fitted([f], slope * f, [target * d]):
-                best = min(best, misfit)
-                yield misfit, _power(part.node, exponent)
+            for away, (exponent,) in _fitted([f], slope * f, [target * d]):
+                found = away, _power(part.node, exponent)
+                if part.node == _X or (part.node in _PLAINEST and exponent == 1.0):
+                    best = min(best, away)
+                    yield found
+                else:
+                    others.append(found)
         if not best > SYMMETRIES.pair_misfit:
             return
         for (one, f, d), (other, g, e) in itertools.combinations(parts, 2):
-            for misfit, exponents in _fitted([f, g], slope * f * g, [target * d * g, target * f * e]):
-                if misfit < min(SYMMETRIES.pair_misfit, SYMMETRIES.pair_gain * best):
-                    yield (
-                        misfit,
-                        build("mul", *(_power(p.node, k) for p, k in zip((one, other), exponents, strict=True))),
-                    )
+            for away, exponents in _fitted([f, g], slope * f * g, [target * d * g, target * f * e]):
+                powers = (_power(part.node, k) for part, k in zip((one, other), exponents, strict=True))
+                others.append((away, build("mul", *powers)))
+    allowed = min(SYMMETRIES.pair_misfit, SYMMETRIES.pair_gain * best)
+    yield from (found for found in others if found[0] < allowed)
 
 
 def _fitted(
