@@ -124,6 +124,8 @@ class Search(RunningSearch):
             guessed = self._begin_with_knowledge() if state.candidates == 0 else []
             self._open_generation()
             state.islands = [*guessed, *state.islands]
+            if has_exact_formula(state):
+                return  # seen before anything was drawn
         if self._executor.takes_generations(state):
             self._take_generation()
             return

@@ -41,7 +41,9 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
         state.direct_done = True
         _look_at_groups(state, clock, _asked(state, AT_FIRST))
     elif not state.direct_done:
-        _look(state, clock, _asked(state, AT_ONCE), state.config.direct_seconds, cut=False)
+        for name in _asked(state, AT_ONCE):
+            if not has_exact_formula(state):
+                _look(state, clock, [name], AT_ONCE[name] * state.config.direct_seconds, cut=False)
 
 
 def look_early(state: SearchState, clock: Clock) -> bool:

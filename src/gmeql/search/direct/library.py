@@ -135,13 +135,21 @@ class Library:
         return build("mul", *(self.factors[i].node for i in self.parts[m]))
 
 
-def library(X: FloatArray, allows: Allows, *, numbers: LibraryConfig = LIBRARY, waves: Sequence[Node] = ()) -> Library:
+def library(
+    X: FloatArray,
+    allows: Allows,
+    *,
+    numbers: LibraryConfig = LIBRARY,
+    waves: Sequence[Node] = (),
+    are_held: bool = False,
+) -> Library:
     """The terms that a table and the allowed operators make; `allows` says whether a set of operators may be used.
 
-    `waves` are functions to tune besides, of any columns.
+    `waves` are functions to tune besides, of any columns, or to take as they are (`are_held`).
     """
     factors, columns = _of_columns(X, allows, numbers)
-    given = [Factor.of(node, -1, f"wave {i}", "wave", X) for i, node in enumerate(waves)]
+    group = "power" if are_held else "wave"
+    given = [Factor.of(node, -1, f"wave {i}", group, X) for i, node in enumerate(waves)]
     numbered = list(range(len(factors), len(factors) + len(given)))
     factors += given
     return _first(factors, chain(_given_products(columns, numbered), _products(columns)), numbers.most_terms)

@@ -8,6 +8,7 @@ from gmeql.search.direct import (
     derivatives,
     forms,
     linear,
+    modulated,
     nested,
     peeled,
     rational,
@@ -25,6 +26,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "cancelled": cancelled.propose,
     "rational": rational.propose,
     "vocabulary": vocabulary.propose,
+    "modulated": modulated.propose,
     "roots": roots.propose,
     "peeled": peeled.propose,
     "sections": sections.propose,
@@ -43,8 +45,9 @@ SHARES: dict[str, float] = {
     "meeting": 3.0, "terms": 3.0, "forms": 2.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
-AT_ONCE = ("linear",)
-"""Methods so cheap that they are asked before the first candidate is drawn, about the columns as they are."""
+AT_ONCE: dict[str, float] = {"linear": 1.0, "modulated": 0.02}
+"""Methods that are asked before the first candidate is drawn, about the columns as they are, and how much of all methods'
+time each gets then: those that cost next to nothing, or see a formula that islands need long for in milliseconds."""
 EARLY = ("cancelled", "rational", "vocabulary", "sections", "nested")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("pairs",)

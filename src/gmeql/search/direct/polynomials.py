@@ -59,10 +59,11 @@ def term_by_term(polynomial: Polynomial) -> Node:
     """The polynomial as a plain sum."""
     if not polynomial:
         return Constant(0.0)
-    return build("add", *(build("mul", Constant(c), _power_product(m)) for m, c in polynomial.items()))
+    return build("add", *(build("mul", Constant(c), power_product(m)) for m, c in polynomial.items()))
 
 
-def _power_product(term: Monomial) -> Node:
+def power_product(term: Monomial) -> Node:
+    """A monomial as a formula."""
     return build(
         "mul", *(build("pow", Variable(j), Constant(float(e))) for j, e in enumerate(term) if e), Constant(1.0)
     )

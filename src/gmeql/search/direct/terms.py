@@ -94,7 +94,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             yield READINGS[reading].invert(found[-1].root, sign)
             return
         inexact += found if reading == PLAIN else []
-    yield from _best_inexact(inexact, table, rows[PLAIN], len(terms))
+    yield from best_inexact(inexact, table, rows[PLAIN], len(terms))
 
 
 def _tiers(terms: Library, readings: Iterable[str]) -> Iterator[tuple[str, NDArray[np.bool_], tuple[int, ...]]]:
@@ -117,8 +117,19 @@ def _is_on_trail(found: list[TermSum], table: DirectTable) -> bool:
     return any(table.error(one.root) < SUMS.trail * table.unexplained for one in found[-1:])
 
 
-def _best_inexact(found: list[TermSum], table: DirectTable, rows: JudgedRows, n_terms: int) -> list[Node]:
-    """The sums of least description length that beat the best formula so far on all rows, not only on those chosen by.
+def best_inexact(found: list[TermSum], table: DirectTable, rows: JudgedRows, n_terms: int) -> list[Node]:
+    """The sums of least description length that beat the best formula so far on all rows, not only on those chosen by."""
+    roots = [one.root for one in _by_length(found, rows, n_terms)]
+    return [root for root in roots if table.error(root) < SUMS.gain * table.unexplained][: SUMS.proposed]
+
+
+def best_of(found: list[TermSum], rows: JudgedRows, n_terms: int) -> TermSum | None:
+    """The sum of least description length; None where the mean has less."""
+    return next(iter(_by_length(found, rows, n_terms)), None)
+
+
+def _by_length(found: list[TermSum], rows: JudgedRows, n_terms: int) -> list[TermSum]:
+    """Sums of less description length than the mean, the least first.
 
     Naming one of `n_terms` terms takes the logarithm of that number: the luckiest of thousands goes through noise.
     """
@@ -127,9 +138,7 @@ def _best_inexact(found: list[TermSum], table: DirectTable, rows: JudgedRows, n_
         return description_length(one.root, one.loss, rows) + len(one.terms) * math.log(n_terms)
 
     longest = length(TermSum((), (0.0,), rows.spread**2))
-    ranked = sorted((one for one in found if length(one) < longest), key=length)
-    roots = [one.root for one in ranked]
-    return [root for root in roots if table.error(root) < SUMS.gain * table.unexplained][: SUMS.proposed]
+    return sorted((one for one in found if length(one) < longest), key=length)
 
 
 def _cost(n_terms: int, n_rows: int, beams: tuple[int, ...]) -> float:

@@ -116,7 +116,7 @@ class _Scan:
         self.table, self.functions = table, functions
         self.residual = _without_trend(table)
         self.n = min(len(self.residual), WAVES.rows)
-        self.angles = _angles(table.X[: self.n], functions)
+        self.angles = angles_of(table.X[: self.n], functions)
         self.found: list[Wave] = []
         self.spent = 0.0
 
@@ -186,7 +186,7 @@ def _of_sums(
     if not functions.allows({"square", "cube"}):
         return [], 0.0
     angles, before = products_of(n_columns), amplitudes_of(n_columns)
-    products, amplitudes = (np.stack([_values(node, X) for node in nodes]) for nodes in (angles, before))
+    products, amplitudes = (np.stack([node_values(node, X) for node in nodes]) for nodes in (angles, before))
     tried, best, amplitude = 0.0, None, amplitudes[0]
     likely = likely_amplitudes(residual, amplitudes)
     left = effort.seconds
@@ -214,7 +214,7 @@ def _of_squares(X: FloatArray, residual: FloatArray, angles: list[Node]) -> list
     if len(twice) < 2 or twice[0].angles == twice[1].angles:
         return []
     look = tuple(wave.angles[0] for wave in twice)
-    values = np.stack([_values(node, X) for node in look], axis=1)
+    values = np.stack([node_values(node, X) for node in look], axis=1)
     found: list[Wave] = []
     for sign in (1.0, -1.0):
         start = np.array([twice[0].frequencies[0], sign * twice[1].frequencies[0]]) / 2
@@ -232,20 +232,20 @@ def _beside(values: FloatArray, wave: Wave, residual: FloatArray) -> FloatArray:
     return np.asarray(residual - fitted @ np.linalg.lstsq(fitted, residual, rcond=None)[0])
 
 
-def _angles(X: FloatArray, functions: FunctionSet) -> list[Node]:
+def angles_of(X: FloatArray, functions: FunctionSet) -> list[Node]:
     """What waves may be waves of, with finite values that differ."""
     columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
     angles = [build("pow", v, Constant(p)) for p in (1.0, 2.0, 3.0) for v in columns]
     angles += [build("inv", v) for v in columns]
     angles += [build("mul", a, b) for a, b in combinations(columns, 2)]
-    return [node for node in angles if functions.allows(_operators(node)) and np.isfinite(_values(node, X)).all()]
+    return [node for node in angles if functions.allows(_operators(node)) and np.isfinite(node_values(node, X)).all()]
 
 
 def _operators(node: Node) -> set[str]:
     return {node.operator} if isinstance(node, Call) else set()
 
 
-def _values(node: Node, X: FloatArray) -> FloatArray:
+def node_values(node: Node, X: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
         return row_values(node, [str(j) for j in range(X.shape[1])], X)
 
@@ -270,7 +270,7 @@ def _found(X: FloatArray, residual: FloatArray, looks: list[tuple[Node, ...]], g
             break
         best: Wave | None = None
         for look in looks:
-            values = np.stack([_values(node, X) for node in look], axis=1)
+            values = np.stack([node_values(node, X) for node in look], axis=1)
             if not (np.ptp(values, axis=0) > 0).all():
                 continue
             start = strongest(values, residual, grid if len(look) == 1 else WAVES.square)
@@ -280,7 +280,7 @@ def _found(X: FloatArray, residual: FloatArray, looks: list[tuple[Node, ...]], g
         if best is None or not stands_out(best.share, len(residual), n_frequencies):
             break
         found.append(best)
-        residual = _beside(np.stack([_values(node, X) for node in best.angles], axis=1), best, residual)
+        residual = _beside(np.stack([node_values(node, X) for node in best.angles], axis=1), best, residual)
     return found
 
 

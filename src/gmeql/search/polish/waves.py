@@ -94,11 +94,22 @@ def rows_rested_on(added: FloatArray, residual: FloatArray, weights: FloatArray)
     return float(a.sum()) * float(r.sum()) / both if both > 0 else 0.0
 
 
-def stands_out(share: float, n_free: float, n_frequencies: float) -> bool:
+def stands_out(share: float, n_free: float, n_frequencies: float, *, n_waves: int = 1) -> bool:
     """Whether the best of so many frequencies would hardly explain this share P of the variance of noise.
 
     The chance of that is M (1 - P)**(N/2) for M frequencies and N rows left free (Baluev 2008, without his correction
-    for the width of peaks); it must lie below exp(-`false_alarm`), which also pays for the forms that were tried.
+    for the width of peaks); it must lie below exp(-`false_alarm`), which also pays for the forms that were tried. Where a
+    frequency has `n_waves` cosines and sines, each with a factor of its own, P has the distribution Beta(`n_waves`, N/2):
+    the chance is that times the sum of Γ(N/2 + j) P**j / (Γ(N/2) j!) over j < `n_waves`.
     """
-    chance = math.log(max(n_frequencies, 1.0)) + 0.5 * n_free * math.log(max(1.0 - share, 1e-300))
-    return n_free > 0 and chance < -POLISH.false_alarm
+    share = max(share, 1e-300)
+    half = n_free / 2
+    if not half > 0:
+        return False
+    terms = [
+        math.lgamma(half + j) - math.lgamma(half) - math.lgamma(j + 1) + j * math.log(share) for j in range(n_waves)
+    ]
+    largest = max(terms)
+    more = largest + math.log(sum(math.exp(term - largest) for term in terms))
+    chance = math.log(max(n_frequencies, 1.0)) + half * math.log(max(1.0 - share, 1e-300)) + more
+    return chance < -POLISH.false_alarm
