@@ -14,6 +14,7 @@ from gmeql.search.direct import (
     rational,
     roots,
     sections,
+    subsets,
     terms,
     vocabulary,
     waves,
@@ -30,6 +31,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "roots": roots.propose,
     "peeled": peeled.propose,
     "sections": sections.propose,
+    "subsets": subsets.propose,
     "nested": nested.propose,
     "waves": waves.propose,
     "damped": damped.propose,
@@ -48,7 +50,7 @@ SHARES: dict[str, float] = {
 AT_ONCE: dict[str, float] = {"linear": 1.0, "modulated": 0.02}
 """Methods that are asked before the first candidate is drawn, about the columns as they are, and how much of all methods'
 time each gets then: those that cost next to nothing, or see a formula that islands need long for in milliseconds."""
-EARLY = ("cancelled", "rational", "vocabulary", "sections", "nested")
+EARLY = ("cancelled", "rational", "vocabulary", "sections", "subsets", "nested")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("pairs",)
 """Methods for noisy targets, asked once nothing exact was found for long."""
