@@ -5,8 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 from scipy.integrate import solve_ivp
 
+from gmeql import GMEQLDynamics
+from gmeql.differential.motion import discovery
 from gmeql.differential.motion.measured import Motion, measure
 from gmeql.differential.motion.trajectories import check_trajectories
 from gmeql.formula.nodes import Node
@@ -36,3 +39,18 @@ def hunters_motion(noise: float = 0.0) -> Motion:
 def tree(text: str, names: tuple[str, ...] = NAMES) -> Node:
     """A formula's tree."""
     return parse_tree(text, names)
+
+
+def few_sums(motion: Motion, state: int, *more: object) -> list[Node]:
+    """In place of all sums of terms, which take long to propose, where they are no matter."""
+    return [tree("1.1*x - x*y"), tree("x*y - 0.9*y"), tree("0.5*x")]
+
+
+def hunters_model(names: list[str], begin: float = 0.0) -> GMEQLDynamics:
+    """A model of exact trajectories, made of few proposals: for tests of what is shown of it."""
+    t, X = hunters()
+    model = GMEQLDynamics(feature_names=names, max_time=None, max_candidates=500, random_state=0, n_jobs=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discovery, "sums", few_sums)
+        patch.setattr(discovery, "sums_of_fitted", few_sums)
+        return model.fit(X, begin + t)

@@ -22,8 +22,7 @@ from gmeql.runs.settings import FitSettings
 from gmeql.tables.read import read
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_saves_what_was_found(number, code, tmp_path):
+def test_a_signal_saves_what_was_found(tmp_path):
     path = tmp_path / "noisy.csv"
     path.write_text("a,y\n" + "".join(f"{i / 7},{(i * 7919 % 101) / 10 + i}\n" for i in range(60)))
     run = tmp_path / "run"
@@ -38,9 +37,9 @@ def test_a_signal_saves_what_was_found(number, code, tmp_path):
         if log.exists() and log.stat().st_size:
             break
         time.sleep(0.1)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == code
+    assert process.returncode == 143
     assert "gmeql resume" in err and "Traceback" not in err
     assert Run.open(run).description()["state"] == "stopped"
     assert (run / "model.json").is_file() and (run / "front.csv").is_file()

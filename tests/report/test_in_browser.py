@@ -189,15 +189,13 @@ def test_a_command_breaks_between_its_words(chromium, run):
 @pytest.fixture(scope="module")
 def motion_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report about laws of motion, two states over the years."""
-    from motions import hunters
+    from motions import hunters_model
 
-    from gmeql import GMEQLDynamics
     from gmeql.report.motion import build
 
-    t, X = hunters()
-    model = GMEQLDynamics(feature_names=["hare", "lynx"], max_time=None, max_candidates=500, random_state=0, n_jobs=1)
+    model = hunters_model(["hare", "lynx"], begin=1900)
     path = tmp_path_factory.mktemp("motion") / "report.html"
-    path.write_text(build(model.fit(X, 1900 + t), command="gmeql dynamics table.csv --time year", time="year"))
+    path.write_text(build(model, command="gmeql dynamics table.csv --time year", time="year"))
     return path
 
 
@@ -314,7 +312,7 @@ def test_the_page_about_the_paper_fits_a_phone(chromium, tmp_path):
 
     from gmeql.evaluation.paper import figures, records, report
 
-    some = figures.chosen(["table1", "fig2a", "success", "offline"])
+    some = figures.chosen(["table1", "fig2a", "success"])
     records.append(tmp_path, [fake_record(cell) for cell in all_cells()])
     report.write(tmp_path, SMOKE, some, records.load(tmp_path))
     page = chromium.new_page(viewport={"width": 390, "height": 844})

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from motions import hunters
+from motions import hunters_model
 
 from gmeql import GMEQLDynamics
 from gmeql.report.motion import POOR, _within, build, caution
@@ -15,9 +15,7 @@ from gmeql.report.motion import POOR, _within, build, caution
 
 @pytest.fixture(scope="module")
 def model() -> GMEQLDynamics:
-    t, X = hunters()
-    names = ["<b>hare", "lynx"]
-    return GMEQLDynamics(feature_names=names, max_time=None, max_candidates=1000, random_state=0, n_jobs=1).fit(X, t)
+    return hunters_model(["<b>hare", "lynx"])
 
 
 def test_the_page_shows_courses_phase_portrait_systems_and_code_and_escapes_names(model):

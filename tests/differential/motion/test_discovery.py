@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from motions import NAMES, hunters_motion, tree
+from motions import NAMES, few_sums, hunters_motion, tree
 
 from gmeql.differential.motion import discovery
 from gmeql.differential.motion.discovery import Comparison, compare, discover
@@ -15,11 +15,6 @@ from gmeql.formula.expression import Expression
 from gmeql.search.config import SearchConfig
 
 CONFIG = SearchConfig(max_candidates=1500, n_jobs=1)
-
-
-def few_sums(motion, state, *more):
-    """In place of all sums, which take long to propose, where they are no matter."""
-    return [tree("1.1*x - x*y"), tree("x*y - 0.9*y"), tree("0.5*x")]
 
 
 def test_under_noise_the_true_terms_are_left():

@@ -43,7 +43,7 @@ def trained(chunks_of, architecture, configs, n_outputs):
     ("architecture", "always"),
     [
         (TINY, {"batch_rows": 5}),
-        (TINY, {"elite_weights": True, "refresh_elites": False}),
+        pytest.param(TINY, {"elite_weights": True, "refresh_elites": False}, marks=pytest.mark.slow),
         pytest.param(TWO_OUTPUTS, {"update_order": "in_turn"}, marks=pytest.mark.slow),
     ],
 )
