@@ -30,7 +30,15 @@ def test_the_guide_is_there() -> None:
         assert any(language == "python" for language, _, _ in blocks(page)), page.name
 
 
-SLOW = {"classification", "dynamics", "groups", "losses", "paper-method", "templates", "units"}  # five seconds or more each
+SLOW = {
+    "classification",
+    "dynamics",
+    "groups",
+    "losses",
+    "paper-method",
+    "templates",
+    "units",
+}  # five seconds or more each
 RUNS = [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] if p.stem in SLOW else []) for p in PAGES]
 
 
