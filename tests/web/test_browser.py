@@ -250,3 +250,40 @@ def test_an_equation_is_refused_mended_and_solved(page, server):
     page.locator("#runs a").first.wait_for()
     assert "y = sin(2*x)" in page.locator("#runs").inner_text()
     page.trouble[:] = [item for item in page.trouble if "422" not in item]  # the refused equation, as it should be
+
+
+def test_predictions_for_a_new_table_averaged_with_intervals(page, server):
+    upload(page, server.address, NOISY)
+    page.fill("#seconds", "6")
+    page.click("#start")
+    wait_until_done(page)
+    page.click("#predict > summary")
+    new = "a\n" + "".join(f"{i}\n" for i in range(1, 13))
+    page.set_input_files("#predict-file", {"name": "new.csv", "mimeType": "text/csv", "buffer": new.encode()})
+    page.click("#predict-start")
+    page.locator("#predicted:not([hidden])").wait_for(timeout=PATIENCE)
+    assert page.locator("#predict-head th").all_inner_texts() == ["a", "prediction"]
+    page.check("#average")
+    page.click("#predict-start")
+    page.locator("#predict-head th:nth-child(4)").wait_for(timeout=PATIENCE)
+    assert page.locator("#predict-head th").all_inner_texts() == [
+        "a",
+        "prediction",
+        "prediction low",
+        "prediction high",
+    ]
+    _, mean, low, high = (
+        float(text) for text in page.locator("#predict-rows tr").first.locator("td").all_inner_texts()
+    )
+    assert low < mean < high
+    assert "6 of 12" in page.locator("#predict-notes").inner_text()
+    with page.expect_download() as saved:
+        page.click("#predictions")
+    assert len(Path(saved.value.path()).read_text().splitlines()) == 13
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.set_input_files("#predict-file", {"name": "bad.csv", "mimeType": "text/csv", "buffer": b"q\n1\n2\n"})
+    page.click("#predict-start")
+    page.locator("#predict-error:not([hidden])").wait_for(timeout=PATIENCE)
+    assert "'a'" in page.locator("#predict-error").inner_text()
+    page.trouble[:] = [item for item in page.trouble if "422" not in item]

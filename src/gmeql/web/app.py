@@ -16,7 +16,7 @@ from starlette.routing import Route
 from gmeql.model.storage import StorageError
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.cells import TableError
-from gmeql.web import classes, equations, pages, runs
+from gmeql.web import classes, equations, pages, predicting, runs
 from gmeql.web.answers import refuse, refuse_plainly
 from gmeql.web.commands import Commands
 from gmeql.web.guard import Guard
@@ -53,6 +53,7 @@ def create_app(folder: str | Path, token: str) -> Starlette:
             Route("/runs/{name}/stop", runs.stop_run, methods=["POST"]),
             Route("/runs/{name}/resume", runs.resume_run, methods=["POST"]),
             Route("/runs/{name}/steer", runs.steer_run, methods=["POST"]),
+            Route("/runs/{name}/predict", predicting.predict_run, methods=["POST"]),
             Route("/runs/{name}/report", runs.run_report),
             Route("/runs/{name}/files/{file}", runs.run_file),
             Route("/motions", equations.add_motion, methods=["POST"]),

@@ -64,6 +64,7 @@ DOWNLOADS = {
     "front.csv": "text/csv",
     "groups.csv": "text/csv",
     "alternatives.csv": "text/csv",
+    "predictions.csv": "text/csv",
     "progress.jsonl": "application/x-ndjson",
 }
 

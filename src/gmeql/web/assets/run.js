@@ -55,7 +55,7 @@
       draw();
       if (picked === null && members[best]) typeset(members[best].mathml, members[best].text);
     } else at("figures").textContent = run.state === "running" ? "Getting ready: the first run on a machine compiles for a few seconds." : "";
-    for (const id of ["model", "csv", "page"]) at(id).hidden = !run.report;
+    for (const id of ["model", "csv", "page", "predict"]) at(id).hidden = !run.report;
     at("live").hidden = at("watch").hidden = over && run.report;
     const frame = at("report");
     if (over && run.report && !shownReport) { shownReport = true; frame.src = base + "/report"; frame.hidden = false; }
@@ -78,6 +78,23 @@
     const forbid = [...at("forbid").querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value), part = at("forbid-part").value.trim(), pin = at("pin").value.trim(), refine = at("refine").value.trim();
     if (part) forbid.push(part);
     try { location.href = "/runs/" + encodeURIComponent((await post("/steer", { forbid, pin: pin ? [pin] : [], guess: refine ? [refine] : [], max_time: Number(at("steer-seconds").value) })).run); } catch (error) { fail(error.message); }
+  });
+  at("predict-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const file = at("predict-file").files[0], refuse = (message) => { at("predict-error").textContent = message; at("predict-error").hidden = !message; };
+    refuse(""); at("predict-start").disabled = true; at("predicted").hidden = true;
+    try {
+      const sent = await fetch("/tables?name=" + encodeURIComponent(file.name), { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" } });
+      const table = await sent.json().catch(() => ({ error: sent.statusText }));
+      if (!sent.ok) throw new Error(table.error);
+      const found = await post("/predict", { table: table.table, average: at("average").checked });
+      const cells = (values, kind) => values.map((text) => { const cell = document.createElement(kind), value = Number(text); cell.textContent = kind === "td" && text !== "" && Number.isFinite(value) ? Charts.show(value) : text; cell.className = "number"; return cell; });
+      at("predict-head").replaceChildren(...cells(found.columns, "th"));
+      at("predict-rows").replaceChildren(...found.rows.map((values) => { const row = document.createElement("tr"); row.append(...cells(values, "td")); return row; }));
+      const more = found.n_rows > found.rows.length ? `The first ${found.rows.length} of ${found.n_rows.toLocaleString("en")} rows.` : "";
+      at("predict-notes").textContent = [...found.notes.map((note) => note.replace(/\.?$/, ".")), more].filter(Boolean).join(" "); at("predicted").hidden = false;
+    } catch (error) { refuse(error.message); }
+    at("predict-start").disabled = false;
   });
   hintScroll(at("best"));
   followReport(at("report"));
