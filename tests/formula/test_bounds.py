@@ -91,3 +91,9 @@ def test_what_is_never_negative_has_a_root_for_certain():
     assert bounds(build("sqrt", squares), ranges).finite and bounds(squares, ranges).low == 0.0
     assert not bounds(build("sqrt", build("sub", build("square", x), build("square", y))), ranges).defined
     assert bounds(build("pow", x, Constant(3.0)), ranges).low < -1.0
+
+
+def test_a_sum_of_more_columns_than_arrays_have_dimensions() -> None:
+    total = build("add", *(build("mul", Constant(2.0), Variable(column)) for column in range(70)))
+    found = bounds(total, [(-1.0, 3.0)] * 70)
+    assert (found.low, found.high) == pytest.approx((-140.0, 420.0)) and found.defined

@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import tree_complexity
-from gmeql.search.shrinking import SHRINKING, ShrunkSum, _Ridge, shrunk_sum
+from gmeql.formula.nodes import tree_complexity, used_columns
+from gmeql.search.losses import LOSSES, sigmoid
+from gmeql.search.shrinking import SHRINKING, ShrunkSum, _Likelihood, _Ridge, shrunk_likelihood_sum, shrunk_sum
 from gmeql.search.soundness import left_out_errors
 from gmeql.search.structure import linear_columns
 
@@ -71,7 +72,7 @@ def test_least_squares_stays_where_the_rows_know_the_factors(rng: np.random.Gene
     assert found is not None and found.freedom is None and found.nats == pytest.approx(math.log(4))
     A = np.column_stack([np.ones(200), X])
     assert_allclose(values(found, X), A @ np.linalg.lstsq(A, y, rcond=None)[0], rtol=1e-9, atol=1e-9)
-    assert_allclose(found.errors, left_out_errors(found.root, X, y, np.ones(200)), rtol=1e-6)
+    assert_allclose(found.costs, left_out_errors(found.root, X, y, np.ones(200)) ** 2, rtol=1e-6)
 
 
 def test_of_too_many_columns_those_that_count_stay(rng: np.random.Generator) -> None:
@@ -89,7 +90,7 @@ def test_of_too_many_columns_those_that_count_stay(rng: np.random.Generator) -> 
 def test_fewer_rows_than_columns_and_equal_columns_are_no_trouble(rng: np.random.Generator, rows: int) -> None:
     X = np.repeat(rng.standard_normal((rows, 1)), 5, axis=1)
     found = shrunk_sum(X, X[:, 0] + 0.3 * rng.standard_normal(rows), np.ones(rows), most_columns=14)
-    assert found is None or (np.isfinite(found.errors).all() and (found.freedom or 0.0) <= 2.0 + 1e-9)
+    assert found is None or (np.isfinite(found.costs).all() and (found.freedom or 0.0) <= 2.0 + 1e-9)
     assert SHRINKING.weakest < SHRINKING.strongest
 
 
@@ -97,3 +98,44 @@ def test_nothing_is_said_about_nothing(rng: np.random.Generator) -> None:
     X = rng.standard_normal((40, 3))
     assert shrunk_sum(np.ones((40, 2)), X[:, 0], np.ones(40), most_columns=14) is None
     assert shrunk_sum(X, X[:, 0], np.ones(40), most_columns=0) is None
+
+
+def logits(rng: np.random.Generator, rows: int, columns: int, size: float) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.standard_normal((rows, columns))
+    return X, (rng.random(rows) < sigmoid(size * X.sum(axis=1) + 0.3)).astype(float)
+
+
+def test_under_a_likelihood_it_is_penalised_logistic_regression(rng: np.random.Generator) -> None:
+    X, y = logits(rng, 120, 6, 0.4)
+    found = _Likelihood(X, y, np.full(120, 1 / 120), LOSSES["logistic"])
+    everyone = np.ones(120, dtype=bool)
+    for penalty, factors in zip(found.penalties, found.path(everyone), strict=True):
+        chances = sigmoid(found.table @ factors)
+        slope = found.table.T @ (chances - y) / 120 + penalty * np.r_[0.0, factors[1:]]
+        assert_allclose(slope, 0.0, atol=1e-4)
+    worth = [found.freedom(f, p) for f, p in zip(found.path(everyone), found.penalties, strict=True)]
+    assert np.all(np.diff(worth) > 0) and 1.0 <= worth[0] < 1.2 and 6.9 < worth[-1] <= 7.0 + 1e-9
+
+
+def test_a_likelihood_s_costs_are_of_rows_that_the_fit_has_not_seen(rng: np.random.Generator) -> None:
+    X, y = logits(rng, 150, 20, 0.3)
+    found = shrunk_likelihood_sum(X, y, np.ones(150), LOSSES["logistic"], most_columns=20)
+    assert found is not None and 1.5 <= found.freedom < 20
+    fresh, classes = logits(rng, 4000, 20, 0.3)
+    values = Expression(found.root, tuple(f"x{i}" for i in range(20)))(fresh)
+    unseen = float(np.mean(LOSSES["logistic"].value(values, classes)))
+    assert abs(found.costs.mean() - unseen) < 0.15
+
+
+def test_a_plane_that_parts_two_classes_has_finite_factors(rng: np.random.Generator) -> None:
+    X = rng.standard_normal((80, 3))
+    found = shrunk_likelihood_sum(X, (X[:, 0] > 0).astype(float), np.ones(80), LOSSES["logistic"], most_columns=2)
+    assert found is not None and found.costs.mean() < 0.2 and len(used_columns(found.root)) == 2
+
+
+def test_no_sum_of_noise_and_none_where_folds_have_no_rows(rng: np.random.Generator) -> None:
+    X, y = rng.standard_normal((200, 5)), (rng.random(200) < 0.5).astype(float)
+    noise = shrunk_likelihood_sum(X, y, np.ones(200), LOSSES["logistic"], most_columns=5)
+    assert noise is None or noise.freedom < 3
+    assert shrunk_likelihood_sum(X[:8], y[:8], np.ones(8), LOSSES["logistic"], most_columns=5) is None
+    assert shrunk_likelihood_sum(np.ones((40, 2)), y[:40], np.ones(40), LOSSES["logistic"], most_columns=2) is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -28,10 +29,13 @@ from gmeql.search.losses import sigmoid
 
 if TYPE_CHECKING:
     from gmeql.model.model_file import StoredModel
+    from gmeql.search.config import SearchConfig
     from gmeql.search.events import Progress
 
 FloatArray = NDArray[np.float64]
 
+MOST_SUMMED = 100
+"""Columns of the sum of all of them at most, where `max_complexity` is not given."""
 LEAST_SHARPNESS = 0.01
 """Below it the formulas say nothing of the classes."""
 
@@ -55,7 +59,7 @@ verbose, warm_start, checkpoint, checkpoint_interval, callbacks
         With more than two classes: how far the logits are taken at their word beside each other, at most 1.
     front_, selected_index_, candidates_, seconds_, stop_reason_, history_, n_features_in_, feature_names_in_, \
 feature_ranges_
-        As those of `GMEQLRegressor`; losses of the front are mean log losses to the chances that the rows let one believe.
+        As those of `GMEQLRegressor`; losses of the front are mean log losses of the classes.
 
     Examples
     --------
@@ -161,6 +165,11 @@ feature_ranges_
         values = self.decision_function(X)
         codes = (values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
         return np.asarray(self.classes_[codes])
+
+    def _config(self) -> SearchConfig:
+        """As a rule a chance is wanted before a formula: unless its length is limited, a sum may have many columns."""
+        most = MOST_SUMMED if self.max_complexity is None else None
+        return replace(super()._config(), has_classes=True, most_summed=most)
 
     def _knowledge(self, names: Sequence[str], n_targets: int) -> list[Knowledge | None]:
         return [None] * n_targets

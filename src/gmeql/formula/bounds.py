@@ -88,6 +88,8 @@ def _boxes(ranges: Array, used: Sequence[int]) -> dict[int, tuple[Array, Array]]
         return {}
     parts = max(1, min(MAX_PARTS, math.floor(MAX_BOXES ** (1.0 / len(used)))))
     edges = [np.linspace(ranges[column, 0], ranges[column, 1], parts + 1) for column in used]
+    if parts == 1:  # of more columns than arrays have dimensions, too
+        return {column: (edge[:1], edge[1:]) for column, edge in zip(used, edges, strict=True)}
     places = np.meshgrid(*[np.arange(parts)] * len(used), indexing="ij")
     return {
         column: (edge[place.ravel()], edge[place.ravel() + 1])

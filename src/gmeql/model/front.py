@@ -299,14 +299,15 @@ class Front(Sequence[FrontMember]):
         """Whether a sum with factors drawn towards 0, which no search chose, errs less on rows left out or is briefer.
 
         Instead of a constant it must promise less error on unseen rows as well, and by more than chance does: columns of
-        noise err a little less by luck.
+        noise err a little less by luck. Under a likelihood what is promised is all, however long the formula.
         """
         assert shrunk.outlook is not None and best.outlook is not None
         if not best.expression.variables and (
             shrunk.outlook.error >= best.outlook.error or shrunk.outlook.support < SELECTION.standard_errors
         ):
             return False
-        if shrunk.outlook.left_out < best.outlook.left_out:
+        is_nats = self.has_own_loss and self._loss.mean_is_nats
+        if not is_nats and shrunk.outlook.left_out < best.outlook.left_out:
             return True
         return self.description_length(shrunk) < self.description_length(best)
 

@@ -53,10 +53,18 @@ def sums_of_columns(X: FloatArray, y: FloatArray, weights: FloatArray, functions
 
 
 def costs_by_length(
-    X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss, functions: FunctionSet, *, most_columns: int
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray,
+    loss: Loss,
+    functions: FunctionSet,
+    *,
+    most_columns: int,
+    judged_by: FloatArray | None = None,
 ) -> dict[int, FloatArray]:
     """For sums of 1, 2, ... columns what each row [N] costs that neither chose nor fitted them; none where rows are too
-    many or too few."""
+    many or too few. They are `judged_by` the target, or what it stands for."""
+    judged_y = y if judged_by is None else judged_by
     assert loss.value is not None
     if not CHOOSING.folds * linear.LINEAR.rows_per_term < len(y) <= CHOOSING.most_rows:
         return {}
@@ -70,7 +78,7 @@ def costs_by_length(
         for k, root in enumerate(islice(roots, most_columns), start=1):
             fitted, _ = converged(root, X[kept], y[kept], weights[kept], loss)
             with np.errstate(all="ignore"):
-                values = loss.value(Expression(fitted, names)(X[judged]), y[judged])
+                values = loss.value(Expression(fitted, names)(X[judged]), judged_y[judged])
             costs.setdefault(k, np.zeros(len(y)))[judged] = np.where(np.isfinite(values), values, np.inf)
             met[k] += 1
     return {k: cost for k, cost in costs.items() if met[k] == CHOOSING.folds}

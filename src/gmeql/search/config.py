@@ -122,8 +122,12 @@ class SearchConfig:
     max_time: float | None = None
     max_candidates: int | None = None
     max_complexity: int = 60
+    most_summed: int | None = None  # columns of a sum with factors drawn towards 0; None: as max_complexity allows
     knowledge: Knowledge | None = None  # what the user knows of the target
     loss: Any = "squared"  # a name of `losses.LOSSES`, or a function of (y, f)
+    has_classes: bool = (
+        False  # the target's chances, above or below 1/2, stand for classes: those are what formulas meet
+    )
     n_jobs: int | None = None
     device: str = "auto"
     islands: int = 4  # in flight together; on an accelerator all are

@@ -129,9 +129,8 @@ class Leaderboard:
             root = member.expression.root
             if own is None and move:
                 held = frozenset() if rows.knowledge is None else rows.knowledge.held_constants(root)
-                root, least = converged(root, X, rows.given_y, rows.given_weights, loss, held)
-            else:
-                least = mean_loss(member.expression(X), rows.given_y, rows.given_weights, loss)
+                root, _ = converged(root, X, rows.given_y, rows.given_weights, loss, held)
+            least = mean_loss(member.expression.with_root(root)(X), rows.judged_y, rows.given_weights, loss)
             if math.isfinite(least) and (not shown or least < shown[-1].loss):
                 expression = member.expression.with_root(root)
                 if shown and shown[-1].complexity == expression.complexity:
@@ -140,7 +139,7 @@ class Leaderboard:
         if own is None and shown:
             roots = [member.expression.root for member in shown]
             found = self._with_measured_sums(
-                outlooks(roots, X, rows.given_y, rows.given_weights, loss=loss), roots, rows
+                outlooks(roots, X, rows.judged_y, rows.given_weights, loss=loss), roots, rows
             )
             shown = [replace(member, outlook=outlook) for member, outlook in zip(shown, found, strict=True)]
         self._front = tuple(shown) or self._front
@@ -160,8 +159,8 @@ class Leaderboard:
         loss, lines = find_loss(self.config.loss), [len(linear_columns(root) or ()) for root in roots]
         if not loss.mean_is_nats or not any(lines) or self._keeps_form:
             return found
-        known = rows.X, rows.given_y, rows.given_weights
-        costs = costs_by_length(*known, loss, FunctionSet(self.config.functions), most_columns=max(lines))
+        known, functions = (rows.X, rows.given_y, rows.given_weights), FunctionSet(self.config.functions)
+        costs = costs_by_length(*known, loss, functions, most_columns=max(lines), judged_by=rows.judged_y)
         return measured(found, roots, costs, rows.given_weights)
 
     def converge_effective(self, rows: SearchRows, least: Callable[[Node], Node] | None = None) -> None:

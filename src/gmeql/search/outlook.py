@@ -230,9 +230,7 @@ def outlooks(
     inside = np.vstack([X[:MOST_ROWS], points])
     ranges = np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
     everyone = [*roots, *rivals]
-    squares = [
-        shrunk[root].errors ** 2 if root in shrunk else left_out_costs(root, X, y, weights, loss) for root in everyone
-    ]
+    squares = [shrunk[root].costs if root in shrunk else left_out_costs(root, X, y, weights, loss) for root in everyone]
     poles = [has_pole(root, inside) for root in everyone]
     price = FrontConfig.unseen_node_nats
     forms = [*(roots if stated is None else stated), *rivals]

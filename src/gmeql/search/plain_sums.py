@@ -16,12 +16,13 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.choosing import sums_of_columns
+from gmeql.search.converging import mean_loss
 from gmeql.search.events import Member
-from gmeql.search.losses import find_loss
+from gmeql.search.losses import Loss, find_loss
 from gmeql.search.outlook import outlooks
 from gmeql.search.polish.printable import is_printable
 from gmeql.search.rows import SearchRows
-from gmeql.search.shrinking import shrunk_sum
+from gmeql.search.shrinking import shrunk_likelihood_sum, shrunk_sum
 
 MOST_ROWS = 20_000
 """Beyond so many rows luck is small and least squares needs no help."""
@@ -31,29 +32,52 @@ NODES_PER_COLUMN = 4
 
 def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]:
     """Sums of columns with what they promise on unseen rows; none where the front is exact or not judged, where rows are
-    many or have groups or errors, where the user knows of the form, or under a loss with a value of its own."""
-    config, functions = rows.config, FunctionSet(rows.config.functions)
-    if any(member.outlook is None for member in front) or rows.polished.is_exact(front[-1].loss ** 2):
+    many or have groups or errors, or where the user knows of the form.
+
+    Under a loss with a value of its own the front has those chosen step by step; of the others, likelihoods with a link
+    have one with factors drawn towards 0.
+    """
+    config, functions, loss = rows.config, FunctionSet(rows.config.functions), find_loss(rows.config.loss)
+    if any(member.outlook is None for member in front):
         return ()
     if len(rows.y) > MOST_ROWS or any(given is not None for given in (rows.groups, rows.errors, rows.knowledge)):
         return ()
-    if find_loss(config.loss).value is not None or not functions.allows({"add"}):
+    if not functions.allows({"add"}):
         return ()
     most = (config.max_complexity - 1) // NODES_PER_COLUMN
+    known = [member.expression.root for member in front]
+    if loss.value is not None:
+        return _likelihood_sums(known, rows, loss, max(most, config.most_summed or 0))
+    if rows.polished.is_exact(front[-1].loss ** 2):
+        return ()
     found = sums_of_columns(rows.X, rows.y, rows.weights, functions)[:most]
     shrunk = shrunk_sum(rows.X, rows.y, rows.weights, most_columns=most)
     roots = [*found, *(() if shrunk is None else (shrunk.root,))]
     roots = [root for root in roots if math.isfinite(_loss(root, rows))]
-    known = [member.expression.root for member in front]
     judged = outlooks(
         roots, rows.X, rows.y, rows.weights, rivals=known, shrunk={} if shrunk is None else {shrunk.root: shrunk}
     )
     sums = []
     for root, outlook in zip(roots, judged, strict=True):
-        loss, expression = _loss(root, rows), Expression(root, rows.names)
-        if is_printable(root, loss, rows.polished):
-            sums.append(Member(expression, math.sqrt(loss), expression.complexity, outlook))
+        error, expression = _loss(root, rows), Expression(root, rows.names)
+        if is_printable(root, error, rows.polished):
+            sums.append(Member(expression, math.sqrt(error), expression.complexity, outlook))
     return tuple(sums)
+
+
+def _likelihood_sums(known: Sequence[Node], rows: SearchRows, loss: Loss, most_columns: int) -> tuple[Member, ...]:
+    """The sum of all columns under a likelihood of something else than the formula's value itself."""
+    if not loss.mean_is_nats or loss.link is None:
+        return ()
+    # the penalty says how far chances are believed, so the fit is to the classes too
+    table = rows.X, rows.judged_y, rows.given_weights
+    shrunk = shrunk_likelihood_sum(*table, loss, most_columns=most_columns)
+    if shrunk is None:
+        return ()
+    expression = Expression(shrunk.root, rows.names)
+    (outlook,) = outlooks([shrunk.root], *table, loss=loss, rivals=known, shrunk={shrunk.root: shrunk})
+    mean = mean_loss(expression(rows.X), rows.judged_y, rows.given_weights, loss)
+    return (Member(expression, mean, expression.complexity, outlook),) if math.isfinite(mean) else ()
 
 
 def _loss(root: Node, rows: SearchRows) -> float:

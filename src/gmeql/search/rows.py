@@ -96,6 +96,11 @@ class SearchRows:
         return rows.reweighted(Constant(float(np.median(y)) if loss.link is None else 0.0))
 
     @property
+    def judged_y(self) -> FloatArray:
+        """What formulas are judged by [N]: the target as given, or the classes that its chances stand for."""
+        return (self.given_y > 0.5).astype(np.float64) if self.config.has_classes else self.given_y
+
+    @property
     def is_reweighed(self) -> bool:
         """Whether rows weigh by the formula found so far."""
         return self.errors is not None or is_reweighed(self.config.loss)
