@@ -96,6 +96,8 @@ def test_a_pinned_part_and_its_neighbours_are_one_product():
     wide = (*names, "(speed/grip)")
     product = Expression(Call("mul", (Constant(2.0), Variable(0), Variable(2))), wide)
     assert str(pinned.write_out(product, names)) == "2*speed**2/grip"
+    cube = Expression(Call("add", (Call("mul", (Variable(0), Variable(2))), Call("cube", (Variable(2),)))), wide)
+    assert str(pinned.write_out(cube, names)) == "speed**2/grip + (speed/grip)**3"
     square = Expression(Call("mul", (Variable(2), Variable(2))), wide)
     assert str(pinned.write_out(square, names)) == "speed**2/grip**2"
     forbidding = Steering(pinned.pins, frozenset({"pow", "square"}), ())

@@ -317,20 +317,20 @@ def _scaled_power(coefficient: float, powers: Factors) -> Term | None:
 
 
 def _distance(coefficient: float, powers: Factors) -> Term | None:
-    """(b*u + c)**n as b**n * (u + c/b)**n, or back where that has wild constants; where n is -1, 1/2 or 1 only then."""
+    """(b*u + c)**n as b**n * (u + c/b)**n; where n is -1, 1/2 or 1, and longer sums, only to be rid of wild constants."""
     for total, exponent in powers.items():
         constant, terms = _split(total) if is_sum(total) else (0.0, [])
-        if constant == 0.0 or len(terms) != 1:
+        inside = [factor for factor, _ in terms] + [constant] * (constant != 0.0)
+        divisors = [d if exponent % 2.0 == 0.0 else abs(d) for d in inside] if len(inside) > 1 else []
+        forms = [(coefficient * power_of(d, exponent), *(value / d for value in inside)) for d in divisors]
+        now, *wildest = (max(map(_decades, form)) for form in ((coefficient, *inside), *forms))
+        k = next((k for k, w in enumerate(wildest) if w == min(wildest) and w + SANER_DECADES < wildest[0]), 0)
+        is_sane = not forms or now <= PLAIN_DECADES or wildest[k] + SANER_DECADES > now
+        stays = is_sane and (len(terms) != 1 or exponent in (-1.0, 0.5, 1.0))
+        if not forms or stays or forms[k][1] == inside[0] or not wildest[k] <= now + SANER_DECADES:
             continue
-        ((factor, parts),) = terms
-        divisors = [d if exponent % 2.0 == 0.0 else abs(d) for d in (factor, constant)]
-        forms = [(coefficient * power_of(d, exponent), constant / d, factor / d) for d in divisors]
-        now, *wildest = (max(map(_decades, form)) for form in ((coefficient, constant, factor), *forms))
-        k = int(wildest[1] + SANER_DECADES < wildest[0])
-        at_rest = exponent in (-1.0, 0.5, 1.0) and (now <= PLAIN_DECADES or wildest[k] + SANER_DECADES > now)
-        if at_rest or forms[k][1] == constant or not wildest[k] <= now + SANER_DECADES:
-            continue
-        return forms[k][0], _exchanged(powers, total, _write_sum(forms[k][1], [(forms[k][2], parts)]))
+        scaled = [(value, parts) for value, (_, parts) in zip(forms[k][1:], terms, strict=False)]
+        return forms[k][0], _exchanged(powers, total, _write_sum(constant / divisors[k], scaled))
     return None
 
 

@@ -15,7 +15,7 @@ from gmeql.formula.simplify import simplify
 from gmeql.model.intervals import constant_intervals
 from gmeql.model.member import free_constants
 from gmeql.model.weighing import CountedRows
-from gmeql.report.numbers import percent_text
+from gmeql.report.numbers import four_digits, percent_text
 from gmeql.search.losses import Loss, find_loss
 from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of
 
@@ -154,8 +154,8 @@ def _mostly_one_value(y: np.ndarray) -> list[str]:
     if counts[most] < CAUTIONS.one_value * len(y) or len(values) < CAUTIONS.least_rows:
         return []
     return [
-        f"The target is {values[most]:.4g} on {percent_text(100 * counts[most] / len(y))} of the rows: whether it is that, "
-        "and what it is otherwise, may be two questions (gmeql classify answers the first)."
+        f"The target is {four_digits(values[most])} on {percent_text(100 * counts[most] / len(y))} of the rows: whether it is "
+        "that, and what it is otherwise, may be two questions (gmeql classify answers the first)."
     ]
 
 

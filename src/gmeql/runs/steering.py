@@ -17,7 +17,7 @@ import numpy as np
 from gmeql.network.families import DEFAULT_FUNCTIONS
 from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform
+from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, transform, tree_complexity
 from gmeql.formula.operators import EXPONENTS, get_operator
 from gmeql.formula.parsing import parse_tree
 from gmeql.formula.simplify import simplify
@@ -182,10 +182,18 @@ class Steering:
         if not self.pins:
             return written
         try:
-            shorter = written.with_root(simplify(written.root))
+            shorter = written.with_root(_shortened(written.root))
         except ArithmeticError:  # a constant that no float holds
             return written
-        return shorter if shorter.complexity <= written.complexity and self.allows(shorter) else written
+        return shorter if self.allows(shorter) else written
+
+
+def _shortened(root: Node) -> Node:
+    """In normal form as a whole, or part by part where that of the whole is longer: of `x*x/y + (x/y)**3` the first."""
+    whole = simplify(root)
+    if tree_complexity(whole) <= tree_complexity(root) or not isinstance(root, Call):
+        return whole if tree_complexity(whole) <= tree_complexity(root) else root
+    return Call(root.operator, tuple(map(_shortened, root.args)), protected=root.protected)
 
 
 def _fresh_name(name: str, taken: Iterable[str]) -> str:
