@@ -6,6 +6,7 @@ from gmeql.search.direct import (
     cancelled,
     damped,
     derivatives,
+    fast_waves,
     forms,
     linear,
     modulated,
@@ -39,12 +40,13 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "terms": terms.propose,
     "forms": forms.propose,
     "meeting": meeting.propose,
+    "fast waves": fast_waves.propose,
     "pairs": pairs.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
     "linear": 0.1, "cancelled": 0.1, "vocabulary": 2.0, "nested": 1.5, "waves": 3.0, "damped": 0.2, "sections": 2.0,
-    "meeting": 3.0, "terms": 3.0, "forms": 2.0,
+    "meeting": 3.0, "terms": 3.0, "forms": 2.0, "fast waves": 3.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE: dict[str, float] = {"linear": 1.0, "modulated": 0.02}
@@ -52,7 +54,7 @@ AT_ONCE: dict[str, float] = {"linear": 1.0, "modulated": 0.02}
 time each gets then: those that cost next to nothing, or see a formula that islands need long for in milliseconds."""
 EARLY = ("cancelled", "rational", "vocabulary", "sections", "subsets", "nested")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
-LATER = ("pairs",)
-"""Methods for noisy targets, asked once nothing exact was found for long."""
+LATER = ("fast waves", "pairs")
+"""Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
 AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in LATER)
 """All others."""

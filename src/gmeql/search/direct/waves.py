@@ -200,7 +200,7 @@ def _of_sums(
     if best is None:
         return [], effort.seconds - left
     summed = products[list(best.products)].T
-    wave = Wave(tuple(angles[i] for i in best.products), *_refined(summed, residual, np.array(best.factors), amplitude))
+    wave = Wave(tuple(angles[i] for i in best.products), *refined(summed, residual, np.array(best.factors), amplitude))
     known = stands_out(wave.share, len(residual), tried) and _turns(summed, wave) >= WAVES.least_turns
     return ([wave] if known else []), effort.seconds - left
 
@@ -218,7 +218,7 @@ def _of_squares(X: FloatArray, residual: FloatArray, angles: list[Node]) -> list
     found: list[Wave] = []
     for sign in (1.0, -1.0):
         start = np.array([twice[0].frequencies[0], sign * twice[1].frequencies[0]]) / 2
-        wave = Wave(look, *_refined(values, residual, start))
+        wave = Wave(look, *refined(values, residual, start))
         if not stands_out(wave.share, len(residual), len(angles) * WAVES.grids[0]):
             return []
         found.append(wave)
@@ -274,7 +274,7 @@ def _found(X: FloatArray, residual: FloatArray, looks: list[tuple[Node, ...]], g
             if not (np.ptp(values, axis=0) > 0).all():
                 continue
             start = strongest(values, residual, grid if len(look) == 1 else WAVES.square)
-            wave = Wave(look, *_refined(values, residual, start))
+            wave = Wave(look, *refined(values, residual, start))
             if _turns(values, wave) >= WAVES.least_turns and (best is None or wave.share > best.share):
                 best = wave
         if best is None or not stands_out(best.share, len(residual), n_frequencies):
@@ -313,7 +313,7 @@ def _sines(values: FloatArray, frequencies: FloatArray, amplitude: FloatArray | 
     return np.column_stack([amplitude * np.sin(angle), amplitude * np.cos(angle), np.ones(len(angle))])
 
 
-def _refined(
+def refined(
     values: FloatArray, residual: FloatArray, frequencies: FloatArray, amplitude: FloatArray | float = 1.0
 ) -> tuple[tuple[float, ...], float, float]:
     """Frequencies where the power has its peak, the phase there, and the share of the variance the wave explains."""
