@@ -141,6 +141,28 @@ def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch:
 
 
 @needs_compiler
+def test_where_smaller_tables_left_no_islands_others_open_before_they_set_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be found while a generation ends, and an empty one must not follow."""
+    search = made(*waves())
+    state, seen = search._state, []
+    search._round()
+
+    def see(clock: Clock) -> None:
+        state.islands = []
+        first = search._flights.generation
+        while search._flights.generation is first:
+            clock.is_interrupted()
+        seen.append((len(search._flights._flight.islands), len(state.islands)))
+
+    monkeypatch.setattr(search, "_see", see)
+    search._round()
+    assert seen == [(6, 6)]
+    search._flights._bring_down(state)
+    search._offering.settle(state)
+    search._offering._pool.shutdown()
+
+
+@needs_compiler
 def test_smaller_tables_end_the_generation_that_does_not_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
     search = made(*waves())
     state = search._state

@@ -90,8 +90,8 @@ class Flights:
             flight = self._brought(state)
             self._landed.append(flight)
             if self._executor.on_cards:
-                if state.islands is flight.islands:
-                    open_next()
+                if not state.islands or state.islands is flight.islands:
+                    open_next()  # none are left where smaller tables were found meanwhile
                 if self.start(state, ages, clock) is not None:
                     open_next()  # these need not be waited for
         return generation.has_enough
