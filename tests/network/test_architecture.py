@@ -24,7 +24,6 @@ def test_nodes_and_connections_are_numbered_bottom_to_top() -> None:
     assert SMALL.node_operator == ("id",) * 3 + ("square", "sin", "div", "add", "sum") + ("id",) * 2
     # square 1, sin 1, div 2, add 2, two outputs 1 each; Σ has none
     assert SMALL.connection_node.tolist() == [3, 4, 5, 5, 6, 6, 8, 9]
-    assert SMALL.connection_input.tolist() == [0, 0, 0, 1, 0, 1, 0, 0]
     assert SMALL.source_low.tolist() == [0, 0, 0, 0, 3, 3, 6, 6]
     assert SMALL.source_high.tolist() == [3, 3, 3, 3, 6, 6, 8, 8]
     assert SMALL.n_choices.tolist() == [3, 3, 3, 3, 3, 3, 2, 2] and SMALL.max_choices == 3

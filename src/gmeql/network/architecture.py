@@ -104,7 +104,7 @@ class Architecture:
 
     @cached_property
     def _wiring(self) -> dict[str, np.ndarray]:
-        node, position, low, high = [], [], [], []
+        node, low, high = [], [], []
         dense_node, dense_source = [], []
         for below, layer in zip(self.layer_slices[:-1], self.layer_slices[1:], strict=True):
             for number in range(layer.start, layer.stop):
@@ -113,24 +113,18 @@ class Architecture:
                     dense_node += [number] * (below.stop - below.start)
                     dense_source += list(range(below.start, below.stop))
                     continue
-                for j in range(operator.arity):
+                for _ in range(operator.arity):
                     node.append(number)
-                    position.append(j)
                     low.append(0 if self.skip else below.start)
                     high.append(below.stop)
-        names = ("node", "position", "low", "high", "dense_node", "dense_source")
-        arrays = (node, position, low, high, dense_node, dense_source)
+        names = ("node", "low", "high", "dense_node", "dense_source")
+        arrays = (node, low, high, dense_node, dense_source)
         return {name: np.array(values, dtype=np.int64) for name, values in zip(names, arrays, strict=True)}
 
     @property
     def connection_node(self) -> np.ndarray:
         """Node that each connection feeds, [C]."""
         return self._wiring["node"]
-
-    @property
-    def connection_input(self) -> np.ndarray:
-        """Which input of its node each connection is (the paper's j), [C]."""
-        return self._wiring["position"]
 
     @property
     def source_low(self) -> np.ndarray:

@@ -80,8 +80,7 @@ class ProofConfig:
     digits: int = 50
     """Digits with which a formal proof is checked at points of the domain."""
     checked_points: int = 5
-    shown_points: int = 200
-    """Points of the domain at which residuals are stated."""
+    """How many such points."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ _NAME = r"[A-Za-z][A-Za-z0-9]*"
 _PRIMED = re.compile(rf"(?<![\w'])({_NAME})('+)")
 _SUBSCRIPTED = re.compile(rf"(?<![\w'])({_NAME})_([A-Za-z]+)(?![\w'])")
 _WORD = re.compile(rf"(?<![\w'.])({_NAME})(?![\w(])")
-_CALL = re.compile(rf"(?<![\w'])({_NAME})('*)\s*\(")
 _CONDITION = re.compile(rf"^\s*({_NAME})('*|_[A-Za-z]+)\s*\((.*)\)\s*$", re.DOTALL)
 _CONSTANTS = {"pi", "E", "e"}
 _DERIVATIVE = "derivative{}of{}"
