@@ -50,3 +50,15 @@ def test_gains_go_through_plain_data(rng: np.random.Generator) -> None:
     assert outlook is not None and outlook.gains[0][0] == 1 and outlook.gains[0][1] == outlook.support
     assert Outlook.from_dict(outlook.to_dict()) == outlook
     assert outlooks([front[0].expression.root], X, X[:, 0])[0].gains == ()
+
+
+def test_a_column_of_noise_does_not_take_the_place_of_a_mean_of_nothing() -> None:
+    """A slope through zero has as many constants as a mean; where that is 0 itself, it has one more than is needed."""
+    taken = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((30, 5)), rng.standard_normal(30)
+        j = int(np.argmax(np.abs(X.T @ y)))
+        front = judged(X, y, f"{float(X[:, j] @ y / (X[:, j] @ X[:, j]))!r}*x{j + 1}")
+        taken += front.select("best").complexity > 1
+    assert taken <= 5

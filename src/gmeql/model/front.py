@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
 from gmeql.model.validation import simplest_valid
-from gmeql.model.rules import EPS, RULES, SELECTION, rounding_level
+from gmeql.model.rules import EPS, RULES, SELECTION, is_next_to_zero, rounding_level
 from gmeql.search.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.structure import linear_columns, structure_nats, unwritten_factors
@@ -210,7 +210,7 @@ class Front(Sequence[FrontMember]):
         if not math.isfinite(member.outlook.error):
             return math.inf
         # a row left out costs the fit twice what the degrees of freedom account for
-        log_variance = 2.0 * math.log(max(member.outlook.left_out, floor)) - 2.0 * fitted / self.rows
+        log_variance = 2.0 * math.log(max(member.outlook.left_out, floor)) - 2.0 * max(fitted, 1) / self.rows
         log_variance += math.log(SELECTION.pole_price) if member.outlook.doubtful_pole else 0.0
         return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
 
@@ -218,10 +218,12 @@ class Front(Sequence[FrontMember]):
         """How many constants were fitted to the rows; of factors drawn towards 0, how many free ones they are worth."""
         if member.outlook is not None and member.outlook.freedom is not None:
             return member.outlook.freedom
-        return int(free_constants(member.expression).sum()) + member.n_own + unwritten_factors(member.expression.root)
+        fitted = int(free_constants(member.expression).sum()) + member.n_own + unwritten_factors(member.expression.root)
+        mean = member.expression.constants if not (member.expression.variables or self.has_own_loss) else ()
+        return 0 if fitted == len(mean) == 1 and is_next_to_zero(mean[0], self.target_spread, self.rows) else fitted
 
     def _own_length(self, member: FrontMember, fitted: float, floor: float) -> float:
-        """The same under a loss with a value of its own: its mean is nats, or a power of the errors' scale."""
+        """Under a loss with a value of its own: its mean is nats, or a power of the errors' scale."""
         outlook = member.outlook if self.has_outlooks else None
         mean = member.loss if outlook is None else outlook.left_out
         if not math.isfinite(mean):
@@ -373,9 +375,7 @@ class Front(Sequence[FrontMember]):
         ]
         rows, spread, largest = figures
         front = cls.from_members(members, rows=rows, target_spread=spread, target_largest=largest, loss=measure)
-        if len(front) != len(members) or any(
-            a.expression is not b.expression for a, b in zip(front, members, strict=True)
-        ):
+        if [id(m.expression) for m in front] != [id(m.expression) for m in members]:
             raise ValueError(
                 "front.members is not a Pareto front: from each to the next complexity rises and loss falls"
             )

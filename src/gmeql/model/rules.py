@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,3 +54,14 @@ SELECTION = SelectionConfig()
 def rounding_level(target_spread: float, target_largest: float) -> float:
     """Loss below which two formulas cannot be told apart: what rounding of the target and of a few terms leaves."""
     return max(SELECTION.exact_ulps * EPS * target_largest, EPS * target_spread, float(np.finfo(np.float64).tiny))
+
+
+def is_next_to_zero(mean: float, target_spread: float, rows: float) -> bool:
+    """Whether a mean says no more than 0, which takes no constant to state: log(N) standard errors squared.
+
+    Else a slope through zero, which has as many constants as a mean, took the place of one that is not needed.
+
+    >>> is_next_to_zero(0.1, 1.0, 100), is_next_to_zero(0.5, 1.0, 100)
+    (True, False)
+    """
+    return float(mean) ** 2 * rows < math.log(max(rows, 2.0)) * target_spread**2
