@@ -36,6 +36,16 @@ def test_units_with_the_targets_among_them() -> None:
     assert knowledge_options(settings(units="m=kg,v=m/s,E=J", constant_units="any"), ROWS)["constant_units"] == "any"
 
 
+def test_categories_are_pure_numbers_that_nobody_has_to_name() -> None:
+    rows: Any = SimpleNamespace(names=("m", "lab=a", "odd=b"), target="E", X=np.array([[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]]))
+    with pytest.raises(ConfigError, match="column 'odd=b' has none; add odd=b="):
+        knowledge_options(settings(units="m=kg,E=J"), rows)
+    with pytest.raises(ConfigError, match="columns 'm', 'odd=b' have none; add m=...,odd=b=... "):
+        knowledge_options(settings(units="E=J"), rows)
+    found = knowledge_options(settings(units="m=kg,odd=b=m/s,E=J"), rows)
+    assert found["units"] == {"m": "kg", "lab=a": "1", "odd=b": "m/s"}
+
+
 def test_units_of_pinned_parts_follow() -> None:
     names = ("m", "v", "(m*v)")
     rows: Any = SimpleNamespace(names=names, target="E")

@@ -124,9 +124,9 @@ def _lookup(name: str) -> Dimension:
         return _lookup(word)
     if exponents is None:
         near = difflib.get_close_matches(name, [*_SYMBOLS, *_PLAIN, *_WORDS], n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = f"did you mean {near[0]}? A" if near else "a"
         raise ValueError(
-            f"{name!r} is no unit that is known here; {hint}A base unit of your own stands in brackets: [{name}]"
+            f"{name!r} is no unit that is known here; {hint} base unit of your own stands in brackets: [{name}]"
         )
     return Dimension.of(dict(zip(_BASES, exponents, strict=False)))
 

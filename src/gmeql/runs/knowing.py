@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gmeql.formula.expression import Expression
 from gmeql.knowledge.consistency import ANY_UNIT
 from gmeql.knowledge.knowledge import read_knowledge
 from gmeql.knowledge.scene import Scene
 from gmeql.model.ranges import column_ranges
 from gmeql.runs.settings import ConfigError, FitSettings
+from gmeql.tables.categories import MARK
 from gmeql.tables.errors import with_errors
 
 if TYPE_CHECKING:
@@ -54,9 +57,13 @@ def knowledge_options(settings: FitSettings, training: Training, pins: Sequence[
             raise ConfigError(f"--units: the target's is missing; add {training.target}=... (1 for a pure number)")
         options["target_units"] = given[training.target]
         names = training.names[: len(training.names) - len(pins)]
+        given |= {name: "1" for name in names if name not in given and _is_category(name, training)}
         missing = [name for name in names if name not in given]
         if missing:
-            raise ConfigError(f"--units: column {missing[0]!r} has none; add {missing[0]}=... (1 for a pure number)")
+            known_by = "column {} has none" if len(missing) == 1 else "columns {} have none"
+            told = known_by.format(", ".join(map(repr, missing)))
+            more = ",".join(f"{name}=..." for name in missing)
+            raise ConfigError(f"--units: {told}; add {more} (1 for a pure number)")
         options["units"] = {name: given[name] for name in names}
         options["unit_check"] = settings.unit_check
         if settings.constant_units:
@@ -78,6 +85,12 @@ def knowledge_options(settings: FitSettings, training: Training, pins: Sequence[
     if settings.constraint:
         options["constraints"] = list(settings.constraint)
     return options
+
+
+def _is_category(name: str, training: Training) -> bool:
+    """Whether a column says of each row if it belongs to a category: a pure number, which nobody has to say."""
+    values = training.X[:, list(training.names).index(name)]
+    return MARK in name and bool(np.isin(values, (0.0, 1.0)).all())
 
 
 def check_knowledge(settings: FitSettings, training: Training) -> Knowledge | None:
