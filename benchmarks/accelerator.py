@@ -5,7 +5,6 @@
     PYTHONPATH=src python benchmarks/accelerator.py paper --seeds 20     b1-b8, all seeds at once
     PYTHONPATH=src python benchmarks/accelerator.py steps --islands 224  steps of islands alone, for a profiler, too
     PYTHONPATH=src python benchmarks/accelerator.py compare              drawn candidates fitted there and on a core
-    PYTHONPATH=src python benchmarks/accelerator.py host --islands 224   what the host does for a generation, without a card
 
 `rate` searches noisy tables, on which nothing ends early; `solve` takes the given problems (`--problems`) with each of
 `--devices` (gpu; auto, with one core beside it; cpu, that is one core; cores, that is all); `paper` shares the card among
@@ -72,11 +71,11 @@ def solve(arguments: argparse.Namespace) -> None:
         for problem in problems:
             if wanted is not None and problem.name not in wanted:
                 continue
-            for seed in range(arguments.seeds):
-                config = SearchConfig(max_time=arguments.max_time, device=name, n_jobs=n_jobs, **arguments.settings)
-                found = searched(*table(problem, seed), config, seed)
-                times[device].append(found["seconds"] if found["reason"] == "exact" else math.inf)
-                show({"problem": problem.name, "seed": seed, "device": device} | found)
+            X, y = table(problem, 0)
+            config = SearchConfig(max_time=arguments.max_time, device=name, n_jobs=n_jobs, **arguments.settings)
+            found = searched(X, y, config)
+            times[device].append(found["seconds"] if found["reason"] == "exact" else math.inf)
+            show({"problem": problem.name, "device": device} | found)
     for device, seconds in times.items():
         solved = sum(math.isfinite(one) for one in seconds)
         show(
@@ -110,7 +109,6 @@ def noisy_table(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 def steps(arguments: argparse.Namespace) -> None:
     from gmeql.search.accelerator.cards import required_cards
-    from gmeql.search.accelerator.packing import Packed
     from gmeql.search.accelerator.stage import Stage
 
     state = Search(*noisy_table(300, 5), config=SearchConfig(max_time=60, n_jobs=1), seed=1)._state
@@ -118,7 +116,7 @@ def steps(arguments: argparse.Namespace) -> None:
     began = time.perf_counter()
     (card, *_) = required_cards()
     ready_after = time.perf_counter() - began
-    stage = Stage(card, Packed(opened, [state.portfolio.task(island) for island in opened]))
+    stage = Stage(card, opened, [state.portfolio.task(island) for island in opened])
 
     def drawn(n: int) -> int:
         for _ in range(n):
@@ -130,53 +128,6 @@ def steps(arguments: argparse.Namespace) -> None:
     n = drawn(arguments.steps) - before
     seconds = time.perf_counter() - began
     show({"islands": arguments.islands, "ready_after": ready_after, "seconds": seconds, "per_second": n / seconds})
-
-
-class NoCard:
-    """A driver that keeps what it is sent and starts nothing: what is left is the host's own work."""
-
-    processors = 132
-
-    def put(self, array: np.ndarray) -> np.ndarray:
-        return np.array(array, order="C")
-
-    def zeros(self, n_bytes: int) -> np.ndarray:
-        return np.zeros(n_bytes, np.uint8)
-
-    def fill(self, there: np.ndarray, array: np.ndarray | None) -> None:
-        there[...] = 0 if array is None else np.ascontiguousarray(array).view(there.dtype).reshape(there.shape)
-
-    def pointer(self, there: np.ndarray) -> int:
-        return there.ctypes.data
-
-    def launch(self, *_: object, **__: object) -> None:
-        """Nothing happens."""
-
-    def get(self, there: np.ndarray) -> np.ndarray:
-        return there.copy()
-
-
-def host(arguments: argparse.Namespace) -> None:
-    """Milliseconds of one core: what is done beside the card, and what it waits for."""
-    from gmeql.search.accelerator.packing import Packed
-    from gmeql.search.accelerator.stage import Card, Stage
-
-    state = Search(*noisy_table(300, 5), config=SearchConfig(max_time=60, n_jobs=1), seed=1)._state
-    card, portfolio = Card(NoCard(), bits=14), state.portfolio
-    for _ in range(arguments.rounds):
-        moments = [time.process_time()]
-        opened = [portfolio.open_island(state.rng, on_device=True, later=True) for _ in range(arguments.islands)]
-        moments.append(time.process_time())
-        packed = Packed(opened, [portfolio.task(island) for island in opened])
-        moments.append(time.process_time())
-        stage = Stage(card, packed)
-        moments.append(time.process_time())
-        stage.bring()
-        moments.append(time.process_time())
-        stage.unpack()
-        moments.append(time.process_time())
-        names = ("open", "pack", "send", "bring", "unpack")
-        show({"islands": arguments.islands} | dict(zip(names, 1e3 * np.diff(moments).round(5), strict=True)))
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -251,17 +202,12 @@ def main() -> None:
     of_cases.add_argument("cases", nargs="+")
     of_cases.add_argument("--problems", help="names, separated by commas; all unless given")
     of_cases.add_argument("--max-time", type=float, default=30)
-    of_cases.add_argument("--seeds", type=int, default=1)
     of_cases.set_defaults(run=solve)
     of_steps = commands.add_parser("steps")
     of_steps.add_argument("--islands", type=int, default=224)
     of_steps.add_argument("--steps", type=int, default=10)
     of_steps.add_argument("--warm-steps", type=int, default=4)
     of_steps.set_defaults(run=steps)
-    of_host = commands.add_parser("host")
-    of_host.add_argument("--islands", type=int, default=224)
-    of_host.add_argument("--rounds", type=int, default=3)
-    of_host.set_defaults(run=host)
     of_fits = commands.add_parser("compare")
     of_fits.add_argument(
         "--rows", type=lambda text: [int(n) for n in text.split(",")], default=[70, 256, 300, 400, 999]

@@ -70,6 +70,3 @@ class HostDriver:
 
     def get(self, there: np.ndarray) -> np.ndarray:
         return there.copy()
-
-    def beside(self) -> HostDriver:
-        return self

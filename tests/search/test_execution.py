@@ -94,9 +94,6 @@ class TaughtCard:
     def learn(self, fingerprints: np.ndarray, counts: np.ndarray) -> None:
         self.heard.append(len(fingerprints))
 
-    def parts(self, n: int) -> list[TaughtCard]:
-        return [self] * n
-
     def known(self) -> tuple[np.ndarray, np.ndarray]:
         return np.array([7], np.uint64), np.array([2], np.uint8)
 
@@ -170,13 +167,12 @@ class Going:
     """Stands for a generation: one island's loss falls."""
 
     error = ""
-    seconds = 1.0
 
-    def __init__(self, cards, islands, tasks, *, ages, units, enough, ahead) -> None:
+    def __init__(self, cards, islands, tasks, *, ages, units, enough) -> None:
         assert ages == (8, 18) and len(units) == len(tasks) == len(islands)
         assert not enough(np.full(len(islands), 1.0), 50) and enough(np.zeros(len(islands)), 50)
 
-    def bring(self) -> int:
+    def fetch(self) -> int:
         if self.error:
             raise AcceleratorError(self.error)
         return 50
@@ -189,9 +185,9 @@ def test_accelerators_take_generations_where_time_is_the_budget(monkeypatch: pyt
     executor = Executor(SearchConfig(device="gpu", max_time=60))
     assert executor.takes_generations(state)
     generation = executor.start(state, (8, 18), lambda: False)
-    assert generation is not None and executor.bring(generation) == 50 and executor.on_cards
+    assert generation is not None and executor.fetch(generation, 1.0) == 50 and executor.on_cards
     executor.processor_rate = 60.0
-    executor.bring(generation)
+    executor.fetch(generation, 1.0)
     assert not executor.on_cards  # the processor is faster
     for config in (
         SearchConfig(device="gpu", max_candidates=100),
@@ -212,7 +208,7 @@ def test_a_generation_that_fails_gives_up_the_card_with_one_line(monkeypatch: py
     generation = executor.start(state, (8, 18), lambda: False)
     assert generation is not None
     with pytest.warns(RuntimeWarning, match="the accelerator failed .gone."):
-        assert executor.bring(generation) == 0
+        assert executor.fetch(generation, 1.0) == 0
     assert not executor.on_cards
     executor = Executor(SearchConfig(device="gpu", max_time=60))
     monkeypatch.setattr(execution, "Generation", failing)

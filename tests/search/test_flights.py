@@ -10,7 +10,6 @@ from host_cuda import HostDriver, needs_compiler
 from searches import SMALL, waves
 
 from gmeql.search import execution
-from gmeql.search.accelerator import advance
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
@@ -67,58 +66,6 @@ def test_the_next_generation_sets_out_before_the_last_is_looked_at() -> None:
 
 
 @needs_compiler
-def test_what_sets_out_next_was_packed_while_the_card_was_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = made(*waves())
-    search._round()
-    search._round()
-    before = search._flights.generation
-    monkeypatch.setattr(advance, "share_out", None)  # nothing is laid out where the card would wait for it
-    search._round()
-    assert search._flights.generation not in (None, before) and search._executor.packed == []
-    search._flights._bring_down(search._state)
-    search._offering.settle(search._state)
-    search._offering._pool.shutdown()
-
-
-class Ready:
-    """A card that is ready as soon as it is asked for."""
-
-    def __init__(self) -> None:
-        self.cards = [Card(HostDriver(), bits=14)]
-
-    @staticmethod
-    def is_thinkable() -> bool:
-        return True
-
-    def ready(self) -> list[Card]:
-        return self.cards
-
-    def give_back(self) -> None:
-        self.cards = []
-
-
-@needs_compiler
-def test_a_card_that_becomes_ready_takes_over_in_the_middle_of_a_generation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On large tables a generation on the processor may take longer than there is time."""
-    monkeypatch.setattr(execution, "Preparation", Ready)
-    monkeypatch.setattr(execution.Executor, "_keep_if_faster", lambda *_: None)  # here it is no faster
-    search = made(*waves(), device="auto", device_patience=0.0)
-    state = search._state
-    while not state.islands or min(island.age for island in state.islands) < 1:
-        assert not search._executor.on_cards
-        search._executor.preparation = None  # not ready before
-        search._round()
-    islands, ages = list(state.islands), [island.age for island in state.islands]
-    search._executor.preparation = Ready()
-    search._round()
-    assert search._executor.on_cards and search._executor.processor_rate > 0
-    search._flights._bring_down(state)
-    assert all(island.age > age for island, age in zip(islands, ages, strict=True))
-    assert not any(len(island.tried.fingerprints) for island in islands)  # the card was told what they had tried
-    search._offering.settle(state)
-
-
-@needs_compiler
 def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     search = made(*waves())
     state, seen = search._state, []
@@ -137,28 +84,6 @@ def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch:
     search._flights._bring_down(state)
     search._offering.settle(state)
     assert len(state.leaderboard.members) > 1
-    search._offering._pool.shutdown()
-
-
-@needs_compiler
-def test_where_smaller_tables_left_no_islands_others_open_before_they_set_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They may be found while a generation ends, and an empty one must not follow."""
-    search = made(*waves())
-    state, seen = search._state, []
-    search._round()
-
-    def see(clock: Clock) -> None:
-        state.islands = []
-        first = search._flights.generation
-        while search._flights.generation is first:
-            clock.is_interrupted()
-        seen.append((len(search._flights._flight.islands), len(state.islands)))
-
-    monkeypatch.setattr(search, "_see", see)
-    search._round()
-    assert seen == [(6, 6)]
-    search._flights._bring_down(state)
-    search._offering.settle(state)
     search._offering._pool.shutdown()
 
 

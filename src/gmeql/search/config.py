@@ -138,7 +138,6 @@ class SearchConfig:
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )
-    device_parts: int = 1  # of a generation on one accelerator, side by side: 2 has not been timed on a card
     device_patience: float = 2.0  # seconds without an exact formula after which "auto" looks for an accelerator
     islands_per_generation: int = 32  # where smaller tables were found
     few_islands: int = 14  # islands of a generation elsewhere, which skips the first stage

@@ -15,7 +15,6 @@ import numpy as np
 from gmeql.fitters.cuda.driver import AcceleratorError
 from gmeql.search.accelerator.advance import Enough, Generation, advance
 from gmeql.search.accelerator.cards import Claim, Preparation, required_cards, say_fallback
-from gmeql.search.accelerator.packing import Packed, share_out
 from gmeql.search.accelerator.stage import Card, can_hold
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
@@ -38,7 +37,6 @@ class Executor:
         self.config = config
         self.pool: WorkerPool | None = None
         self.cards: list[Card] = required_cards() if config.device == "gpu" else []
-        self.packed: list[Packed] = []  # islands that set out next, ready to be sent
         self.taught: list[Card] = []  # those that know what was tried elsewhere
         self.preparation: Preparation | None = None
         self.processor_rate = 0.0  # candidates a second, to be outdone by accelerators that nobody asked for
@@ -96,32 +94,22 @@ class Executor:
         islands = state.islands
         units = np.array([state.portfolio.unit(island) for island in islands])
         enough = self._enough(state, islands, give_up)
-        ahead, self.packed = self.packed, []
         try:
             self._teach(state)
             tasks = _tasks(state, islands)
-            return Generation(self._parts(), islands, tasks, ages=ages, units=units, enough=enough, ahead=ahead)
+            return Generation(self.cards, islands, tasks, ages=ages, units=units, enough=enough)
         except AcceleratorError as error:
             self._fall_back(error)
             return None
 
-    def pack(self, state: SearchState) -> None:
-        """Lay out the open islands while accelerators are busy, so that they need not wait when these set out."""
-        if self.takes_generations(state):
-            self.packed = share_out(len(self._parts()), state.islands, _tasks(state, state.islands))
-
-    def _parts(self) -> list[Card]:
-        """Of every accelerator several, for parts of a generation that step side by side."""
-        return [part for card in self.cards for part in card.parts(self.config.device_parts)]
-
-    def bring(self, generation: Generation) -> int:
-        """Copy what has become of a generation, to be unpacked later; candidates drawn."""
+    def fetch(self, generation: Generation, seconds: float) -> int:
+        """Let the islands of a generation, which took so many seconds, be what they have become; candidates drawn."""
         try:
-            drawn = generation.bring()
+            drawn = generation.fetch()
         except AcceleratorError as error:
             self._fall_back(error)
             return 0
-        self._keep_if_faster(drawn, generation.seconds)
+        self._keep_if_faster(drawn, seconds)
         return drawn
 
     def _keep_if_faster(self, drawn: int, seconds: float) -> None:
@@ -154,10 +142,9 @@ class Executor:
         self.taught = list(self.cards)
 
     def look_for_accelerators(self, state: SearchState, clock: Clock) -> None:
-        """Before a round: take accelerators that are ready, or make them ready beside the search.
+        """Between generations: take accelerators that are ready, or make them ready beside the search.
 
-        The open islands go on there as they are: on large tables a generation may outlive the time that there is. Only
-        where time is the budget: with a number of candidates the result must not depend on a measurement.
+        Only where time is the budget: with a number of candidates the result must not depend on a measurement.
         """
         config = self.config
         if config.device != "auto" or config.max_candidates is not None or self.cards or self.pool is not None:
@@ -170,7 +157,6 @@ class Executor:
             self.preparation.cards = []  # a second try would be measured the same
             self.cards = ready
             self.processor_rate = state.candidates / elapsed
-            self.share_tried(state)
 
     @property
     def on_cards(self) -> bool:

@@ -7,6 +7,7 @@ was fetched. So accelerators wait for the processor only while islands are copie
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ class Flight:
     portfolio: Portfolio
     rows: SearchRows
     clock: Clock
+    started: float
 
     def fallen(self, share: float) -> list[Island]:
         """Islands whose best loss fell to less than a share of what it was."""
@@ -70,15 +72,11 @@ class Flights:
         generation = self._executor.start(state, ages, give_up)
         if generation is not None:
             # later rows change the portfolio, not what it refers to
-            seen = copy.copy(state.portfolio)
-            self._flight = Flight(generation, state.islands, before, seen, state.rows, clock)
+            seen, now = copy.copy(state.portfolio), time.perf_counter()
+            self._flight = Flight(generation, state.islands, before, seen, state.rows, clock, now)
         return generation
 
-    def has(self, islands: Sequence[Island]) -> bool:
-        """Whether these are on the way."""
-        return self._flight is not None and self._flight.islands is islands
-
-    def tend(self, state: SearchState, clock: Clock, open_next: Callable[[], None], ages: Sequence[int]) -> bool:
+    def tend(self, state: SearchState, clock: Clock, set_out: Callable[[], None]) -> bool:
         """Whether an island looks exact. A generation that has ended without one makes room for the next, which sets out.
 
         For the processor while it looks at the data, which may take longer than a generation lives.
@@ -87,32 +85,25 @@ class Flights:
             return False
         generation = self._flight.generation
         if generation.is_over() and not generation.has_enough and not clock.is_closing():
-            flight = self._brought(state)
-            self._landed.append(flight)
+            self._landed.append(self._fetched(state))
             if self._executor.on_cards:
-                if not state.islands or state.islands is flight.islands:
-                    open_next()  # none are left where smaller tables were found meanwhile
-                if self.start(state, ages, clock) is not None:
-                    open_next()  # these need not be waited for
+                set_out()
         return generation.has_enough
 
     def take_in_landed(self, state: SearchState) -> None:
         """Take in what landed meanwhile."""
         for flight in self._landed:
-            flight.generation.unpack()
             self._take_in(flight, state)
         self._landed.clear()
 
     def land(self, state: SearchState, clock: Clock, ages: Sequence[int]) -> None:
         """Fetch what is on the way, and take it in; the open islands set out before that, unless one fetched looks exact."""
-        flight = self._brought(state)
+        flight = self._fetched(state)
         if flight.generation.has_enough:
-            flight.generation.unpack()
             self._take_in(flight, state)
         if state.islands and self._executor.takes_generations(state) and not has_exact_formula(state):
             self.start(state, ages, clock)
         if not flight.generation.has_enough:
-            flight.generation.unpack()
             self._take_in(flight, state)
 
     def stay_up(self, state: SearchState, clock: Clock) -> None:
@@ -135,15 +126,9 @@ class Flights:
 
     def _fetched(self, state: SearchState) -> Flight:
         """What was on the way, its islands as they have become."""
-        flight = self._brought(state)
-        flight.generation.unpack()
-        return flight
-
-    def _brought(self, state: SearchState) -> Flight:
-        """What was on the way, its islands still to be unpacked."""
         assert self._flight is not None
         flight, self._flight = self._flight, None
-        state.candidates += self._executor.bring(flight.generation)
+        state.candidates += self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
         return flight
 
     def _bring_down(self, state: SearchState) -> None:

@@ -119,7 +119,6 @@ class Search(RunningSearch):
     def _round(self) -> None:
         """One step of the islands that are furthest behind; at the end of a stage the better half goes on."""
         state, clock = self._state, self._clock
-        self._executor.look_for_accelerators(state, clock)
         if not state.islands:
             guessed = self._begin_with_knowledge() if state.candidates == 0 else []
             self._open_generation()
@@ -173,6 +172,7 @@ class Search(RunningSearch):
         many = len(state.portfolio.tables) > 1
         state.stage = 0 if many else min(1, len(config.stage_ages) - 1)
         n_islands = config.islands_per_generation if many else config.few_islands
+        self._executor.look_for_accelerators(state, self._clock)
         on_device = self._executor.on_cards
         if on_device:
             first = n_islands * config.device_islands
@@ -180,12 +180,6 @@ class Search(RunningSearch):
         state.islands = []
         while len(state.islands) < n_islands and not is_interrupted():
             state.islands.append(state.portfolio.open_island(state.rng, on_device=on_device, later=later))
-
-    def _open_next(self, is_interrupted: Callable[[], bool] = lambda: False) -> None:
-        """Open the generation that sets out next, and lay it out for that."""
-        self._open_generation(is_interrupted)
-        if not is_interrupted():
-            self._executor.pack(self._state)
 
     def _take_generation(self) -> None:
         """A round where accelerators take whole generations: meanwhile the processor looks at the data, and opens the next."""
@@ -200,8 +194,8 @@ class Search(RunningSearch):
             return
         elif not state.islands:
             generation.stop()  # smaller tables were found
-        elif flights.has(state.islands) and not has_exact_formula(state):
-            self._open_next(lambda: generation.has_enough)
+        elif not has_exact_formula(state):
+            self._open_generation(lambda: generation.has_enough)
         while not generation.is_over(POLL_SECONDS):
             if self._is_enough() or has_exact_formula(state):
                 return  # at the end of the time it goes on while the front is polished
@@ -214,8 +208,12 @@ class Search(RunningSearch):
         """Look at the data while accelerators take one generation after the other; the one that is on the way then."""
         state, flights = self._state, self._flights
 
+        def set_out() -> None:
+            self._open_generation()
+            flights.start(state, self._ages(), self._clock)
+
         def is_interrupted() -> bool:
-            return flights.tend(state, self._clock, self._open_next, self._ages())
+            return flights.tend(state, self._clock, set_out)
 
         self._see(replace(self._clock, is_interrupted=is_interrupted))
         flights.take_in_landed(state)

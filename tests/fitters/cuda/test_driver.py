@@ -31,28 +31,3 @@ def test_why_there_is_none(monkeypatch: pytest.MonkeyPatch, module, words: str) 
         assert words in driver.why_not() and (driver.why_not() == "") == (words == "")
     finally:
         driver.why_not.cache_clear()
-
-
-class Device:
-    """Stands for CuPy's."""
-
-    attributes = {"MultiProcessorCount": 2}  # noqa: RUF012
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-
-def test_a_driver_beside_another_has_queues_of_its_own_and_the_same_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda = SimpleNamespace(Device=Device, Stream=lambda non_blocking: object())
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
-    one = driver.CudaDriver(1)
-    queues = one.queues
-    other = one.beside()
-    assert other.device is one.device and other.processors == 2
-    assert other.kernels is one.kernels and other.modules is one.modules
-    assert not set(map(id, queues)) & set(map(id, other.queues)) and one.queues is queues
-    assert other.lock is not one.lock

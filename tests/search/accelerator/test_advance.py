@@ -74,12 +74,6 @@ def generation(n: int, ages: tuple[int, ...], driver: HostDriver | None = None, 
     return islands, Generation(cards, islands, tasks, ages=ages, **options)
 
 
-def fetched(going: Generation) -> int:
-    drawn = going.bring()
-    going.unpack()
-    return drawn
-
-
 @needs_compiler
 def test_a_generation_takes_the_same_steps_beside_the_host() -> None:
     state, islands = opened(2)
@@ -88,7 +82,7 @@ def test_a_generation_takes_the_same_steps_beside_the_host() -> None:
     assert [island.age for island in others] == [0, 0]  # until it is fetched
     while not going.is_over(1.0):
         pass
-    assert fetched(going) == drawn and [island.age for island in others] == [3, 3] and not going.has_enough
+    assert going.fetch() == drawn and [island.age for island in others] == [3, 3] and not going.has_enough
     np.testing.assert_array_equal(*([island.repository.losses for island in each] for each in (islands, others)))
 
 
@@ -99,7 +93,7 @@ def test_the_worse_half_of_a_generation_is_closed_by_losses_in_units_of_the_targ
     islands, going = generation(4, (2, 4, 5), n_cards=n_cards, units=units)
     while not going.is_over(1.0):
         pass
-    drawn = fetched(going)
+    drawn = going.fetch()
     ages = [island.age for island in islands]
     assert ages[0] == ages[3] == 2 and sorted(ages[1:3]) == [4, 5]
     assert drawn > 48 * 2 * 4
@@ -108,7 +102,7 @@ def test_the_worse_half_of_a_generation_is_closed_by_losses_in_units_of_the_targ
 @needs_compiler
 def test_a_generation_ends_when_it_is_told_to_or_has_enough() -> None:
     islands, going = generation(2, (60,))
-    assert fetched(going) > 0
+    assert going.fetch() > 0
     assert islands[0].age == islands[1].age < 60 and not going.has_enough
     _, going = generation(2, (2, 60), enough=lambda best, drawn: drawn > 0)
     assert going.is_over(60.0) and going.has_enough
@@ -122,4 +116,4 @@ def test_a_failure_beside_the_host_is_told_when_it_is_fetched() -> None:
 
     _, going = generation(2, (60,), Broken())
     with pytest.raises(AcceleratorError, match="lost"):
-        going.bring()
+        going.fetch()

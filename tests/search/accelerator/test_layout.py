@@ -14,16 +14,15 @@ def test_an_arena_is_sent_and_fetched_at_once() -> None:
     driver, arena = HostDriver(), Arena()
     first, second = np.arange(3, dtype=np.int16), np.linspace(0, 1, 5)
     offsets = [arena.add(first), arena.add(second), arena.reserve(5), arena.reserve(1)]
-    arena.pack()
     arena.place(driver)
     arena.send(driver)
     assert offsets == [0, 16, 64, 80] and arena.n_bytes == 96 and arena.base == arena.there.ctypes.data
     there = arena.there[16 : 16 + second.nbytes].view(float)
     assert there.tolist() == second.tolist()
     there[2] = 7.0
-    arena.take(driver.get(arena.there), [0])
+    arena.fetch(driver, [0])
     assert second[2] == 0.5
-    arena.take(driver.get(arena.there))
+    arena.fetch(driver)
     assert second[2] == 7.0 and first.tolist() == [0, 1, 2]
 
 

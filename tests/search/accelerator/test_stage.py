@@ -14,7 +14,6 @@ from gmeql.network.architecture import Architecture
 from gmeql.network.repository import rank_probabilities, size
 from gmeql.search.accelerator.source import MOST_NODES, RECORD_BYTES
 from gmeql.search.accelerator.advance import advance
-from gmeql.search.accelerator.packing import Packed
 from gmeql.search.accelerator.stage import Card, Stage, can_hold
 from gmeql.search.config import IslandConfig
 from gmeql.search.island import Island
@@ -45,10 +44,9 @@ def test_elites_are_sorted_distinct_and_have_the_losses_they_claim() -> None:
 def test_structure_parameters_are_learnt_as_on_the_processor() -> None:
     """One step: the probabilities move by the learning rate towards the elites' frequencies."""
     state, (island,) = opened(1, learning_rate=1.0)
-    stage = Stage(Card(HostDriver(), bits=14), Packed([island], [state.portfolio.task(island)]))
+    stage = Stage(Card(HostDriver(), bits=14), [island], [state.portfolio.task(island)])
     stage.take_step()
-    stage.bring()
-    stage.unpack()
+    stage.fetch()
     counts = np.zeros_like(island.probabilities)
     n = int(size(island.repository))
     weights = rank_probabilities(n, island.config.power_law_exponent)
@@ -56,7 +54,7 @@ def test_structure_parameters_are_learnt_as_on_the_processor() -> None:
     goal = (counts + 0.05 * island.uniform) / (counts.sum(axis=1, keepdims=True) + 0.05)
     goal = 0.9 * goal + 0.1 * island.uniform
     np.testing.assert_allclose(island.probabilities, goal, rtol=1e-12, atol=1e-15)
-    drawn_by = stage.packed.fields[0]["draw_weights"][:n]
+    drawn_by = stage.fields[0]["draw_weights"][:n]
     np.testing.assert_allclose(drawn_by, island.draw_weights()[:n], rtol=1e-12)
 
 
@@ -71,7 +69,7 @@ def test_same_seed_same_islands_and_no_structure_is_tried_without_end() -> None:
 
     state, islands = opened(1)
     card = Card(HostDriver(), bits=14)
-    stage = Stage(card, Packed(islands, [state.portfolio.task(islands[0])]))
+    stage = Stage(card, islands, [state.portfolio.task(islands[0])])
     for _ in range(6):
         stage.take_step()
     counts = card.tried["counts"].view(np.int32)
@@ -96,31 +94,12 @@ def test_a_card_remembers_what_was_tried_elsewhere() -> None:
     state, islands = opened(1)
     task = state.portfolio.task(islands[0])
     first, second = Card(HostDriver(), bits=14), Card(HostDriver(), bits=14)
-    stage = Stage(first, Packed(islands, [task]))
+    stage = Stage(first, islands, [task])
     stage.take_step()
     keys, counts = first.known()
     assert len(keys) > 10 and int(counts.sum()) == int(stage.look()["n_drawn_in_all"].sum())
     second.learn(keys, counts)
     assert dict(zip(*map(list, second.known()), strict=True)) == dict(zip(keys, counts, strict=True))
-
-
-@needs_compiler
-def test_parts_of_a_card_step_side_by_side_and_know_what_others_tried() -> None:
-    state, islands = opened(2)
-    tasks = [state.portfolio.task(island) for island in islands]
-    card = Card(HostDriver(), bits=14)
-    parts = card.parts(2)
-    assert parts[0] is card and parts == card.parts(2) and card.parts(1) == [card]
-    stages = [Stage(part, Packed([island], [task])) for part, island, task in zip(parts, islands, tasks, strict=True)]
-    drawn = 0
-    for stage in stages:
-        stage.take_step()
-        drawn += int(stage.look()["n_drawn_in_all"].sum())
-    assert int(card.known()[1].sum()) == drawn and parts[1].candidates is not card.candidates
-    for stage in stages:
-        stage.bring()
-        stage.unpack()
-    assert [island.age for island in islands] == [1, 1]
 
 
 def test_more_candidates_of_smaller_networks_still_need_more_room() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import copy
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -69,9 +68,6 @@ class Driver(Protocol):
 
     def get(self, there: Any) -> np.ndarray:
         """Wait, and a copy of an array here."""
-
-    def beside(self) -> Driver:
-        """The same accelerator with queues of its own: what is launched there does not wait for what is launched here."""
 
 
 @lru_cache(maxsize=1)
@@ -193,12 +189,6 @@ class CudaDriver:
         with self._here():
             array: np.ndarray = self.cupy.asnumpy(there)
             return array
-
-    def beside(self) -> CudaDriver:
-        other = copy.copy(self)  # with the same kernels
-        other.__dict__.pop("queues", None)
-        other.lock = threading.RLock()
-        return other
 
     def _kernel(self, source: str, name: str) -> Any:
         with self._on_device():

@@ -8,8 +8,8 @@ together, step by step.
 Every candidate has random numbers of its own, and whatever happens side by side is put in an order that does not depend
 on who was first: same seed, same result on the same kind of card. The draws differ from the processor's.
 
-`source.py` puts the files together, `layout.py` says how their structures lie in memory, `packing.py` lays islands
-out so, `stage.py` runs them, `advance.py` shares the islands out.
+`source.py` puts the files together, `layout.py` says how their structures lie in memory, `stage.py` runs them,
+`advance.py` shares the islands out.
 
 Legend: `I` islands, `B` candidates of an island's step, `E` elites, `C` connections, `M` choices, `W` weights.
 """

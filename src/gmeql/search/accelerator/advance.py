@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
-from gmeql.search.accelerator.packing import Packed, share_out
 from gmeql.search.accelerator.stage import Card, Stage
 from gmeql.search.island import Island
 from gmeql.search.steps import StepTask
@@ -21,12 +19,10 @@ Settled = tuple[Stage, list[int], list[int]]
 Enough = Callable[[np.ndarray, int], bool]
 
 
-def _settled_on(
-    cards: Sequence[Card], islands: Sequence[Island], tasks: Sequence[StepTask], ahead: Sequence[Packed] = ()
-) -> list[Settled]:
+def _settled_on(cards: Sequence[Card], islands: Sequence[Island], tasks: Sequence[StepTask]) -> list[Settled]:
     """Stages that hold the islands; of each the islands' rows there, and their places among the given ones.
 
-    Islands that are on cards stay there; else all are shared out anew, as they were packed ahead where that is still true.
+    Islands that are on cards stay there; else all are shared out anew.
     """
     held = [card.stage for card in cards if card.stage is not None]
     home = [
@@ -42,21 +38,19 @@ def _settled_on(
                 stage.keep(rows)
                 settled.append((stage, rows, places))
         return settled
-    n = len(cards)
-    still = [one.is_for(islands[start::n], tasks[start::n]) for start, one in enumerate(ahead)]
-    packed = ahead if len(still) == min(n, len(islands)) and all(still) else share_out(n, islands, tasks)
-    for card in cards:
-        card.stage = None  # its memory first
     settled = []
-    for start, (card, one) in enumerate(zip(cards, packed, strict=False)):
-        card.stage = Stage(card, one)
-        settled.append((card.stage, list(range(len(one.islands))), list(range(start, len(islands), n))))
+    for start, card in enumerate(cards):
+        card.stage = None  # its memory first
+        places = list(range(start, len(islands), len(cards)))
+        if places:
+            card.stage = Stage(card, [islands[place] for place in places], [tasks[place] for place in places])
+            settled.append((card.stage, list(range(len(places))), places))
     return settled
 
 
 def _take_steps(settled: Sequence[Settled], best: np.ndarray, *, goal_age: int, enough: Enough) -> int:
     """Steps of all stages until every island has reached an age or is finished, or `enough` says so; candidates drawn."""
-    most = max(1, min(LOOK_STEPS, LOOK_CANDIDATES // max(sum(stage.n for stage, _, _ in settled), 1)))
+    most = max(1, min(LOOK_STEPS, LOOK_CANDIDATES // max((stage.n for stage, _, _ in settled), default=1)))
     steps = next_steps = 1  # something to show soon
     while True:
         for _ in range(steps):
@@ -75,17 +69,11 @@ def _take_steps(settled: Sequence[Settled], best: np.ndarray, *, goal_age: int, 
             return drawn
 
 
-def _bring(settled: Sequence[Settled]) -> None:
-    """Copy what the islands have become."""
-    for stage, _, _ in settled:
-        stage.settle()
-        stage.bring()
-
-
-def _unpack(settled: Sequence[Settled]) -> None:
-    """Let the islands be what was brought."""
+def _fetch(settled: Sequence[Settled]) -> None:
+    """Let the islands be what they have become."""
     for stage, rows, _ in settled:
-        stage.unpack(rows)
+        stage.settle()
+        stage.fetch(rows)
 
 
 def advance(
@@ -103,8 +91,7 @@ def advance(
     """
     settled = _settled_on(cards, islands, tasks)
     drawn = _take_steps(settled, np.array([island.best for island in islands]), goal_age=goal_age, enough=enough)
-    _bring(settled)
-    _unpack(settled)
+    _fetch(settled)
     return drawn
 
 
@@ -112,7 +99,7 @@ class Generation:
     """Islands that step until the last of some ages by a thread of their own, while the host does something else.
 
     At every age but the last the worse half is closed, by the best losses in the target's own units. The islands here
-    change when it is unpacked.
+    change when it is fetched.
     """
 
     def __init__(
@@ -124,29 +111,18 @@ class Generation:
         ages: Sequence[int],
         units: np.ndarray,
         enough: Enough,
-        ahead: Sequence[Packed] = (),
     ) -> None:
         self.has_enough = False
         """Whether `enough` was said."""
         self.drawn = 0
-        self.seconds = 0.0
-        """How long it took, its sending included."""
-        self._is_brought = False
-        began = time.perf_counter()
         self._is_stopped = False
         self._ages, self._units, self._enough = ages, units, enough
         self._best = np.array([island.best for island in islands])
-        self._settled = _settled_on(cards, islands, tasks, ahead)
+        self._settled = _settled_on(cards, islands, tasks)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="gmeql-accelerator")
-        self._steps = self._pool.submit(self._run, began)
+        self._steps = self._pool.submit(self._run)
 
-    def _run(self, began: float) -> None:
-        try:
-            self._take_all_steps()
-        finally:
-            self.seconds = time.perf_counter() - began
-
-    def _take_all_steps(self) -> None:
+    def _run(self) -> None:
         for age in self._ages:
             self.drawn = _take_steps(self._settled, self._best, goal_age=age, enough=self._asked)
             if self.has_enough or self._is_stopped:
@@ -176,16 +152,9 @@ class Generation:
         wait([self._steps])
         self._pool.shutdown()
 
-    def bring(self) -> int:
-        """Copy what the islands have become, so that others may have the cards; candidates drawn."""
+    def fetch(self) -> int:
+        """Let the islands be what they have become; candidates drawn."""
         self.stop()
         self._steps.result()
-        _bring(self._settled)
-        self._is_brought = True
+        _fetch(self._settled)
         return self.drawn
-
-    def unpack(self) -> None:
-        """Let the islands be what was brought, unless that failed."""
-        if self._is_brought:
-            self._is_brought = False
-            _unpack(self._settled)

@@ -89,18 +89,16 @@ class Arena:
         self.there = driver.zeros(max(self.n_bytes, self.ALIGNMENT))
         self.base = driver.pointer(self.there)
 
-    def pack(self) -> None:
-        """Put all arrays, as they are now, where they will stand."""
-        self.packed = np.zeros(max(self.n_bytes, self.ALIGNMENT), np.uint8)
-        for array, offset in zip(self.arrays, self.offsets, strict=True):
-            self.packed[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
-
     def send(self, driver: Driver) -> None:
-        """Copy what was packed there."""
-        driver.fill(self.there, self.packed)
+        """Copy all arrays there."""
+        buffer = np.zeros(max(self.n_bytes, self.ALIGNMENT), np.uint8)
+        for array, offset in zip(self.arrays, self.offsets, strict=True):
+            buffer[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+        driver.fill(self.there, buffer)
 
-    def take(self, brought: np.ndarray, wanted: Iterable[int] | None = None) -> None:
-        """Copy arrays out of a copy of that memory, in place: all, or those of the wanted numbers, in order of adding."""
+    def fetch(self, driver: Driver, wanted: Iterable[int] | None = None) -> None:
+        """Copy arrays back, in place: all, or those of the wanted numbers, in the order in which they were added."""
+        buffer = driver.get(self.there)
         for number in range(len(self.arrays)) if wanted is None else wanted:
             array, offset = self.arrays[number], self.offsets[number]
-            array.reshape(-1).view(np.uint8)[:] = brought[offset : offset + array.nbytes]
+            array.reshape(-1).view(np.uint8)[:] = buffer[offset : offset + array.nbytes]

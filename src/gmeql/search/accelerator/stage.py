@@ -11,10 +11,12 @@ import numpy as np
 from gmeql.fitters.cuda.driver import Driver
 from gmeql.fitters.cuda.launch import launch_fit, send_data
 from gmeql.fitters.cuda.source import BATCH, SIZES, source
+from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.opcodes import MAX_CONSTANTS, MAX_NODES, USER_OPCODE
-from gmeql.search.accelerator.layout import CANDIDATES, ISLAND, STEP, TRIED
-from gmeql.search.accelerator.packing import Packed, is_same_data
+from gmeql.network.repository import Repository, size
+from gmeql.search.accelerator.layout import CANDIDATES, ELITES, ISLAND, STEP, TRIED, WIRING, Arena, flat_wiring
 from gmeql.search.accelerator.source import MOST_NODES, MOST_RECORDS, RECORD_BYTES, step_source
+from gmeql.search.config import IslandConfig
 from gmeql.search.island import CLASS_WIDTH, UNSEEN_WEIGHT, Island
 from gmeql.search.sampling.arrays import DrawNumbers
 from gmeql.search.sampling.tried import MOST
@@ -50,25 +52,14 @@ def preparations(driver: Driver) -> list[Callable[[], None]]:
 class Card:
     """One accelerator in a search: what was tried, and memory for the candidates of a step."""
 
-    def __init__(self, driver: Driver, bits: int = TRIED_BITS, tried: dict[str, Any] | None = None) -> None:
+    def __init__(self, driver: Driver, bits: int = TRIED_BITS) -> None:
         self.driver = driver
         self.bits = bits
-        self.tried = tried or {"keys": driver.zeros(8 << bits), "counts": driver.zeros(4 << bits)}
-        self._others: list[Card] = []
+        self.tried = {"keys": driver.zeros(8 << bits), "counts": driver.zeros(4 << bits)}
         self.candidates: dict[str, Any] = {}
         self.room = (0, 0)  # candidates, bytes of the choices of each
         self.stage: Stage | None = None
         """The islands that are there, for as long as some of them go on."""
-
-    def parts(self, n: int) -> list[Card]:
-        """The same accelerator n times, for islands that step side by side: what is tried in one, all know at once.
-
-        Who knows first depends on who is faster, so this is not for results that depend on the seed alone.
-        """
-        while len(self._others) < n - 1:
-            self.driver.get(self.tried["counts"][:4])  # it is there before others look
-            self._others.append(Card(self.driver.beside(), self.bits, self.tried))
-        return [self, *self._others[: n - 1]]
 
     def known(self) -> tuple[np.ndarray, np.ndarray]:
         """Fingerprints of all that was tried here, and how often each was."""
@@ -104,71 +95,143 @@ class Card:
 
 
 class Stage:
-    """Steps of some islands on one card; the islands change when they are unpacked.
+    """Steps of some islands on one card; the islands change when `fetch` is called.
 
     From stage to stage they stay there: `keep` closes those that do not go on.
     """
 
-    def __init__(self, card: Card, packed: Packed) -> None:
-        self.card, self.driver, self.packed = card, card.driver, packed
-        self.islands, self.records, self.config = packed.islands, packed.records, packed.config
-        self.row = {id(island): i for i, island in enumerate(self.islands)}
-        self.n = len(self.islands) * self.config.candidates_per_step
-        self.n_finishing = len(self.islands) * FINISHED_PER_STEP
-        card.make_room(self.n + self.n_finishing, 2 * packed.stride)
+    def __init__(self, card: Card, islands: Sequence[Island], tasks: Sequence[StepTask]) -> None:
+        self.card, self.driver = card, card.driver
+        self.islands, self.tasks = list(islands), list(tasks)
+        self.row = {id(island): i for i, island in enumerate(islands)}
+        self.config: IslandConfig = max((island.config for island in islands), key=lambda c: c.candidates_per_step)
+        self.n = len(islands) * self.config.candidates_per_step
+        self.n_finishing = len(islands) * FINISHED_PER_STEP
+        stride = max(island.architecture.n_connections for island in islands)
+        card.make_room(self.n + self.n_finishing, 2 * stride)
         self.candidates = card.candidates  # they live as long as what points to them
         self.driver.fill(self.candidates["lengths"], None)  # nothing of other islands is being taken to convergence
         self.recorded: Callable[[], None] | None = None
         self.has_stepped = False
-        self.brought: list[np.ndarray] = []
-        self._send()
-        self._send_batches()
+        self.arena, self.elites, self.spare = Arena(), Arena(), Arena()
+        self._lay_out(tasks[0].max_complexity, stride)
+        self._send_batches(tasks)
 
     # --- sending -----------------------------------------------------------------------------------------------------
 
-    def _send(self) -> None:
-        """All that belongs to the islands."""
-        packed, driver = self.packed, self.driver
-        for each in (packed.arena, packed.elites, packed.spare):
-            each.place(driver)
-        packed.point()
-        packed.arena.send(driver)
+    def _lay_out(self, max_complexity: int, stride: int) -> None:
+        """All that belongs to the islands, in three arenas: what is sent, the elites, and what only the card knows."""
+        arena, elites, config = self.arena, self.elites, self.config
+        self.records = np.zeros(len(self.islands), ISLAND)
+        # `add` keeps contiguous arrays as they are, so what is fetched later stands in these very arrays
+        self.fields = [self._island_arrays(island) for island in self.islands]
+        self.structures = [self._structure_arrays(island) for island in self.islands]
+        sent = [{name: arena.add(array) for name, array in fields.items()} for fields in self.fields]
+        fetched = [{name: elites.add(array) for name, array in arrays.items()} for arrays in self.structures]
+        own = [
+            {"counts": self.spare.reserve(fields["probabilities"].nbytes)}
+            | {f"{name}1": self.spare.reserve((fields | arrays)[f"{name}0"].nbytes) for name in ELITES.names or ()}
+            for fields, arrays in zip(self.fields, self.structures, strict=True)
+        ]
+        ranks = np.arange(1, config.capacity + 1, dtype=float) ** -config.power_law_exponent
+        places = {
+            "islands": arena.add(self.records), "rank_weights": arena.add(ranks), "rank_sums": arena.add(np.cumsum(ranks)),
+        }  # fmt: skip
+        parts = ((arena, sent), (elites, fetched), (self.spare, own))
+        for each, _ in parts:
+            each.place(self.driver)
+        for i, (record, island) in enumerate(zip(self.records, self.islands, strict=True)):
+            pointers = {name: each.base + offset for each, offsets in parts for name, offset in offsets[i].items()}
+            self._fill_island(record, island, pointers)
+        arena.send(self.driver)
         if self.records["n_elites"].any():
-            packed.elites.send(driver)
-        self._send_records()
+            elites.send(self.driver)
         self.lists = {
-            "chosen": driver.zeros(4 * len(SIZES) * self.n),
-            "finishing": driver.zeros(4 * len(SIZES) * self.n_finishing),
+            "chosen": self.driver.zeros(4 * len(SIZES) * self.n),
+            "finishing": self.driver.zeros(4 * len(SIZES) * self.n_finishing),
         }
-        self.counters = {name: driver.zeros(8 * len(SIZES)) for name in self.lists}  # of each size: listed, taken
-        self.step = driver.put(self._step_record())
+        self.counters = {name: self.driver.zeros(8 * len(SIZES)) for name in self.lists}  # of each size: listed, taken
+        self.step = self.driver.put(self._step_record(places, max_complexity, stride))
+        self.islands_at = places["islands"]
 
-    def _step_record(self) -> np.ndarray:
+    def _island_arrays(self, island: Island) -> dict[str, np.ndarray]:
+        """An island's arrays as the device reads them; of the elites all but their structures."""
+        nodes, connections = flat_wiring(island.wiring)
+        n, repository = int(size(island.repository)), island.repository
+        weights = np.zeros(self.config.capacity)
+        weights[:n] = island.draw_weights()[:n]
+        return {
+            "nodes": nodes, "connections": connections, "positive": island.rules.positive.astype(np.int32),
+            "probabilities": island.probabilities.copy(), "cumulative": np.cumsum(island.probabilities, axis=1),
+            "draw_weights": weights, "losses0": repository.losses.astype(float),
+            "marks0": np.ascontiguousarray(repository.fingerprints).view(np.uint64)[:, 0].copy(),
+            "complexities0": repository.items["complexity"].astype(np.int32),
+        }  # fmt: skip
+
+    @staticmethod
+    def _structure_arrays(island: Island) -> dict[str, np.ndarray]:
+        """Choices and constants of the elites."""
+        items, kinds = island.repository.items, {"choices": np.int16, "constants": np.float64}
+        if not int(size(island.repository)):
+            return {f"{name}0": np.zeros(items[name].shape, kind) for name, kind in kinds.items()}
+        return {f"{name}0": items[name].astype(kind) for name, kind in kinds.items()}
+
+    def _fill_island(self, record: Any, island: Island, pointers: dict[str, int]) -> None:
+        """One `Island` of step.cuh."""
+        architecture, rules = island.architecture, island.rules
+        wiring = record["wiring"]
+        for name in ("nodes", "connections", "positive"):
+            wiring[name] = pointers[name]
+        values = (
+            architecture.n_nodes, architecture.n_connections, architecture.n_inputs, architecture.n_variables,
+            architecture.n_weights, architecture.max_choices, rules.with_offset, rules.max_nesting,
+        )  # fmt: skip
+        for name, value in zip((WIRING.names or ())[3:], values, strict=True):
+            wiring[name] = value
+        for which in (0, 1):
+            for name in ELITES.names or ():
+                record["elites"][which][name] = pointers[f"{name}{which}"]
+        for name in ("probabilities", "cumulative", "counts", "draw_weights"):
+            record[name] = pointers[name]
+        record["random_state"], record["best"] = island.random_state[0], island.best
+        record["n_elites"], record["age"] = int(size(island.repository)), island.age
+        record["last_gain"], record["is_exhausted"] = island.last_gain, island.exhausted
+        record["is_finished"] = island.finished
+
+    def _step_record(self, places: dict[str, int], max_complexity: int, stride: int) -> np.ndarray:
         """`Step` of step.cuh."""
-        config, driver, packed = self.config, self.driver, self.packed
+        config, driver, base = self.config, self.driver, self.arena.base
         record = np.zeros(1, STEP)
         for name in ("islands", "rank_weights", "rank_sums"):
-            record[name] = packed.arena.base + packed.places[name]
+            record[name] = base + places[name]
         for name in CANDIDATES.names or ():
             record["candidates"][name] = driver.pointer(self.card.candidates[name])
         record["tried"] = self.card.tried_record()
         for name in DrawNumbers._fields:
-            source = packed.tasks[0] if name == "max_complexity" else config
-            record["numbers"][name] = getattr(source, name)
+            record["numbers"][name] = max_complexity if name == "max_complexity" else getattr(config, name)
         for name in ("chosen", "finishing"):
             record[name], record[f"n_{name}"] = driver.pointer(self.lists[name]), driver.pointer(self.counters[name])
         for name in ("complexity_classes", "learning_rate", "exploration", "min_gain", "life", "patience", "capacity"):
             record[name] = getattr(config, name)
         record["unseen_weight"], record["class_width"] = UNSEEN_WEIGHT, CLASS_WIDTH
         record["n_islands"], record["n_candidates"] = len(self.islands), config.candidates_per_step
-        record["choice_stride"] = packed.stride
+        record["choice_stride"] = stride
         record["least_drawn"], record["n_best"] = config.candidates_per_step // EXHAUSTED_SHARE, FINISHED_PER_STEP
         return record
 
-    def _send_batches(self) -> None:
-        """The data that candidates are fitted to; and the candidates as batches of the fit."""
-        driver, card, config, packed = self.driver, self.card, self.config, self.packed
-        self.data = [send_data(driver, packed.datasets, few) for few in (packed.tasks[0].screen_rows, None)]
+    def _send_batches(self, tasks: Sequence[StepTask]) -> None:
+        """The data that candidates are fitted to, each once; and the candidates as batches of the fit."""
+        driver, card, config = self.driver, self.card, self.config
+        numbers: dict[tuple[int, ...], int] = {}
+        datasets: list[FitData] = []
+        for record, task in zip(self.records, tasks, strict=True):
+            key = (id(task.target), id(task.weights), hash(task.inputs.tobytes()))
+            if key not in numbers:
+                numbers[key] = len(datasets)
+                datasets.append(FitData(task.inputs, task.target, task.weights))
+            record["dataset"], record["table_key"] = numbers[key], task.table_key
+        self._send_records()
+        self.data = [send_data(driver, datasets, screen) for screen in (tasks[0].screen_rows, None)]
         self.batches = []
         limits = ((config.max_steps, config.tolerance, "hopeless"), (config.finish_steps, FINISH_TOLERANCE, "endless"))
         for max_steps, tolerance, hopeless in limits:
@@ -181,12 +244,10 @@ class Stage:
             self.batches.append(driver.put(batch))
 
     def _send_records(self) -> None:
-        self.driver.fill(self._part(self.records.nbytes), self.records.view(np.uint8))
+        self.driver.fill(self._part(self.islands_at, self.records.nbytes), self.records.view(np.uint8))
 
-    def _part(self, n_bytes: int) -> Any:
-        """Where the islands' records stand there."""
-        offset = self.packed.places["islands"]
-        return self.packed.arena.there[offset : offset + n_bytes]
+    def _part(self, offset: int, n_bytes: int) -> Any:
+        return self.arena.there[offset : offset + n_bytes]
 
     # --- stepping ----------------------------------------------------------------------------------------------------
 
@@ -250,27 +311,33 @@ class Stage:
 
     def look(self) -> np.ndarray:
         """Wait, and the islands' records: ages, best losses, who is finished, how many candidates were drawn."""
-        there = self.driver.get(self._part(self.records.nbytes))
+        there = self.driver.get(self._part(self.islands_at, self.records.nbytes))
         return there.view(ISLAND)
 
     # --- fetching ----------------------------------------------------------------------------------------------------
 
-    def bring(self) -> None:
-        """Copy what the islands are now; `unpack` lets them be it, and needs no accelerator."""
+    def fetch(self, rows: Sequence[int] | None = None) -> None:
+        """The islands as they are now: all, or those of the given rows."""
         self._launch("present")
-        self.brought = [self.driver.get(each.there) for each in (self.packed.arena, self.packed.elites)]
-
-    def unpack(self, rows: Sequence[int] | None = None) -> None:
-        """Let the islands be what was brought: all, or those of the given rows."""
-        packed, (arena, elites) = self.packed, self.brought
-        self.brought = []
         rows = range(len(self.islands)) if rows is None else rows
-        n_fields, n_structures = len(packed.fields[0]), len(packed.structures[0])
+        n_fields, n_structures = len(self.fields[0]), len(self.structures[0])
         wanted = [n_fields * i + k for i in rows for k in range(n_fields)]
-        packed.arena.take(arena, [*wanted, n_fields * len(packed.fields)])  # behind the fields stand the records
-        packed.elites.take(elites, [n_structures * i + k for i in rows for k in range(n_structures)])
+        self.arena.fetch(self.driver, [*wanted, n_fields * len(self.fields)])  # behind the fields stand the records
+        self.elites.fetch(self.driver, [n_structures * i + k for i in rows for k in range(n_structures)])
         for i in rows:
-            packed.unpack(i)
+            island, record, own = self.islands[i], self.records[i], self.fields[i] | self.structures[i]
+            island.repository = Repository(
+                own["losses0"].copy(),
+                own["marks0"].view(np.uint32).reshape(-1, 2).copy(),
+                {
+                    "choices": own["choices0"].astype(np.int64),
+                    "constants": own["constants0"].copy(),
+                    "complexity": own["complexities0"].astype(np.int64),
+                },
+            )
+            island.probabilities = own["probabilities"].copy()
+            island.age, island.last_gain = int(record["age"]), int(record["last_gain"])
+            island.best, island.exhausted = float(record["best"]), bool(record["is_exhausted"])
 
     # --- from stage to stage -----------------------------------------------------------------------------------------
 
@@ -279,13 +346,15 @@ class Stage:
         i = self.row.get(id(island))
         if i is None:
             return False
-        return is_same_data(self.packed.tasks[i], task) and int(self.records["age"][i]) == island.age
+        before = self.tasks[i]
+        same = before.inputs is task.inputs and before.target is task.target and before.weights is task.weights
+        return same and int(self.records["age"][i]) == island.age
 
     def close(self, rows: Sequence[int]) -> None:
         """Let the islands of these rows step no more, whatever the host knows of them."""
         there = self.look().copy()
         there["is_finished"][list(rows)] = 1
-        self.driver.fill(self._part(there.nbytes), there.view(np.uint8))
+        self.driver.fill(self._part(self.islands_at, there.nbytes), there.view(np.uint8))
 
     def keep(self, rows: Sequence[int]) -> None:
         """Close all but the islands of these rows, and count what is drawn from now on."""

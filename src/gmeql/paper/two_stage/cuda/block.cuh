@@ -7,8 +7,6 @@ typedef unsigned int u32;
 
 #ifdef __CUDACC__
 #define DEVICE __device__ __forceinline__
-// For what is long and called in several places: pasted into each, it takes the compiler minutes.
-#define CALLED __device__ __noinline__
 #define MEET __syncthreads()
 #define THREAD ((int)threadIdx.x)
 constexpr int LANES = 32;
@@ -22,7 +20,6 @@ DEVICE float infinity() { return __int_as_float(0x7f800000); }
 #else
 #include <cmath>
 #define DEVICE static inline
-#define CALLED static inline
 #define MEET
 #define THREAD 0
 constexpr int LANES = 1;

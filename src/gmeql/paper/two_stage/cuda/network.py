@@ -88,7 +88,7 @@ def _evaluation(architecture: Architecture) -> str:
     ]
     return f"""
 template <bool SLOPES>
-CALLED float evaluate_instance(const float* selection, const float* weight, const Rows& table,
+DEVICE float evaluate_instance(const float* selection, const float* weight, const Rows& table,
                                float* by_selection, float* by_weight) {{
     const float *columns = table.columns, *targets = table.targets;
     const int rows = table.total;
