@@ -77,3 +77,12 @@ def test_too_little_effort_finds_nothing_and_the_clock_ends_it() -> None:
     given = table(lambda a: np.exp(-a) * np.sin(a * a + a), 1)
     assert proposed(given, seconds=0.0) == []
     assert list(propose(given, functions=ALL, effort=Effort(0.2, lambda: True), rng=np.random.default_rng(0))) == []
+
+
+def test_a_machine_slower_than_counted_on_looks_its_table_up_once() -> None:
+    """Time is over when the table of small formulas is made: what it cost is spent, and the look-up is short."""
+    asked = iter([False])
+    late = Effort(0.2, lambda: next(asked, True))
+    given = table(lambda a, b: np.sin(a) ** 2 / np.sin(b + 3) ** 2, 2)
+    (root, *_) = propose(given, functions=ALL, effort=late, rng=np.random.default_rng(0))
+    assert given.error(root) < 1e-9

@@ -44,6 +44,8 @@ class MeetingConfig:
     max_hits: int = 4096
     verified: int = 100
     """Hits that are fitted on all rows, the simplest first."""
+    verified_late: int = 20
+    """... of which so many whatever the time: what was looked up is not thrown away."""
     proposed: int = 3
     exact: float = 1e-9
     """Error of a hit on all rows, relative to the spread of the reading, that is taken for exact."""
@@ -71,14 +73,15 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     n_formulas = int(effort.seconds * MEETING.enumerating * MEETING.formulas_per_second)
     n_formulas = min(n_formulas, MEETING.max_formulas)
     n_kept = int(MEETING.kept_share * n_formulas)
-    if n_kept <= table.n_columns:
+    if n_kept <= table.n_columns or effort.out_of_time():
         return
     small = SmallFormulas.of(table.X[rows], functions, max_kept=n_kept, max_formulas=n_formulas)
     readings = direct_readings(table.y, functions)
     targets = np.array([target[rows] for target in readings.values()])
     seconds = effort.seconds * (1 - MEETING.enumerating)
-    for steps, n_first, n_second in _rounds(small, len(readings), seconds, functions):
-        if effort.out_of_time():
+    for place, (steps, n_first, n_second) in enumerate(_rounds(small, len(readings), seconds, functions)):
+        # a machine slower than counted on has made its table by now, and looks it up at least once
+        if place and effort.out_of_time():
             return
         hits = _hits(small, targets, steps, n_first, n_second)
         yield from _verified(hits, small, table, readings, effort)
@@ -139,7 +142,7 @@ def _verified(
     found: list[tuple[int, int, Node]] = []
     names = list(readings)
     for place, (reading, *steps, b) in enumerate(hits[: MEETING.verified].tolist()):
-        if effort.out_of_time():
+        if place >= MEETING.verified_late and effort.out_of_time():
             break
         root = _fitted(steps, small.tree(b), small, table, readings[names[reading]])
         if root is not None:
