@@ -37,7 +37,9 @@ def test_units_with_the_targets_among_them() -> None:
 
 
 def test_categories_are_pure_numbers_that_nobody_has_to_name() -> None:
-    rows: Any = SimpleNamespace(names=("m", "lab=a", "odd=b"), target="E", X=np.array([[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]]))
+    rows: Any = SimpleNamespace(
+        names=("m", "lab=a", "odd=b"), target="E", X=np.array([[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]])
+    )
     with pytest.raises(ConfigError, match="column 'odd=b' has none; add odd=b="):
         knowledge_options(settings(units="m=kg,E=J"), rows)
     with pytest.raises(ConfigError, match="columns 'm', 'odd=b' have none; add m=...,odd=b=... "):

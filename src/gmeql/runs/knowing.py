@@ -62,8 +62,8 @@ def knowledge_options(settings: FitSettings, training: Training, pins: Sequence[
         if missing:
             known_by = "column {} has none" if len(missing) == 1 else "columns {} have none"
             told = known_by.format(", ".join(map(repr, missing)))
-            more = ",".join(f"{name}=..." for name in missing)
-            raise ConfigError(f"--units: {told}; add {more} (1 for a pure number)")
+            added = ",".join(f"{name}=..." for name in missing)
+            raise ConfigError(f"--units: {told}; add {added} (1 for a pure number)")
         options["units"] = {name: given[name] for name in names}
         options["unit_check"] = settings.unit_check
         if settings.constant_units:
