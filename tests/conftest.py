@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -36,6 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
         from gmeql.model.kernels import keep_kernels
 
         keep_kernels()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What collecting has made stays to the end; the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
