@@ -99,6 +99,18 @@ def test_functions_work_and_rows_bound_it() -> None:
     assert not proposed(few) and not proposed(flat) and not proposed(constant)
 
 
+@pytest.mark.parametrize("other", ["constant", "zero", "twice", "codes"])
+def test_columns_that_say_nothing_do_not_hide_one(other: str) -> None:
+    width, low, high, law = LAWS["before a product"]
+    plain = table(law, width, low, high)
+    codes = (np.arange(300) % 2).astype(float)
+    more = {"constant": np.full(300, 3.0), "zero": np.zeros(300), "twice": plain.X[:, 2], "codes": codes}[other]
+    seen = DirectTable(np.column_stack([plain.X, more]), plain.y, plain.weights)
+    with np.errstate(all="raise"):
+        (root,) = proposed(seen)
+    assert seen.error(root) < 1e-10
+
+
 def test_what_is_known_better_is_not_proposed() -> None:
     width, low, high, law = LAWS["before a product"]
     noisy = table(law, width, low, high, 0.1)

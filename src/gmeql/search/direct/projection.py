@@ -247,6 +247,7 @@ def refined(
     left = beside(basis, target)
     b = before.shape[1]
     scale = np.sqrt(np.mean(before**2, axis=0))
+    scale = np.where(scale > 0, scale, 1.0)
     scaled = before / scale
 
     def solved(frequency: float) -> tuple[FloatArray, FloatArray, FloatArray]:
