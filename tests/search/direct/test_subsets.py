@@ -44,7 +44,7 @@ def test_the_best_of_all_subsets_is_found(seed: int) -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.2, 0.5])
 def test_powers_of_one_column_are_told_apart_under_noise(noise: float) -> None:
-    for seed in range(10):
+    for seed in range(4):
         best = Expression(proposed(powers(seed, noise))[0], ("x", "y", "z"))
         assert {"x**3", "y**2", "z**4"} <= set(
             str(best).replace("*x", " x").replace("*y", " y").replace("*z", " z").split()
