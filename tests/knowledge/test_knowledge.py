@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -60,3 +61,12 @@ def test_refusals(given: dict[str, Any], says: str) -> None:
 def test_plain_data_and_back(allowed: Any) -> None:
     (known,) = read_knowledge(NAMES, units=UNITS, target_units="J", constant_units=allowed, unit_check="soft")
     assert known is not None and Knowledge.from_dict(known.to_dict()) == known
+
+
+def test_a_constant_that_may_be_a_misspelt_column_gets_a_word() -> None:
+    with pytest.warns(UserWarning, match="mas is no column, so it is a constant to fit; was the column mass meant"):
+        read_knowledge(["mass", "speed"], template="k*mas*speed**2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_knowledge(["mass", "m"], template="a*m + c*mass")
+        read_knowledge(["mass", "m"], template="mas*m", constants={"mas": (0, 1)})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from gmeql.formula.messages import listing, short
@@ -22,6 +24,8 @@ UNIT_CHECKS = {
     "soft": "a formula that breaks the units must fit better to be kept",
 }
 """The one table of ways to take units."""
+ALIKE = 0.75
+"""How alike (difflib's ratio) the name of a constant and a column are of which one may be meant for the other."""
 SOFT_PRICE = 4.0
 """Factor on the loss to expect of a formula for each soft rule that it breaks: it must halve the error to be kept."""
 
@@ -166,7 +170,7 @@ def read_knowledge(
     shared = Knowledge(
         None,
         unit_check,
-        None if template is None else read_template(template, names, constants),
+        None if template is None else _read_given(template, names, constants),
         tuple(_read_guess(guess, names) for guess in guesses or ()),
         tuple(read_constraint(constraint, names) for constraint in constraints or ()),
     )
@@ -179,9 +183,22 @@ def read_knowledge(
     return [None if one == Knowledge(unit_check=unit_check) else one for one in found]
 
 
+def _read_given(text: Any, names: Sequence[str], constants: Mapping[str, Any] | None = None) -> Template:
+    """A template as the user gave it, with a word where a constant may be a column that was misspelt."""
+    found = read_template(text, names, constants)
+    for name in found.form.names:
+        if name not in (constants or {}) and (meant := get_close_matches(name, names, 1, ALIKE)):
+            warnings.warn(
+                f"template {text!r}: {name} is no column, so it is a constant to fit; was the column {meant[0]} meant?",
+                UserWarning,
+                stacklevel=2,
+            )
+    return found
+
+
 def _read_guess(guess: Any, names: Sequence[str]) -> Template:
     try:
-        found = read_template(guess, names)
+        found = _read_given(guess, names)
     except ValueError as error:
         raise ValueError(str(error).replace("template", "guess", 1)) from None
     if found.functions:

@@ -44,8 +44,8 @@ class SelectionConfig:
     """The squared error of a formula with a pole among the rows counts this many times, as while the search goes on."""
     standard_errors: float = 1.0
     """Validation rule: the simplest member within this many standard errors of the best (Breiman et al., 1984). A sum of
-    columns drawn towards 0 takes the place of a constant only beyond as many of the paired difference: of tables of
-    nothing but noise (20 to 100 rows, 3 to 5 columns) 4 to 9 in a hundred get one so, 13 to 22 by errors alone."""
+    columns drawn towards 0 takes the place of a constant only beyond as many of the paired difference, which tables of
+    nothing but noise seldom reach."""
 
 
 SELECTION = SelectionConfig()
