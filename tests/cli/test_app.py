@@ -121,3 +121,12 @@ def test_the_help_of_a_choice_names_every_word(command, option, monkeypatch, cap
     out = capsys.readouterr().out
     (line,) = (line for line in out.splitlines() if line.lstrip("│* ").startswith(f"--{option} "))
     assert "{choices}" not in out and all(word in line for word in words(option))
+
+
+def test_a_warning_is_one_line_told_once(tmp_path, monkeypatch, capsys):
+    table = tmp_path / "rows.csv"
+    table.write_text("mass,y\n" + "".join(f"{i},{3 * i}\n" for i in range(1, 20)))
+    monkeypatch.chdir(tmp_path)
+    run_gmeql("fit", str(table), "--target", "y", "--template", "k*mas", "--max-candidates", "50")
+    told = [line for line in capsys.readouterr().err.splitlines() if "mas is no column" in line]
+    assert len(told) == 1 and told[0].startswith("note: template")

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -60,7 +63,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every way out of it is an exit code and at most one line of explanation."""
     code = OK
     try:
-        app(arguments, standalone_mode=False, prog_name="gmeql")
+        with _warnings_as_lines():
+            app(arguments, standalone_mode=False, prog_name="gmeql")
     except Exception as error:  # noqa: BLE001  the outermost line: whatever it is, the user gets one sentence
         code = explain(error)
     except KeyboardInterrupt:
@@ -70,6 +74,21 @@ def main(arguments: list[str] | None = None) -> None:
         code = OK if ended.code == 1 else int(ended.code or 0)
     _flush_stdout()
     sys.exit(code)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Warnings as a line of their own words, each once: where in the code they were raised helps nobody at a terminal."""
+    told: set[str] = set()
+
+    def tell(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            say(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = tell
+        yield
 
 
 def _flush_stdout() -> None:
