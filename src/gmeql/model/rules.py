@@ -64,4 +64,4 @@ def is_next_to_zero(mean: float, target_spread: float, rows: float) -> bool:
     >>> is_next_to_zero(0.1, 1.0, 100), is_next_to_zero(0.5, 1.0, 100)
     (True, False)
     """
-    return float(mean) ** 2 * rows < math.log(max(rows, 2.0)) * target_spread**2
+    return abs(float(mean)) * math.sqrt(rows / math.log(max(rows, 2.0))) < target_spread  # squares may overflow
