@@ -294,3 +294,15 @@ def test_what_a_trail_leaves_of_its_time_is_kept_again() -> None:
     assert kept.take() is not None and kept.is_taken_by_last()
     again = kept.take()
     assert again is not None and 0 < again.seconds < 600.0
+
+
+def test_a_wave_with_sums_beside_it_is_asked_for_once_islands_had_some_thousand_candidates() -> None:
+    X = np.random.default_rng(3).uniform(-3, 3, (300, 3))
+    y = 0.7 * X[:, 0] - 1.9 * X[:, 0] * X[:, 1] * np.sin(1.7 * X[:, 2]) + 2.3 * X[:, 1]
+    search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
+    for _ in search.run():
+        pass
+    seen = search._state
+    assert has_exact_formula(seen) and not seen.direct_done
+    soon = seen.config.clock.soon_candidates
+    assert soon <= seen.candidates < 2 * soon

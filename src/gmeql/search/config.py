@@ -103,8 +103,10 @@ class ClockConfig:
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
+    soon_candidates: int = 6_000  # after which quick methods are asked: more than simple formulas need
     direct_share: float = 0.1  # given to direct methods: a table on which they see nothing loses no more
-    early_share: float = 0.3  # ... of which so much is for those that are asked before symmetries are looked for,
+    soon_share: float = 0.02  # ... and so much beside that to those quick ones,
+    early_share: float = 0.3  # of which so much is for those that are asked before symmetries are looked for,
     later_share: float = 0.4  # and so much for those that are asked again when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     later_candidates: int = 100_000  # or of so many candidates where there is none

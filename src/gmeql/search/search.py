@@ -11,9 +11,9 @@
    often from then on (`portfolio.py`);
 5. polish: what islands found is cut to shape (`promotion.py`) and offered to the front of loss against complexity
    (`leaderboard.py`);
-6. see: direct methods look for formulas that need no search (`seeing.py`, `direct`): the cheapest at the very start, all
-   after the first stage, those of linear algebra first, those for noise later; also at the smaller tables that
-   symmetries of the data allow, for which it is asked once, after the first stages (`symmetries`).
+6. see: direct methods look for formulas that need no search (`seeing.py`, `direct`): the cheapest at the very start, a
+   quick one soon, all after the first stage, those of linear algebra first, those for noise later; also at the smaller
+   tables that symmetries of the data allow, for which it is asked once, after the first stages (`symmetries`).
 
 Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. Where time is
 the budget, accelerators take whole generations, competitions included, while the processor does the rest (`flights.py`).
@@ -60,6 +60,7 @@ from gmeql.search.seeing import (
     look_at_once,
     look_directly,
     look_early,
+    look_soon,
     views_of_leading,
 )
 from gmeql.search.state import SearchState
@@ -108,6 +109,9 @@ class Search(RunningSearch):
             while not state.reason:
                 before = state.candidates
                 self._round()
+                if before < state.config.clock.soon_candidates <= state.candidates:
+                    self._offering.settle(state)
+                    look_soon(state, clock)
                 idle_rounds = idle_rounds + 1 if state.candidates == before else 0
                 state.elapsed = clock.elapsed()
                 state.reason = why_stop(state, clock, idle_rounds)

@@ -1,12 +1,12 @@
 """One step of a search: direct methods look at every table, and what they see goes to the front.
 
 It is taken once, after the look for symmetries, when the islands had a stage and a small share of the budget: smaller
-tables come first, since there a formula is short. Of several tables with as many columns, which the same symmetry gives,
-the plainest is looked at. Methods that cost next to nothing are asked about the plain columns at the very start, those of
-linear algebra after the first stage; methods for noisy targets later, when nothing exact was found for long and the best
-formula so far tells how large noise can be. Time or work is shared out over the tables and, as `SHARES` says, over the
-methods; time that a method leaves over is the next one's. Some more is kept for the first method that has seen part of a
-formula.
+tables come first, since there a formula is short. Of several tables with as many columns, which the same symmetry
+gives, the plainest is looked at. Methods that cost next to nothing are asked about the plain columns at the very start,
+quick ones after some thousand candidates, those of linear algebra after the first stage; methods for noisy targets
+later, when nothing exact was found for long and the best formula so far tells how large noise can be. Time or work is
+shared out over the tables and, as `SHARES` says, over the methods; time that a method leaves over is the next one's.
+Some more is kept for the first method that has seen part of a formula.
 
 Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
 to all.
@@ -22,7 +22,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LATER, SHARES
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LATER, SHARES, SOON
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
@@ -41,9 +41,13 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
         state.direct_done = True
         _look_at_groups(state, clock, _asked(state, AT_FIRST))
     elif not state.direct_done:
-        for name in _asked(state, AT_ONCE):
-            if not has_exact_formula(state):
-                _look(state, clock, [name], AT_ONCE[name] * state.config.direct_seconds, cut=False)
+        _look(state, clock, _asked(state, AT_ONCE), state.config.direct_seconds, cut=False)
+
+
+def look_soon(state: SearchState, clock: Clock) -> None:
+    """Ask the methods that islands need not wait for, once these have drawn some thousand candidates for nothing."""
+    if not state.direct_done and not has_exact_formula(state):
+        _look(state, clock, _asked(state, SOON), state.config.clock.soon_share * state.config.direct_seconds, cut=False)
 
 
 def look_early(state: SearchState, clock: Clock) -> bool:
@@ -218,7 +222,7 @@ def _proposals(state: SearchState, clock: Clock, names: list[str], seconds: floa
         effort = replace(_effort(state, clock, float(each[i]), until), more=kept.take)
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
-            if first or name not in AT_ONCE or table.error(root) < table.unexplained:
+            if first or name not in (*AT_ONCE, *SOON) or table.error(root) < table.unexplained:
                 paused = time.perf_counter()
                 yield view, root
                 began += time.perf_counter() - paused  # what is done with a formula is not the next method's time

@@ -49,9 +49,10 @@ SHARES: dict[str, float] = {
     "meeting": 3.0, "terms": 3.0, "forms": 2.0, "fast waves": 3.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
-AT_ONCE: dict[str, float] = {"linear": 1.0, "modulated": 0.02}
-"""Methods that are asked before the first candidate is drawn, about the columns as they are, and how much of all methods'
-time each gets then: those that cost next to nothing, or see a formula that islands need long for in milliseconds."""
+AT_ONCE = ("linear",)
+"""Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
+SOON = ("modulated",)
+"""Methods that see in a tenth of a second what islands need long for, asked when these did not find it in that time."""
 EARLY = ("cancelled", "rational", "vocabulary", "sections", "subsets", "nested")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
