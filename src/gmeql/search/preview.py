@@ -7,7 +7,6 @@ progress; the search itself begins anew, so that its results are those of a mach
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,7 @@ from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.direct import linear, rational
-from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.events import Member, Progress
 from gmeql.search.losses import is_reweighed
 
@@ -71,7 +70,7 @@ def first_look(
 def _proposals(table: DirectTable, functions: FunctionSet) -> list[Node]:
     """Formulas over the columns, the plainest method's first."""
     rng = np.random.default_rng(0)
-    effort = Effort.timed(PREVIEW.seconds, until=time.perf_counter() + PREVIEW.seconds)
+    effort = Effort.timed(PREVIEW.seconds, until=worked() + PREVIEW.seconds)
     found = list(linear.propose(table, functions=functions, effort=effort, rng=rng))
     return found + list(rational.propose(table, functions=functions, effort=effort, rng=rng))
 

@@ -14,7 +14,6 @@ to all.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -23,7 +22,7 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
 from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LATER, SHARES, SOON
-from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
 from gmeql.search.polish.scoring import Scored, clean, refit
@@ -122,10 +121,10 @@ def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
 
 def _look(state: SearchState, clock: Clock, names: list[str], seconds: float, *, cut: bool) -> None:
     """Offer what methods see within some seconds, which are noted as spent: what was left over where time is the budget."""
-    began = time.perf_counter()
+    began = worked()
     _take_in(state, clock, _proposals(state, clock, names, seconds), cut=cut)
     if cut:
-        state.direct_spent += seconds if state.config.max_time is None else time.perf_counter() - began
+        state.direct_spent += seconds if state.config.max_time is None else worked() - began
 
 
 def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, Node]], *, cut: bool) -> None:
@@ -164,7 +163,7 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
         for i, (name, seen) in enumerate(looks):
             if exact not in ("", name) or clock.is_closing():
                 break  # the method that met a group exactly has seen the others too
-            seconds, began = left * float(shares[i] / shares[i:].sum()), time.perf_counter()
+            seconds, began = left * float(shares[i] / shares[i:].sum()), worked()
             table = DirectTable(seen.X, seen.target, seen.weights / seen.weights.mean())
             rng = np.random.default_rng([state.seed, i])
             effort = _effort(state, clock, seconds, began + seconds)
@@ -175,7 +174,7 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
                 if shape not in found or scored.length < found[shape].length:
                     found[shape] = scored
                 exact = name if seen.is_exact(scored.loss) else exact
-            left -= seconds if state.config.max_time is None else time.perf_counter() - began
+            left -= seconds if state.config.max_time is None else worked() - began
         for scored in sorted(found.values(), key=lambda s: s.length)[: GROUPS.seen_most]:
             if clock.is_closing() or has_exact_formula(state):
                 return
@@ -191,7 +190,7 @@ def _effort(state: SearchState, clock: Clock, seconds: float, until: float) -> E
     """Work worth so many seconds; where time is the budget, with a moment at which it ends."""
     if state.config.max_time is None:
         return Effort(seconds, clock.is_interrupted)
-    left = max(until - time.perf_counter(), 0.0)
+    left = max(until - worked(), 0.0)
     return Effort.timed(left, until=until, is_interrupted=clock.is_interrupted)
 
 
@@ -215,7 +214,7 @@ def _proposals(state: SearchState, clock: Clock, names: list[str], seconds: floa
         asked = [name for name in names if not (view.is_raw and name in looked)]
         looks += [(view, table, name) for name in asked]
         shares = np.append(shares, [size * SHARES.get(name, 1.0) for name in asked])
-    each, began = seconds * shares / shares.sum(), time.perf_counter()
+    each, began = seconds * shares / shares.sum(), worked()
     kept = _Kept(state, clock, state.config.trail_seconds)
     for i, (view, table, name) in enumerate(looks):
         until = began + float(each[: i + 1].sum())
@@ -223,11 +222,11 @@ def _proposals(state: SearchState, clock: Clock, names: list[str], seconds: floa
         rng = np.random.default_rng([state.seed, i])
         for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
             if first or name not in (*AT_ONCE, *SOON) or table.error(root) < table.unexplained:
-                paused = time.perf_counter()
+                paused = worked()
                 yield view, root
-                began += time.perf_counter() - paused  # what is done with a formula is not the next method's time
+                began += worked() - paused  # what is done with a formula is not the next method's time
         if kept.is_taken_by_last():
-            began += max(time.perf_counter() - until, 0.0)  # the others keep their time
+            began += max(worked() - until, 0.0)  # the others keep their time
 
 
 class _Kept:
@@ -242,14 +241,14 @@ class _Kept:
         if not self._seconds > 0:
             return None
         seconds, self._seconds = self._seconds, 0.0
-        self._until = time.perf_counter() + seconds
+        self._until = worked() + seconds
         return _effort(self._state, self._clock, seconds, self._until)
 
     def is_taken_by_last(self) -> bool:
         """Whether some was taken since this was asked last; what is over by the clock is kept again."""
         until, self._until = self._until, None
         if until is not None and self._state.config.max_time is not None:
-            self._seconds = max(until - time.perf_counter(), 0.0)
+            self._seconds = max(until - worked(), 0.0)
         return until is not None
 
 

@@ -12,7 +12,7 @@ import pytest
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.methods import DIRECT_METHODS
-from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.table import DirectTable, Effort, worked
 
 
 def table() -> DirectTable:
@@ -39,15 +39,23 @@ def test_weights_count() -> None:
 
 
 def test_timed_effort_ends_at_its_moment() -> None:
-    assert Effort.timed(1.0, until=time.perf_counter() - 1).out_of_time()
-    assert not Effort.timed(1.0, until=time.perf_counter() + 1000).out_of_time()
+    assert Effort.timed(1.0, until=worked() - 1).out_of_time()
+    assert not Effort.timed(1.0, until=worked() + 1000).out_of_time()
     assert not Effort(0.0).out_of_time()
+
+
+def test_a_busy_machine_takes_nothing_from_a_method_up_to_three_times_its_share() -> None:
+    effort = Effort.timed(0.1, until=worked() + 0.1)
+    time.sleep(0.15)  # others have the processor
+    assert not effort.out_of_time()
+    time.sleep(0.2)
+    assert effort.out_of_time()
 
 
 def test_more_work_is_kept_for_a_method_on_a_trail() -> None:
     more, alone = Effort(5.0), Effort(1.0)
     assert Effort(1.0, more=lambda: more).on_trail() is more
-    assert Effort.timed(1.0, until=time.perf_counter() + 9, more=lambda: more).on_trail() is more
+    assert Effort.timed(1.0, until=worked() + 9, more=lambda: more).on_trail() is more
     assert alone.on_trail() is alone
 
 
@@ -64,7 +72,7 @@ def test_counts_decide_where_no_time_is_set_not_the_machine(name: str, monkeypat
 
     at_ease = proposed()
     ticks = count(0.0, 0.2)  # a machine on which whatever is timed takes a fifth of a second
-    for clock in ("process_time", "perf_counter", "monotonic"):
+    for clock in ("process_time", "perf_counter", "monotonic", "thread_time"):
         monkeypatch.setattr(time, clock, lambda: next(ticks))
     assert proposed() == at_ease
 

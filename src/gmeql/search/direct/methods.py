@@ -32,8 +32,8 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "roots": roots.propose,
     "peeled": peeled.propose,
     "sections": sections.propose,
-    "subsets": subsets.propose,
     "nested": nested.propose,
+    "subsets": subsets.propose,
     "waves": waves.propose,
     "damped": damped.propose,
     "derivatives": derivatives.propose,
@@ -53,7 +53,7 @@ AT_ONCE = ("linear",)
 """Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
 SOON = ("modulated",)
 """Methods that see in a tenth of a second what islands need long for, asked when these did not find it in that time."""
-EARLY = ("cancelled", "rational", "vocabulary", "sections", "subsets", "nested")
+EARLY = ("cancelled", "rational", "vocabulary", "sections", "nested", "subsets")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""

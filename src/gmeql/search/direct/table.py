@@ -60,6 +60,15 @@ class DirectTable:
         return error if math.isfinite(error) else math.inf
 
 
+MOST_STRETCHED = 3.0
+"""How many times its share of the time a method may take where other programs have the processor."""
+
+
+def worked() -> float:
+    """Processor seconds of this thread: where other programs have a part of the machine, a method still sees as much."""
+    return time.thread_time()
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much work a method may do: `seconds` of one idle core, which it turns into counts of its own.
@@ -82,8 +91,9 @@ class Effort:
         is_interrupted: Callable[[], bool] = lambda: False,
         more: Callable[[], Effort | None] = lambda: None,
     ) -> Effort:
-        """Work worth so many seconds that ends at the moment `until` of `time.perf_counter`, however slow the machine."""
-        return cls(seconds, lambda: time.perf_counter() > until or is_interrupted(), more)
+        """Work worth so many seconds that ends at the moment `until` of `worked`, or when far more time went by."""
+        latest = time.perf_counter() + MOST_STRETCHED * seconds
+        return cls(seconds, lambda: worked() > until or time.perf_counter() > latest or is_interrupted(), more)
 
     def on_trail(self) -> Effort:
         """What a method may do that has seen part of a formula, from now on: more, where some is kept for that."""
