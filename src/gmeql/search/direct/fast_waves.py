@@ -56,15 +56,12 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         u = node_values(angle, X)
         if not np.ptp(u) > 0:
             continue
-        wave = max((Wave((angle,), *refined(u[:, None], y, np.array([f]))) for f in _starts(u, y)), key=_share)
+        waves = [Wave((angle,), *refined(u[:, None], y, np.array([f]))) for f in _starts(u, y)]
+        wave = max(waves, key=lambda one: one.share)
         if wave.share > FAST_WAVES.share and stands_out(wave.share, n, tried):
             size = Constant(math.sqrt(2 * wave.share) * float(np.std(y)))
             yield build("add", build("mul", size, wave.node()), Constant(float(table.y[:n].mean())))
             return
-
-
-def _share(wave: Wave) -> float:
-    return wave.share
 
 
 def _starts(u: FloatArray, y: FloatArray) -> Iterator[float]:
