@@ -1,14 +1,16 @@
 """Sums of columns beside a finished front, judged as its members are.
 
 While a search goes on, a sum of weak columns falls behind whatever odd form fits the rows a little better, and is gone.
-In the end all of them are looked at once more: those chosen step by step, and the sum of all columns with factors drawn
-towards 0 (`shrinking.py`). `model.front` lets the one in that describes the rows most briefly of all.
+In the end all of them are looked at once more: those chosen step by step, those of whole categories (`kind_sums.py`), and
+the sum of all columns with factors drawn towards 0 (`shrinking.py`). `model.front` lets the one in that describes the rows
+most briefly of all.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,11 +20,12 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.choosing import sums_of_columns
 from gmeql.search.converging import mean_loss
 from gmeql.search.events import Member
+from gmeql.search.kind_sums import sums_of_kinds
 from gmeql.search.losses import Loss, find_loss
-from gmeql.search.outlook import outlooks
-from gmeql.search.polish.printable import is_printable
+from gmeql.search.outlook import left_out_costs, outlooks
+from gmeql.search.polish.printable import is_printable, with_known_digits
 from gmeql.search.rows import SearchRows
-from gmeql.search.shrinking import shrunk_likelihood_sum, shrunk_sum
+from gmeql.search.shrinking import ShrunkSum, shrunk_likelihood_sum, shrunk_sum
 
 MOST_ROWS = 20_000
 """Beyond so many rows luck is small and least squares needs no help."""
@@ -52,11 +55,15 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
         return ()
     found = sums_of_columns(rows.X, rows.y, rows.weights, functions)[:most]
     shrunk = shrunk_sum(rows.X, rows.y, rows.weights, most_columns=most)
-    roots = [*found, *(() if shrunk is None else (shrunk.root,))]
-    roots = [root for root in roots if math.isfinite(_loss(root, rows))]
-    judged = outlooks(
-        roots, rows.X, rows.y, rows.weights, rivals=known, shrunk={} if shrunk is None else {shrunk.root: shrunk}
-    )
+    found = [_rounded(root, rows) for root in found]
+    shrunk = None if shrunk is None else replace(shrunk, root=_rounded(shrunk.root, rows))
+    known_costs = {} if shrunk is None else {shrunk.root: shrunk}
+    kinds = sums_of_kinds(rows.X, rows.y, rows.weights, most_columns=most, products=functions.allows({"mul"}))
+    for each in kinds:
+        root = _rounded(each.root, rows)
+        known_costs[root] = ShrunkSum(root, left_out_costs(root, rows.X, rows.y, rows.weights), None, each.nats)
+    roots = [root for root in dict.fromkeys([*found, *known_costs]) if math.isfinite(_loss(root, rows))]
+    judged = outlooks(roots, rows.X, rows.y, rows.weights, rivals=known, shrunk=known_costs)
     sums = []
     for root, outlook in zip(roots, judged, strict=True):
         error, expression = _loss(root, rows), Expression(root, rows.names)
@@ -78,6 +85,10 @@ def _likelihood_sums(known: Sequence[Node], rows: SearchRows, loss: Loss, most_c
     (outlook,) = outlooks([shrunk.root], *table, loss=loss, rivals=known, shrunk={shrunk.root: shrunk})
     mean = mean_loss(expression(rows.X), rows.judged_y, rows.given_weights, loss)
     return (Member(expression, mean, expression.complexity, outlook),) if math.isfinite(mean) else ()
+
+
+def _rounded(root: Node, rows: SearchRows) -> Node:
+    return with_known_digits(Expression(root, rows.names), rows.X, rows.y, rows.weights).root
 
 
 def _loss(root: Node, rows: SearchRows) -> float:

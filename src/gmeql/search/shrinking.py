@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.search.independent import independent_columns
 from gmeql.search.losses import Loss
 
 FloatArray = NDArray[np.float64]
@@ -77,8 +78,9 @@ class ShrunkSum:
 
 
 def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_columns: int) -> ShrunkSum | None:
-    """The sum of all columns, or of the `most_columns` that count most; None where that is the mean and little else."""
-    columns = np.flatnonzero(np.ptp(X, axis=0) > 0)
+    """The sum of all columns that do not follow from others, or of the `most_columns` that count most; None where that is
+    the mean and little else."""
+    columns = np.array(independent_columns(X, weights), dtype=np.int64)
     if most_columns < 1 or not len(columns) or len(y) < 3:
         return None
     varying = len(columns)
@@ -102,7 +104,7 @@ def shrunk_likelihood_sum(
     X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss, *, most_columns: int
 ) -> ShrunkSum | None:
     """The same under a likelihood; None where rows or columns are too many or too few for folds too."""
-    columns = np.flatnonzero(np.ptp(X, axis=0) > 0)
+    columns = np.array(independent_columns(X, weights), dtype=np.int64)
     varying, weights = len(columns), weights / weights.sum()
     if most_columns < 1 or not 0 < varying <= SHRINKING.most_columns:
         return None
@@ -126,7 +128,7 @@ def shrunk_likelihood_sum(
 
 def _sum(offset: float, slopes: FloatArray, columns: NDArray[np.int64]) -> Node:
     terms = [build("mul", Constant(float(b)), Variable(int(c))) for b, c in zip(slopes, columns, strict=True)]
-    return build("add", Constant(offset), *terms)
+    return build("add", *terms, Constant(offset))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
+from gmeql.search.independent import INDEPENDENT, with_reference
 from gmeql.search.structure import linear_columns
 
 
@@ -33,8 +34,6 @@ class LinearConfig:
     """A longer sum is beyond the complexity that a search allows by default."""
     rows_per_term: int = 2
     """Fewer rows than this for each constant determine none."""
-    independent: float = 1e-10
-    """Share of a column's square that must be left beside the chosen ones."""
     most_products: int = 200
     """Products of two-valued columns with others beyond which none are looked at: chance would choose among them."""
 
@@ -61,11 +60,10 @@ def _sums(columns: Sequence[Node], values: FloatArray, table: DirectTable, effor
     """Sums of one of the columns, whose values are [N, len(columns)], of two, ..."""
     root = np.sqrt(table.weights)
     most = min(LINEAR.max_terms, len(table.y) // LINEAR.rows_per_term - 1)
-    chosen: list[int] = []
-    for column in _in_order(values, table.y, table.weights, most):
+    for found, following in _in_order(values, table.y, table.weights, most):
         if effort.out_of_time():
             return
-        chosen.append(column)
+        chosen = with_reference(found, following, values)
         matrix = np.column_stack([np.ones(len(table.y)), values[:, chosen]]) * root[:, None]
         sizes = np.sqrt(np.sum(matrix**2, axis=0))
         factors = np.linalg.lstsq(matrix / sizes, table.y * root, rcond=None)[0] / sizes
@@ -81,23 +79,27 @@ def _kinds_and_others(X: FloatArray) -> list[tuple[int, int]]:
     return [(k, j) for k in kinds for j, count in enumerate(values) if count > 2 or (count == 2 and j > k)]
 
 
-def _in_order(X: FloatArray, y: FloatArray, weights: FloatArray, most: int) -> Iterator[int]:
-    """At most so many columns, the one that explains most of what is left first."""
+def _in_order(X: FloatArray, y: FloatArray, weights: FloatArray, most: int) -> Iterator[tuple[list[int], list[int]]]:
+    """One column, two, ..., at most so many, the one that explains most of what is left first; with those that follow from
+    them."""
     root = np.sqrt(weights)[:, None]
     columns = (X - np.average(X, axis=0, weights=weights)) * root
     largest = np.abs(columns).max(axis=0)
     columns = columns / np.where(largest > 0, largest, 1.0)
     whole = np.sum(columns**2, axis=0)
     left = (y - np.average(y, weights=weights)) * root[:, 0]
+    chosen: list[int] = []
     for _ in range(min(most, X.shape[1])):
         squares = np.sum(columns**2, axis=0)
-        usable = squares > LINEAR.independent * whole
+        usable = squares > INDEPENDENT * whole
         if not usable.any():
             return
         gains = np.where(usable, (columns.T @ left) ** 2 / np.where(usable, squares, 1.0), -1.0)
         best = int(np.argmax(gains))
-        yield best
+        chosen.append(best)
         direction = columns[:, best] / np.sqrt(squares[best])
         left = left - direction * (direction @ left)
         columns = columns - np.outer(direction, direction @ columns)
         whole[best] = np.inf
+        follows = np.isfinite(whole) & (whole > 0) & (np.sum(columns**2, axis=0) <= INDEPENDENT * whole)
+        yield list(chosen), [int(k) for k in np.flatnonzero(follows)]

@@ -86,6 +86,9 @@ class PolishConfig:
     """Loss of a formula as it is printed, relative to its own, up to which it still fits: errors 2 % larger."""
     shown_loss: float = 1.0001
     """The same where constants have more digits than usual, of which no more are kept than this takes."""
+    fewest_digits: int = 3
+    known_share: float = 0.1
+    """Digits that a constant is shown with at least, and the share of what its own error costs that rounding may cost."""
     lost_digits: float = 100.0
     """How much more than their sum terms must vary to cancel."""
 

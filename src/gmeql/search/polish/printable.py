@@ -50,6 +50,22 @@ def as_printed(root: Node, loss: float, rows: JudgedRows) -> Node:
     return root
 
 
+def with_known_digits(expression: Expression, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Expression:
+    """The formula with constants of no more digits than the rows know: by least squares each constant costs unseen rows
+    1/N of the squared error, and rounding may cost a small share of that."""
+
+    def loss(shown: Expression) -> float:
+        with np.errstate(all="ignore"):
+            return float(np.average((shown(X) - y) ** 2, weights=weights))
+
+    most = loss(expression) * (1.0 + POLISH.known_share * len(expression.constants) / len(y))
+    for digits in range(POLISH.fewest_digits, MOST_DIGITS + 1):
+        shorter = expression.with_constants([_rounded(value, digits) for value in expression.constants])
+        if loss(shorter) <= most:
+            return shorter
+    return expression
+
+
 def _rounded(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
