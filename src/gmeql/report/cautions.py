@@ -10,14 +10,13 @@ import numpy as np
 
 from gmeql.formula.calculus import differentiate
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Variable, build
-from gmeql.formula.simplify import simplify
+from gmeql.formula.nodes import Constant
 from gmeql.model.intervals import constant_intervals
 from gmeql.model.member import free_constants
 from gmeql.model.weighing import CountedRows
-from gmeql.report.numbers import four_digits, percent_text
+from gmeql.report.numbers import four_digits, percent_text, three_digits
+from gmeql.report.outliers import NORMAL_MEDIAN, OUTLIERS, OtherRows, Outliers, rows_far_away
 from gmeql.search.losses import Loss, find_loss
-from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of
 
 if TYPE_CHECKING:
     from gmeql.model.member import FrontMember
@@ -34,22 +33,12 @@ class CautionConfig:
     """Lag-one correlation of the residuals, in its standard errors, that counts as a pattern."""
     least_rows: int = 10
     """Fewer rows show no pattern."""
-    far: float = 6.0
-    """Robust standard deviations beyond which a row lies far from the formula: one normal row in 500 million does."""
-    most_far: float = 0.4
-    """A larger share of such rows is no share of outliers."""
-    robust_share: float = 0.5
-    """Outliers matter where the robust standard deviation is below this share of the RMSE."""
     skewed: float = 5.0
     """A positive target whose 95 % quantile is this multiple of its 5 % quantile spans orders."""
     growing: float = 3.0
     """Rank correlation of sizes of errors with the prediction, in its standard errors, that counts as growth, ..."""
     least_growth: float = 0.3
     """... and the least correlation that matters."""
-    moves: float = 0.3
-    """Share of the errors around a line by which a column must move it to be named."""
-    looked_at: int = 2000
-    """Rows by which a line through the middle is found."""
     nearly_the_target: float = 0.9999
     """Squared correlation from which a column is the target in other units."""
     counted: float = 100.0
@@ -66,13 +55,22 @@ class CautionConfig:
 
 
 CAUTIONS = CautionConfig()
-NORMAL_MEDIAN = 1.4826  # standard deviation over median absolute deviation, of a normal distribution
 
 
 def cautions(
-    member: FrontMember, training: Training, predicted: np.ndarray, counted: CountedRows, *, exact: bool
+    member: FrontMember,
+    training: Training,
+    predicted: np.ndarray,
+    counted: CountedRows,
+    *,
+    exact: bool,
+    outliers: Outliers | None = None,
 ) -> list[str]:
-    """Sentences on what speaks against relying on `member`, whose values on the training rows are `predicted` [N]."""
+    """Sentences on what speaks against relying on `member`, whose values on the training rows are `predicted` [N].
+
+    What the rows say that are no `outliers` is looked up there.
+    """
+    outliers = Outliers(training, counted, (member.expression,)) if outliers is None else outliers
     sentences = []
     if member.outlook is not None and member.outlook.pole:
         sentences.append("Careful: a denominator passes through zero among the rows, so unseen rows may lie at a pole.")
@@ -88,7 +86,7 @@ def cautions(
         sentences.append(f"Few rows for {constants} constants: try it on data it has not seen.")
     residuals = predicted - training.y
     if exact:
-        return sentences + _far_away((counted.weights == 0) & (counted.given > 0), counted)
+        return sentences + _forgotten((counted.weights == 0) & (counted.given > 0), counted)
     sentences += _undetermined(member.expression, training, constants, counted)
     loss = find_loss(counted.loss)
     if loss.link is not None:  # a yes is never near a chance of one half
@@ -107,9 +105,12 @@ def cautions(
     one_value = _mostly_one_value(training.y)
     if one_value and not counted.by_the_loss:
         return sentences + one_value
-    if not counted.by_the_loss and are_in_proportion(predicted, training.y, far):
-        far = np.zeros(len(far), bool)
-    sentences += _far_away(far, counted) or _behind_a_line(training, residuals, counted)
+    by_size = not counted.by_the_loss and are_in_proportion(predicted, training.y, far)
+    far = rows_far_away(predicted / training.y - 1.0) if by_size else far
+    if counted.by_the_loss:
+        sentences += _forgotten(far, counted)
+    elif far.any() or (not by_size and outliers.behind(residuals)):
+        sentences.append(_far_away(int(far.sum()), None if by_size else outliers.others))
     if not far.any() and are_counts(training.y) and size_grows(predicted[rows], scaled, 0.0) and not loss.mean_is_nats:
         sentences.append(
             "The target looks like counts, whose errors grow with them: try loss='poisson' (--loss poisson)."
@@ -134,17 +135,27 @@ def _expected_sizes(predicted: np.ndarray, y: np.ndarray, loss: Loss) -> np.ndar
     return np.asarray(1.0 / np.sqrt(loss.curvature(predicted, y)))
 
 
-def _far_away(far: np.ndarray, counted: CountedRows) -> list[str]:
-    """Rows [N] far from the formula: what the loss makes of them, or which loss would forget them."""
+def _forgotten(far: np.ndarray, counted: CountedRows) -> list[str]:
+    """Rows [N] far from a formula whose loss makes less of them."""
     count = int(far.sum())
     if count == 0:
         return []
     rows, them = ("1 row lies", "it") if count == 1 else (f"{count} rows lie", "them")
-    if not counted.by_the_loss:
-        return [f"{rows} far from it: outliers? loss='robust' (--loss robust) gives {them} no weight."]
     share = counted.share(far)
     weight = "no weight" if share == 0 else f"{percent_text(100 * share)} of the weight"
     return [f"{rows} far from it; the loss gives {them} {weight}."]
+
+
+def _far_away(count: int, others: OtherRows | None) -> str:
+    """Rows far from the formula, or which pull it so far that they no longer are: which formula the others follow, and which
+    loss would forget them."""
+    count = count if others is None else others.far
+    rows, them = ("1 row lies", "it") if count == 1 else (f"{count} rows lie", "them")
+    advice = f"loss='robust' (--loss robust) gives {them} no weight"
+    if others is None:
+        return f"{rows} far from it: outliers? {advice}."
+    said = f"{others.expression} fits the other {others.rest:,}, with a typical error of {three_digits(others.error)}"
+    return f"{rows} far from the others: outliers? {said}; a search with {advice}."
 
 
 def _mostly_one_value(y: np.ndarray) -> list[str]:
@@ -196,56 +207,6 @@ def _undetermined(expression: Expression, training: Training, constants: int, co
     of = "constant is" if constants == 1 else f"{constants} constants {verb}"
     start = "Its" if constants == 1 else f"{len(open_ones)} of its"
     return [f"{start} {of} not determined by the data: {values}."]
-
-
-def rows_far_away(residuals: np.ndarray) -> np.ndarray:
-    """Which residuals [N] are outliers; none where they are too many for that or do not matter, or most are equal.
-
-    Centre and scale are those of the middle half, `s = 1.4826 median |r - median r|`, which outliers do not move: on one
-    side of a fit they pull it towards themselves.
-    """
-    sizes = np.abs(residuals - np.median(residuals))
-    scale = NORMAL_MEDIAN * float(np.median(sizes))
-    if not 0 < scale < CAUTIONS.robust_share * math.sqrt(float(np.mean(sizes**2))):
-        return np.zeros(len(residuals), bool)
-    far = sizes > CAUTIONS.far * scale
-    return far if far.sum() < CAUTIONS.most_far * len(residuals) else np.zeros(len(residuals), bool)
-
-
-def _behind_a_line(training: Training, residuals: np.ndarray, counted: CountedRows) -> list[str]:
-    """Rows that pull the formula so far that they no longer lie far from it: a line through the middle sees them."""
-    y = training.y
-    some = slice(None, None, max(len(y) // CAUTIONS.looked_at, 1))
-    line = None if counted.by_the_loss else least_absolute_line(training.X[some], y[some], counted.given[some])
-    if line is None or np.mean(y == np.median(y)) > CAUTIONS.most_far:
-        return []
-    around = y - line[0] - training.X @ line[1:]
-    scale = scale_of(around, y)
-    if not 0 < scale < LINE_EXPLAINS * scale_of(residuals, y):
-        return []
-    count = int(np.sum(np.abs(around) > CAUTIONS.far * scale))
-    if not 0 < count < CAUTIONS.most_far * len(y):
-        return []
-    rows, them = ("1 row lies", "it") if count == 1 else (f"{count} rows lie", "them")
-    said = _written_line(training, some, counted.given, scale)
-    return [
-        f"{rows} far from a line that the others follow, about {said}: outliers? loss='robust' (--loss robust) gives {them} "
-        "no weight."
-    ]
-
-
-def _written_line(training: Training, some: slice, weights: np.ndarray, scale: float) -> str:
-    """The line through the middle of the rows, of the columns that move it by more than the errors around it; so that
-    whoever is told of outliers sees at once what the other rows say."""
-    X, y = training.X[some], training.y[some]
-    line = least_absolute_line(X, y, weights[some])
-    assert line is not None
-    used = np.flatnonzero(np.abs(line[1:]) * X.std(axis=0) > CAUTIONS.moves * scale)
-    again = least_absolute_line(X[:, used], y, weights[some]) if 0 < len(used) < X.shape[1] else None
-    factors = line[1:][used] if again is None else again[1:]
-    constant = float(line[0] if again is None else again[0])
-    terms = [build("mul", Constant(float(f"{b:.3g}")), Variable(int(j))) for b, j in zip(factors, used, strict=True)]
-    return str(Expression(simplify(build("add", *terms, Constant(float(f"{constant:.3g}")))), tuple(training.names)))
 
 
 def _few_values(expression: Expression, training: Training) -> list[str]:
@@ -302,16 +263,15 @@ def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> 
         return False
     factors = np.log(y / predicted)
     sizes = np.abs(factors - np.median(factors))
-    beyond = sizes > CAUTIONS.far * NORMAL_MEDIAN * float(np.median(sizes))
+    beyond = sizes > OUTLIERS.far * NORMAL_MEDIAN * float(np.median(sizes))
     return not beyond.any() and float(np.ptp(factors)) > math.log(CAUTIONS.skewed)
 
 
 def are_in_proportion(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
-    """Whether rows `far` [N] from a positive prediction are only its largest: errors grow with it, and no row is far in
-    proportion to it."""
+    """Whether errors grow with a positive prediction, so that rows `far` [N] from it are to be looked for in proportion."""
     if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
         return False
-    return errors_grow(predicted, y, predicted - y) and not rows_far_away(predicted / y - 1.0).any()
+    return errors_grow(predicted, y, predicted - y)
 
 
 def are_counts(y: np.ndarray) -> bool:

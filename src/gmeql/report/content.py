@@ -15,7 +15,7 @@ from gmeql.model.ranges import column_ranges
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.constants import constant_rows
 from gmeql.report.groups import group_view, n_columns
-from gmeql.report.judgement import Figures, figures, judge, predictions
+from gmeql.report.judgement import Figures, figures, judge, outliers_of, predictions
 from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
 from gmeql.report.numbers import four_digits, r2_text
@@ -96,14 +96,15 @@ def assemble(
     loss = str(settings.get("loss") or "squared")
     columns = training.names[: n_columns(training, own)]
     counted = counted_rows(front, training.X, training.y, training.weights, loss=loss)
-    views, records = [], []
+    views, records, outliers = [], [], outliers_of(front, training, counted)
     for number, k in enumerate(members):
         with np.errstate(all="ignore"):
             predicted = predictions(front[k], training.X, loss)
         found = figures(predicted, training.y, counted.weights)
         shown = member_view(front[k], found, training, counted, knowledge)
         groups = group_view(front[k].expression, training, own, loss=loss, knowledge=knowledge)
-        views.append(shown | {"index": number, "judgement": judge(front, k, training, loss=loss), "groups": groups})
+        told = judge(front, k, training, loss=loss, outliers=outliers)
+        views.append(shown | {"index": number, "judgement": told, "groups": groups})
         records.append(member_record(front[k], training, X, y, predicted[rows], place, len(columns)))
     chosen = members.index(selected)
     log = history_points(history)

@@ -13,6 +13,7 @@ from gmeql.model.evidence import Rival, alternative_weights, rivals
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.cautions import cautions
 from gmeql.report.numbers import three_digits
+from gmeql.report.outliers import Outliers
 from gmeql.report.unseen import unseen_text
 from gmeql.search.converging import mean_loss_of_constant
 from gmeql.search.losses import Loss, find_loss
@@ -70,10 +71,13 @@ def percent(r2: float) -> str:
     return f"{100 * r2:.{digits}f} %"
 
 
-def judge(front: Front, index: int, training: Training, *, loss: str = "squared") -> list[str]:
+def judge(
+    front: Front, index: int, training: Training, *, loss: str = "squared", outliers: Outliers | None = None
+) -> list[str]:
     """Sentences on member `index`: how good it is, how sure, and what to be careful about.
 
-    `loss` is what the front was fitted by: rows count here as they count in it.
+    `loss` is what the front was fitted by: rows count here as they count in it. `outliers` of the table, where several
+    members are judged, so that they are looked at once.
     """
     member = front[index]
     counted = counted_rows(front, training.X, training.y, training.weights, loss=loss)
@@ -89,7 +93,13 @@ def judge(front: Front, index: int, training: Training, *, loss: str = "squared"
     else:
         sentences = [_fit(member, found, counted, exact=exact)]
     sentences += _against_simpler(front, index) if exact else _preference(front, index, training, counted)
-    return sentences + cautions(member, training, predicted, counted, exact=exact)
+    outliers = outliers_of(front, training, counted) if outliers is None else outliers
+    return sentences + cautions(member, training, predicted, counted, exact=exact, outliers=outliers)
+
+
+def outliers_of(front: Front, training: Training, counted: CountedRows) -> Outliers:
+    """Outliers of a table, and what the other rows say, by the formulas of a front."""
+    return Outliers(training, counted, tuple(member.expression for member in front))
 
 
 def predictions(member: FrontMember, X: np.ndarray, loss: str) -> np.ndarray:
