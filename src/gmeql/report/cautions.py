@@ -199,14 +199,18 @@ def _undetermined(expression: Expression, training: Training, constants: int, co
         )
     except ValueError:  # too few rows, or no slope somewhere: the table of constants says so
         return []
-    open_ones = [item for item in intervals if not math.isfinite(item.standard_error) or item.low <= 0.0 <= item.high]
-    if not open_ones:
-        return []
-    values = ", ".join(f"{item.value:.3g}" for item in open_ones)
-    verb = "is" if len(open_ones) == 1 else "are"
-    of = "constant is" if constants == 1 else f"{constants} constants {verb}"
-    start = "Its" if constants == 1 else f"{len(open_ones)} of its"
-    return [f"{start} {of} not determined by the data: {values}."]
+    unknown = [item for item in intervals if not math.isfinite(item.standard_error)]
+    near_zero = [item for item in intervals if item not in unknown and item.low <= 0.0 <= item.high]
+    sentences = []
+    for found, said in (
+        (unknown, "not determined by the data"),
+        (near_zero, "not told from 0 (95 % intervals)"),
+    ):
+        values = ", ".join(f"{item.value:.3g}" for item in found)
+        of = "constant is" if constants == 1 else f"{constants} constants {'is' if len(found) == 1 else 'are'}"
+        start = "Its" if constants == 1 else f"{len(found)} of its"
+        sentences += [f"{start} {of} {said}: {values}."] if found else []
+    return sentences
 
 
 def _few_values(expression: Expression, training: Training) -> list[str]:
