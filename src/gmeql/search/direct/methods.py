@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gmeql.search.direct import (
     cancelled,
+    corrected,
     damped,
     derivatives,
     fast_waves,
@@ -26,6 +27,7 @@ from gmeql.search.direct.table import DirectMethod
 DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
     "cancelled": cancelled.propose,
+    "corrected": corrected.propose,
     "rational": rational.propose,
     "vocabulary": vocabulary.propose,
     "modulated": modulated.propose,
@@ -45,15 +47,15 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
-    "linear": 0.1, "cancelled": 0.1, "vocabulary": 2.0, "nested": 1.5, "waves": 3.0, "damped": 0.2, "sections": 2.0,
-    "meeting": 3.0, "terms": 3.0, "forms": 2.0, "fast waves": 3.0,
+    "linear": 0.1, "cancelled": 0.1, "corrected": 3.0, "vocabulary": 2.0, "nested": 1.5, "waves": 3.0, "damped": 0.2,
+    "sections": 2.0, "meeting": 3.0, "terms": 3.0, "forms": 2.0, "fast waves": 3.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
 SOON = ("modulated",)
 """Methods that see in a tenth of a second what islands need long for, asked when these did not find it in that time."""
-EARLY = ("cancelled", "rational", "vocabulary", "sections", "nested", "subsets")
+EARLY = ("cancelled", "corrected", "rational", "vocabulary", "sections", "nested", "subsets")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""

@@ -1,0 +1,319 @@
+"""Nearly a product of powers: n m tanh(m B / (k T)) with m B far below k T differs from n m² B / (k T) by a millionth.
+
+Losses and surrogates see the product and hardly more; what tells the law is the small rest. With the product P of the
+asymptotic rows, y / P = C (1 + D w + E w² + ...) where w is a product of powers too. For a given w the coefficients follow
+from linear equations, so that all products of small powers are tried, some ten thousand at a time. A function such as the
+hyperbolic tangent has a series of its own: its first term gives the constant inside, the others tell whether it is the one.
+
+Legend: `N` rows, `V` columns, `E` exponents tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations, islice, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values, transform, tree_complexity
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.table import DirectTable, Effort
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CorrectedConfig:
+    """Numbers of the method."""
+
+    few_rows: int = 60
+    largest: float = 0.3  # share of the product up to which a deviation is small
+    smallest: float = 1e-13  # deviation (root mean square) that is more than rounding
+    rounds: int = 8  # of weights that leave rows out on which the product is not reached,
+    far: float = 0.5  # times the deviation that so many rows are below,
+    reached: float = 0.2
+    side: float = 0.4  # share of the rows, lowest or highest in one or two columns, that these weights begin with
+    rows: int = 300  # that tell the product,
+    few_started: int = 20  # and begin with,
+    starts: int = 30
+    products: int = 3  # that are looked at
+    parts: int = 2  # exponents before the rest are multiples of one over this,
+    near: float = 0.1  # as which they may come out this far away
+    powers: tuple[int, ...] = (6, 6, 6, 4, 3, 2)  # largest in w, for tables of one, two, ... columns
+    screens: tuple[tuple[int, tuple[int, int], int], ...] = ((1, (48, 16), 300), (2, (128, 64), 6))
+    """By which products w are chosen: the degree in w, how many rows that deviate most and least, how many are kept."""
+    chunk: int = 1024
+    order: int = 4  # of the series in w on all rows
+    explained: float = 0.005  # share of the deviation that it may leave
+    screened: int = 200  # rows that functions are fitted to first
+    steps: int = 12  # of Gauss and Newton, for the two constants of a function
+    met: float = 1e-3  # share of the deviation that a function may leave: the series of another differs from it by more
+    outer: tuple[float, ...] = (1, -1, 2, -2, 0.5, -0.5, 1.5, -1.5)  # powers of a function,
+    proposed: int = 3
+    alike: float = 100.0  # times the least error that another proposal may have
+    seconds_per_product: float = 1.2e-5  # of one core (measured)
+
+
+CORRECTED = CorrectedConfig()
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A function of v that is c v**power (1 + first v**degree + ...) for small v."""
+
+    form: Callable[[Node], Node]
+    power: int
+    degree: int
+    first: float
+    has_powers: bool = True
+    """Whether its powers are no functions of the same kind with another constant inside."""
+
+
+_ONE = Constant(1.0)
+
+
+def _plus(v: Node) -> Node:
+    return build("add", _ONE, v)
+
+
+def _root(v: Node) -> Node:
+    return build("sqrt", _plus(v))
+
+
+def _bose(v: Node) -> Node:
+    return build("sub", build("exp", v), _ONE)
+
+
+def _both(operator: str, v: Node) -> Node:
+    """Twice the hyperbolic cosine or sine."""
+    return build(operator, build("exp", v), build("exp", build("neg", v)))
+
+
+_SHAPES = (
+    _Shape(_plus, 0, 1, 1.0),
+    _Shape(lambda v: build("div", _plus(v), build("sub", _ONE, v)), 0, 1, 2.0),
+    _Shape(lambda v: build("exp", v), 0, 1, 1.0, has_powers=False),
+    _Shape(lambda v: build("add", build("exp", v), _ONE), 0, 1, 0.5),
+    _Shape(lambda v: build("cos", v), 0, 2, -0.5),
+    _Shape(lambda v: _both("add", v), 0, 2, 0.5),
+    _Shape(lambda v: build("log", _plus(v)), 1, 1, -0.5),
+    _Shape(lambda v: build("sub", build("exp", v), _ONE), 1, 1, 0.5),
+    _Shape(lambda v: build("sub", _root(v), _ONE), 1, 1, -0.25),
+    _Shape(lambda v: build("sub", build("inv", _root(v)), _ONE), 1, 1, -0.75),
+    _Shape(lambda v: build("sub", build("inv", _plus(v)), _ONE), 1, 1, -1.0),
+    _Shape(lambda v: build("sin", v), 1, 2, -1 / 6),
+    _Shape(lambda v: build("div", build("sin", v), build("cos", v)), 1, 2, 1 / 3),
+    _Shape(lambda v: build("tanh", v), 1, 2, -1 / 3),
+    _Shape(lambda v: _both("sub", v), 1, 2, 1 / 6),
+    _Shape(lambda v: build("atan", v), 1, 2, -1 / 3),
+    _Shape(lambda v: build("asin", v), 1, 2, 1 / 6),
+    _Shape(lambda v: build("sub", _ONE, build("cos", v)), 2, 2, -1 / 12),
+    _Shape(lambda v: build("sub", build("inv", build("tanh", v)), build("inv", v)), 1, 2, -1 / 15),
+)
+"""The one table of functions, the plainest first."""
+
+
+def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
+    """Products of powers times a function of another one that hold the small rest too. Draws nothing at random."""
+    X, y = table.X, table.y
+    if table.n_columns > len(CORRECTED.powers) or len(y) < CORRECTED.few_rows or not functions.allows({"mul"}):
+        return
+    if not (np.isfinite(X).all() and (X != 0).all() and np.isfinite(y).all() and (y != 0).all()):
+        return
+    largest = CORRECTED.powers[table.n_columns - 1]
+    tried = np.array(list(product(range(-largest, largest + 1), repeat=table.n_columns)), float)
+    if effort.seconds < CORRECTED.seconds_per_product * len(tried) or effort.out_of_time():
+        return
+    found: list[tuple[float, int, Node]] = []
+    with np.errstate(all="ignore"):
+        for powers, inner, rest in _products(X, y):
+            if effort.out_of_time() or found:
+                break
+            for place, (exponents, first) in enumerate(_arguments(X[inner], rest[inner], tried)):
+                effort = effort if place else effort.on_trail()
+                if effort.out_of_time() or found:
+                    break
+                found = list(_fitted(table, inner, powers, exponents, first, functions))
+    found.sort(key=lambda one: (max(one[0], CORRECTED.smallest), one[1]))  # of those that leave rounding, the simplest
+    alike = CORRECTED.alike * max(found[0][0], CORRECTED.smallest) if found else 0.0
+    yield from (root for error, _, root in found[: CORRECTED.proposed] if error < alike)
+
+
+def _products(X: FloatArray, y: FloatArray) -> list[tuple[FloatArray, NDArray[np.bool_], FloatArray]]:
+    """Products of powers that the target nearly is on many rows: exponents [V], which rows, the target over it."""
+    found: dict[tuple[float, ...], tuple[NDArray[np.bool_], FloatArray]] = {}
+    for powers in _powers_before(X, y):
+        rest = y / _values(X, powers)
+        rest = rest / _typical(rest)
+        inner = np.abs(rest - 1.0) < CORRECTED.largest
+        if inner.sum() >= CORRECTED.few_rows and float(np.std(rest[inner])) > CORRECTED.smallest:
+            found.setdefault(tuple(powers), (inner, rest))
+    most = sorted(found.items(), key=lambda one: -int(one[1][0].sum()))[: CORRECTED.products]
+    return [(np.array(powers), inner, rest) for powers, (inner, rest) in most]
+
+
+def _typical(values: FloatArray) -> float:
+    """The middle of the shortest range that holds half of the values: where they crowd."""
+    ordered = np.sort(values)
+    half = len(ordered) // 2
+    place = int(np.argmin(ordered[half:] - ordered[: len(ordered) - half]))
+    return float(np.median(ordered[place : place + half + 1]))
+
+
+def _values(X: FloatArray, powers: FloatArray) -> FloatArray:
+    """A product of powers on every row [N], with its sign where columns have both."""
+    return np.asarray(np.prod(X**powers, axis=1))
+
+
+def _powers_before(X: FloatArray, y: FloatArray) -> Iterator[FloatArray]:
+    """Exponents [V] of products that the target nearly is on many rows, each seen from rows low or high in a column."""
+    logarithms, target = np.log(np.abs(X)), np.log(np.abs(y))
+    logarithms, target = logarithms[: CORRECTED.rows], target[: CORRECTED.rows]
+    columns = np.column_stack([logarithms - logarithms.mean(axis=0), np.ones(len(target))])
+    low = logarithms < np.quantile(logarithms, CORRECTED.side, axis=0)
+    high = logarithms > np.quantile(logarithms, 1.0 - CORRECTED.side, axis=0)
+    sides = [(j, side[:, j]) for side in (low, high) for j in range(X.shape[1])]
+    pairs = (one & two for (i, one), (j, two) in combinations(sides, 2) if i != j)
+    starts = chain([np.ones(len(target), bool)], (side for _, side in sides), pairs)
+    for start in islice(starts, CORRECTED.starts):
+        if start.sum() < CORRECTED.few_started:
+            continue
+        weights = start.astype(float)
+        fitted = np.zeros(columns.shape[1])
+        for _ in range(CORRECTED.rounds):
+            weighed = columns * (weights**2)[:, None]
+            gram = weighed.T @ columns
+            fitted = np.linalg.lstsq(gram, weighed.T @ target, rcond=None)[0]
+            left = np.abs(target - columns @ fitted)
+            weights = 1.0 / (left + CORRECTED.far * float(np.quantile(left, CORRECTED.reached)) + CORRECTED.smallest)
+        powers = np.round(CORRECTED.parts * fitted[:-1]) / CORRECTED.parts
+        if not np.abs(powers - fitted[:-1]).max() < CORRECTED.near:
+            continue
+        if all(p.is_integer() or (x > 0).all() for p, x in zip(powers, X.T, strict=True)):
+            yield np.asarray(powers)
+
+
+def _arguments(X: FloatArray, rest: FloatArray, tried: FloatArray) -> list[tuple[FloatArray, float]]:
+    """Exponents [V] of products w of which the rest [N] is a short series 1 + D w + ..., with D; the best first."""
+    ordered = np.argsort(np.abs(rest - np.median(rest)), kind="stable")
+    tried = tried[tried.any(axis=1)]
+    for degree, (most, least), kept_most in CORRECTED.screens:
+        rows = np.unique(np.concatenate([ordered[-most:], ordered[:least]]))
+        left = np.concatenate(
+            [
+                _left(X[rows], rest[rows], tried[start : start + CORRECTED.chunk], degree)
+                for start in range(0, len(tried), CORRECTED.chunk)
+            ]
+        )
+        tried = tried[np.argsort(left, kind="stable")[:kept_most]]
+    kept = []
+    for powers in tried:
+        w = _values(X, powers)
+        size = float(np.abs(w).max())
+        series = np.vander(w / size, CORRECTED.order + 1, increasing=True)
+        if not np.isfinite(series).all():
+            continue
+        factors = np.linalg.lstsq(series, rest, rcond=None)[0]
+        share = float(np.sqrt(np.mean((rest - series @ factors) ** 2))) / float(np.std(rest))
+        if share < CORRECTED.explained and factors[0] != 0 != factors[1]:
+            kept.append((share, float(np.abs(powers).sum()), powers, float(factors[1] / factors[0] / size)))
+    return [(powers, first) for *_, powers, first in sorted(kept, key=lambda one: one[:2])]
+
+
+def _left(X: FloatArray, rest: FloatArray, tried: FloatArray, degree: int) -> FloatArray:
+    """Squares [E] that a polynomial of the first or second degree in each product w leaves of the rest [N]."""
+    heights = tried @ np.log(np.abs(X)).T
+    w = np.exp(heights - heights.max(axis=1, keepdims=True))
+    if (X < 0).any():
+        w *= 1.0 - 2.0 * ((tried % 2) @ (X < 0).T % 2)
+    target = rest - rest.mean()
+    one = w - w.mean(axis=1, keepdims=True)
+    one /= np.sqrt(np.einsum("en,en->e", one, one))[:, None]
+    squares = float(target @ target) - (one @ target) ** 2
+    if degree == 2:
+        two = w * w
+        two -= two.mean(axis=1, keepdims=True)
+        two -= np.einsum("en,en->e", two, one)[:, None] * one
+        squares -= (two @ target) ** 2 / np.maximum(np.einsum("en,en->e", two, two), 1e-300)
+    return np.where(np.isfinite(squares), squares, math.inf)
+
+
+def _fitted(
+    table: DirectTable,
+    rows: NDArray[np.bool_],
+    powers: FloatArray,
+    exponents: FloatArray,
+    first: float,
+    functions: FunctionSet,
+) -> Iterator[tuple[float, int, Node]]:
+    """Functions of the product that w is a power of, with both constants fitted: relative error, complexity, formula.
+
+    They are fitted to some of the rows that are nearly a product first, then to all.
+    """
+    some = np.flatnonzero(rows)[: CORRECTED.screened]
+    X, y = table.X[some], table.y[some]
+    quotients = y / _values(X, powers)
+    allowed = CORRECTED.met * float(np.std(quotients / np.mean(quotients)))
+    for shape, outer in product(_SHAPES, CORRECTED.outer):
+        # (c v**power (1 + first v**degree))**outer
+        if outer != 1 and not shape.has_powers:
+            continue
+        ratio = first / (outer * shape.first)
+        inner = exponents / shape.degree
+        before = powers - outer * shape.power * inner
+        halves = np.array([inner, before]) * CORRECTED.parts
+        if (shape.degree == 2 and ratio < 0) or not (halves == np.round(halves)).all():
+            continue
+        form = build("pow", shape.form(Variable(0)), Constant(outer))
+        if not functions.allows({call.operator for call in calls(form)}):
+            continue
+        scale = math.copysign(abs(ratio) ** (1 / shape.degree), ratio)
+        few = _converged(y, form, _values(X, inner), _values(X, before), scale)
+        if few is None or not few[0] < allowed:
+            continue
+        found = _converged(table.y, form, _values(table.X, inner), _values(table.X, before), few[2])
+        if found is not None and found[0] < allowed:
+            error, factor, scale = found
+            argument = build("mul", Constant(scale), _monomial(inner))
+            root = build("mul", Constant(factor), _monomial(before), _put(form, argument))
+            yield error, tree_complexity(root), root
+
+
+def _converged(
+    y: FloatArray, form: Node, inner: FloatArray, before: FloatArray, scale: float
+) -> tuple[float, float, float] | None:
+    """Relative error (root mean square), factor and constant inside of least squares; None where there is no value."""
+
+    def quotient(a: float) -> FloatArray:
+        return y / (row_values(form, ("v",), (a * inner)[:, None]) * before)
+
+    best: tuple[float, float, float] | None = None
+    for _ in range(CORRECTED.steps):
+        now, ahead = quotient(scale), quotient(scale * (1 + 1e-6))
+        factor = float(np.mean(now))
+        error = float(np.std(now)) / abs(factor) if factor else math.inf
+        if not math.isfinite(error):
+            break
+        if best is not None and not error < best[0]:
+            break
+        best = error, factor, scale
+        # quotients are all alike where the constant is right: the step that takes their deviations away
+        slope = (ahead / np.mean(ahead) - now / factor) / 1e-6
+        squares = float(slope @ slope)
+        if not squares > 0:
+            break
+        step = -float(slope @ (now / factor - 1.0)) / squares
+        scale *= 1.0 + min(max(step, -0.5), 1.0)
+    return best
+
+
+def _put(form: Node, argument: Node) -> Node:
+    return transform(form, lambda leaf: argument if isinstance(leaf, Variable) else leaf)
+
+
+def _monomial(powers: Sequence[float] | FloatArray) -> Node:
+    """A product of powers of the columns."""
+    return build("mul", _ONE, *(build("pow", Variable(j), Constant(float(p))) for j, p in enumerate(powers) if p))
