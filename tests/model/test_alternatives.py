@@ -53,6 +53,14 @@ def test_factors_drawn_towards_0_count_as_many_constants_as_they_are_worth() -> 
     assert odds[1] > odds[0]
 
 
+def test_constants_are_counted_as_the_front_counts_them() -> None:
+    sine = member("sin(x)", 1.0)  # a factor of 1 was chosen as well, though it is not written
+    front = _front([sine, member("2.1*x", 0.9)])
+    assert front.n_fitted(sine) == 1
+    spread = next(one.spread for one in alternatives(front, 2) if str(one.expression) == "sin(x)")
+    assert spread == pytest.approx(math.sqrt(50 / 49))
+
+
 def _front(members: list[FrontMember]) -> Front:
     return Front.from_members(members, rows=50, target_spread=5.0, target_largest=20.0)
 

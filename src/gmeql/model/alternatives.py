@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, transform
 from gmeql.model.front import Front
-from gmeql.model.member import FrontMember, free_constants
+from gmeql.model.member import FrontMember
 from gmeql.model.rules import rounding_level
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.scoring import length_in_nats
@@ -98,20 +98,13 @@ def _structure(root: Node) -> Node:
     return transform(root, lambda leaf: Constant(0.0) if isinstance(leaf, Constant) else leaf)
 
 
-def _fitted(member: FrontMember) -> float:
-    """Constants that were fitted; of factors drawn towards 0, how many free ones they are worth."""
-    if member.outlook is not None and member.outlook.freedom is not None:
-        return member.outlook.freedom
-    return int(free_constants(member.expression).sum()) + member.n_own
-
-
 def _freedom(member: FrontMember, front: Front) -> float:
-    return max(front.rows - _fitted(member), 1.0)
+    return max(front.rows - front.n_fitted(member), 1.0)
 
 
 def _length(member: FrontMember, front: Front) -> float:
     """Nats by the training loss, which is known of all, those beyond the front too; a sum of columns pays for saying which."""
-    fitted, expression = _fitted(member), member.expression
+    fitted, expression = front.n_fitted(member), member.expression
     if front.rows - fitted < 1:
         return math.inf
     floor = rounding_level(front.target_spread, front.target_largest)

@@ -196,7 +196,7 @@ class Front(Sequence[FrontMember]):
 
         Where the outlook of every member is known, the residuals are those to expect on unseen rows.
         """
-        fitted = self._fitted(member)
+        fitted = self.n_fitted(member)
         freedom = self.rows - fitted
         if freedom < 1:
             return math.inf
@@ -214,7 +214,7 @@ class Front(Sequence[FrontMember]):
         log_variance += math.log(SELECTION.pole_price) if member.outlook.doubtful_pole else 0.0
         return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
 
-    def _fitted(self, member: FrontMember) -> float:
+    def n_fitted(self, member: FrontMember) -> float:
         """How many constants were fitted to the rows; of factors drawn towards 0, how many free ones they are worth."""
         if member.outlook is not None and member.outlook.freedom is not None:
             return member.outlook.freedom
@@ -288,14 +288,14 @@ class Front(Sequence[FrontMember]):
         if is_sum or z is None or not all(map(math.isfinite, (*lengths, z))):
             return lengths[1] < lengths[0]
         saved = lengths[0] - self._stating_nats(simpler) - lengths[1] + self._stating_nats(longer)
-        sure = 2.0 * max(z, 0.0) ** 2 * (1.0 - self._fitted(longer) / self.rows)
+        sure = 2.0 * max(z, 0.0) ** 2 * (1.0 - self.n_fitted(longer) / self.rows)
         return lengths[1] + max(saved - sure, 0.0) < lengths[0]
 
     def _stating_nats(self, member: FrontMember) -> float:
         """What of the description length states the formula itself."""
         if self.has_own_loss and self._loss.mean_is_nats:
             return 0.0
-        return length_in_nats(0.0, self._fitted(member), 0, n_rows=self.rows) + self._structure_nats(member)
+        return length_in_nats(0.0, self.n_fitted(member), 0, n_rows=self.rows) + self._structure_nats(member)
 
     def _is_better(self, shrunk: FrontMember, best: FrontMember) -> bool:
         """Whether a sum with factors drawn towards 0, which no search chose, errs less on rows left out or is briefer.
