@@ -15,7 +15,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.config import FrontConfig, SearchConfig
-from gmeql.search.leaderboard import Leaderboard, briefest
+from gmeql.search.leaderboard import Leaderboard
 from gmeql.search.polish.scoring import Scored, description_length, refit
 from gmeql.search.rows import SearchRows
 from gmeql.search.soundness import unseen_loss
@@ -111,12 +111,21 @@ def test_the_best_is_the_shortest_description() -> None:
     assert lengths == sorted(lengths) and len(lengths) == 4
 
 
-def test_the_briefest_of_any_front_is_the_boards_best() -> None:
+def test_hundreds_that_fit_better_and_promise_less_are_not_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    tidied: list[Node] = []
+    keep = Leaderboard._tidied
+    monkeypatch.setattr(Leaderboard, "_tidied", lambda *given: tidied.append(given[1].root) or keep(*given))
     board, seen = start()
-    board.offer([scored(power_sum(n), loss, seen) for n, loss in ((1, 1e-2), (2, 1e-3), (3, 0.99e-3))], seen)
-    front = board.front(seen)
-    assert briefest(front, seen.polished).complexity == board.best.complexity < front[-1].complexity
-    assert briefest(front[::-1], seen.polished) == briefest(front, seen.polished)
+    board.offer([scored(power_sum(1), 1e-2, seen)], seen)
+    longer = [scored(power_sum(n), 1e-3, seen) for n in (2, 6)]
+    UNSEEN.update((one.root, 2e-2) for one in longer)
+    tidied.clear()
+    board.offer(longer, seen)
+    # normal form may bring the first one down to what stands there; the other is longer by far
+    assert tidied == [longer[0].root] and max(board.members) == Scored(power_sum(1), 0.0, 0.0).complexity
+    UNSEEN[longer[1].root] = 1e-3
+    board.offer(longer[1:], seen)
+    assert tidied[1:] == [longer[1].root] and max(board.members) == longer[1].complexity
 
 
 def test_terms_that_rounding_swallows_are_dropped() -> None:
@@ -243,5 +252,5 @@ def test_terms_that_cancel_beyond_the_printed_digits_do_not_reach_the_front() ->
         seen = SearchRows.of(X, y, names=("x",), config=config)
         board = Leaderboard.start(config, seen)
         loss = float(np.mean((values - y) ** 2))
-        board.offer([Scored(root, loss, description_length(root, loss, seen.polished))], seen)
+        board.offer([scored(root, loss, seen)], seen)
         assert (max(board.members) > 1) == kept

@@ -22,8 +22,8 @@ from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.paper import two_stage
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
-from gmeql.search.leaderboard import briefest
 from gmeql.search.polish.scoring import JudgedRows
+from gmeql.search.promotion import briefest
 
 DEFAULT_ARCHITECTURE = "general"
 CHUNK_STEPS = 250

@@ -77,6 +77,7 @@ class FrontConfig:
     gain_nats: float = 0.5  # fall of the description length that counts as a gain
     class_gain: float = 0.98  # loss of an elite, relative to a simpler one's, up to which both are offered
     largest_tidied: int = 60  # nodes up to which a formula is put in normal form while the search goes on
+    tidied_off: int = 6  # symbols that normal form takes off a formula as a rule
     points_between: int = 1000  # points of each kind at which a formula is looked at between the rows
     points_seed: int = 0
     pole_price: float = 20.0  # a formula with a pole among the rows must fit this much better

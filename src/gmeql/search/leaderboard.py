@@ -208,11 +208,13 @@ class Leaderboard:
             rows = table.extended(own)
             if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:
                 continue
-            if len(rows.y) > 1 and rows.polished.n_fitted(scored.root) >= len(rows.y):
-                continue  # as many constants as rows go through any rows, and promise nothing of others
             if self._is_dominated(scored, rows):
                 continue
+            if len(rows.y) > 1 and rows.polished.n_fitted(scored.root) >= len(rows.y):
+                continue  # as many constants as rows go through any rows, and promise nothing of others
             if not self._keeps_form and not settled:
+                if self._is_outdone(scored, rows):
+                    continue
                 scored = written(self._tidied(scored, rows), rows.polished)
             if self._is_dominated(scored, rows):
                 continue
@@ -314,6 +316,16 @@ class Leaderboard:
             for simpler, m in others
         )
 
+    def _is_outdone(self, scored: Scored, rows: SearchRows) -> bool:
+        """Whether a far simpler member promises more, however the formula will be written. To judge it takes a fifth of
+        the time of putting it in order, and few of the hundreds that polishing meets are as good as they fit."""
+        least = scored.complexity - self.config.front.tidied_off
+        simpler = [member for complexity, member in self._rivals() if complexity < least]
+        judged = self._judged(scored, rows) if simpler else scored
+        return math.isfinite(judged.unseen) and any(
+            self._excludes(m, judged, rows) and self._comes_first(m, judged, rows, otherwise=True) for m in simpler
+        )
+
     def _excludes(self, simpler: Scored, longer: Scored, rows: SearchRows) -> bool:
         """Whether a formula promises or fits as much as a longer one, so that only one of them can stand on the front."""
         floor, more = rows.polished.floor, 1 + self.config.front.least_gain
@@ -322,7 +334,7 @@ class Leaderboard:
 
     def _comes_first(self, one: Scored, other: Scored, rows: SearchRows, *, otherwise: bool) -> bool:
         """Whether `one` takes precedence over `other`; as said in `otherwise` where neither is a sum of columns."""
-        if not (_is_sum(one.root) or _is_sum(other.root)):
+        if not (_is_sum(one.form) or _is_sum(other.form)):
             return otherwise
         price, judged = self.config.front.unseen_node_nats, rows.polished
         lengths = [unseen_length(m.root, m.unseen, judged, node_cost=price) for m in (one, other)]
@@ -377,11 +389,6 @@ def _is_sum(root: Node) -> bool:
     """Whether a formula is a sum of several columns' multiples."""
     columns = linear_columns(root)
     return columns is not None and len(columns) > 1
-
-
-def briefest(front: Sequence[Member], rows: JudgedRows) -> Member:
-    """The member of least description length, the one meaning of `Progress.best`: for fronts made in other ways."""
-    return min(front, key=lambda member: description_length(member.expression.root, member.loss**2, rows))
 
 
 def _mean(rows: SearchRows) -> Scored:

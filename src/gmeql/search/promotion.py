@@ -15,13 +15,14 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Node, tree_complexity
 from gmeql.network.repository import size
 from gmeql.search.clock import Clock
+from gmeql.search.events import Member
 from gmeql.search.island import Island
 from gmeql.search.losses import find_loss
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.cutting import prune, reductions
 from gmeql.search.polish.polishing import polish
 from gmeql.search.polish.rounding import snap
-from gmeql.search.polish.scoring import JudgedRows, Scored, clean, refit
+from gmeql.search.polish.scoring import JudgedRows, Scored, clean, description_length, refit
 from gmeql.search.rows import SearchRows
 from gmeql.search.state import SearchState
 
@@ -246,3 +247,8 @@ def judge_on_all_rows(state: SearchState, out_of_time: OutOfTime) -> None:
         ]
         found += sorted((scored for fit in fits for scored in fit), key=lambda scored: scored.length)[:1]
     state.rank_anew(found, settled=True)
+
+
+def briefest(front: Sequence[Member], rows: JudgedRows) -> Member:
+    """The member of least description length, the one meaning of `Progress.best`: for fronts made in other ways."""
+    return min(front, key=lambda member: description_length(member.expression.root, member.loss**2, rows))

@@ -179,6 +179,11 @@ class Scored:
         self.complexity = tree_complexity(root) if complexity is None else complexity
 
     @property
+    def form(self) -> Node:
+        """The same tree, with other constants for as long as nobody asked for the fitted ones."""
+        return self._root
+
+    @property
     def root(self) -> Node:
         if self._rebuild is not None:
             self._root, self._rebuild = self._rebuild(), None
