@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from random_trees import call
 
-from gmeql.fitters.kernel.memory import BLOCK
+from gmeql.fitters.kernel.memory import BLOCK, make_work
 from gmeql.fitters.kernel.tape import jacobian_one
 from gmeql.fitters.opcodes import MAX_CONSTANTS, MAX_NODES
 from gmeql.fitters.programs import Program, from_expression, input_slots
@@ -92,6 +92,7 @@ def walk(code: np.ndarray, constants: np.ndarray, inputs: np.ndarray) -> tuple[n
     n_free = len(constants)
     plain, output = np.empty(inputs.shape[1]), np.empty(inputs.shape[1])
     jacobian = np.zeros((MAX_CONSTANTS, inputs.shape[1]))
-    jacobian_one(padded, code.shape[1], held, 0, inputs, plain, jacobian)
-    jacobian_one(padded, code.shape[1], held, n_free, inputs, output, jacobian)
+    work = make_work(len(inputs), BLOCK)
+    jacobian_one(padded, code.shape[1], held, 0, inputs, work, plain, jacobian)
+    jacobian_one(padded, code.shape[1], held, n_free, inputs, work, output, jacobian)
     return plain, output, jacobian[:n_free]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.fitters.cpu import fit_arrays
+from gmeql.fitters.kernel.memory import BLOCK, make_work
 from gmeql.fitters.kernel.tape import jacobian_one
 from gmeql.fitters.programs import input_slots
 from gmeql.network.architecture import Architecture
@@ -37,7 +38,16 @@ def nothing() -> TriedStructures:
 def output(batch: Candidates, b: int, inputs: np.ndarray) -> np.ndarray:
     """What candidate b computes on every row."""
     result = np.empty(inputs.shape[1])
-    jacobian_one(batch.programs[b], batch.lengths[b], batch.constants[b], 0, inputs, result, np.empty((0, 0)))
+    jacobian_one(
+        batch.programs[b],
+        batch.lengths[b],
+        batch.constants[b],
+        0,
+        inputs,
+        make_work(len(inputs), BLOCK),
+        result,
+        np.empty((0, 0)),
+    )
     return result
 
 

@@ -100,6 +100,28 @@ def test_a_part_is_called_by_its_address_and_there_before_who_calls_it(
     assert load(folder.name)(numbers, 10) == 20.5
 
 
+def test_functions_are_compiled_one_by_one_without_those_they_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that several processes can share the work; whoever comes then finds each of them on disk."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.setattr(compiled, "_WANTED", [])
+    folder = tmp_path / "gmeql_test_alone"
+    write_package(folder, 1, callee=PART, caller=CALLER_OF_PART)
+    numbers = np.array([0.5, 7.0])
+    called: list[object] = []
+    twice = load(folder.name)
+    (part,) = compiled.parts_of(folder)
+    compiled.compile_alone(twice, lambda: called.append(twice(numbers, 10)))
+    assert not called and is_on_disk(twice) and not is_on_disk(part.dispatcher)
+    compiled.compile_alone(part.dispatcher, lambda: part.dispatcher.compile(part.signature))
+    assert is_on_disk(part.dispatcher)
+    compiled._WANTED.clear()
+    again = load(folder.name)
+    assert again(numbers, 10) == 12.5 and again.stats.cache_hits
+
+
 def test_a_part_takes_numbers_of_other_types_as_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     folder = tmp_path / "gmeql_test_part_types"

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from fitting_problems import ROWS, data, problems, scaled, x
+from random_trees import call
 
 from gmeql.fitters import fit, reference
 from gmeql.fitters.compiled import is_on_disk
@@ -108,3 +109,12 @@ def test_batches_are_fitted_in_place_each_to_its_own_data() -> None:
 def test_a_used_kernel_is_on_disk() -> None:
     compile_kernel()
     assert is_on_disk(fit_many)
+
+
+def test_columns_of_a_matrix_are_fitted_as_numbers_that_lie_side_by_side() -> None:
+    """The kernel's parts take no others; a target or weights that were a column ended in an error of the compiler."""
+    X, slots = data()
+    program = [from_expression(call("add", scaled(0.4, x), 0.1), 3)]
+    apart = fit(program, None, slots, X[:, 2], X[:, 1])
+    together = fit(program, None, slots, X[:, 2].copy(), X[:, 1].copy())
+    assert not X[:, 2].flags.c_contiguous and apart.losses[0] == together.losses[0]

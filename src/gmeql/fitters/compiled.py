@@ -17,6 +17,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,58 @@ def sources_key(folder: Path) -> str:
         numbers = sorted((name, value) for name, value in vars(module).items() if isinstance(value, int | float))
         digest.update(repr(numbers).encode())
     return digest.hexdigest()[:12]
+
+
+def inner(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: `compiled` for what only compiled functions call, so that Python cannot and nothing of it is kept."""
+    return compiled(*signature, **options, no_cpython_wrapper=True, cache=False)
+
+
+@dataclass(eq=False)
+class Part:
+    """A function that others call by its address, under the name of a symbol."""
+
+    dispatcher: Any
+    signature: Signature
+    symbol: str
+    is_ready: bool = False
+
+    def make_ready(self) -> None:
+        """Compile it or load it from disk, and say where it is; where nothing is called, say anything."""
+        if self.is_ready:
+            return
+        address = NOWHERE
+        if not _WANTED:
+            self.dispatcher.compile(self.signature)
+            (overload,) = self.dispatcher.overloads.values()
+            address = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)
+        binding.add_symbol(self.symbol, address)
+        self.is_ready = True
+
+
+NOWHERE = 1
+"""Address of the parts in a process that compiles functions one by one and calls none."""
+_WANTED: list[Any] = []
+"""The function that such a process compiles."""
+
+
+class Kept(Exception):
+    """What was wanted is compiled and on disk: it need not be called."""
+
+
+def parts_of(folder: Path) -> list[Part]:
+    """Parts whose sources stand in a folder, of the modules that were imported."""
+    return list(_PARTS[folder])
+
+
+def compile_alone(function: Any, call: Callable[[], Any]) -> None:
+    """Compile a function as `call` would call it, and keep it on disk, without calling it or compiling its parts.
+
+    For processes that do nothing else: afterwards parts cannot be called there.
+    """
+    _WANTED[:] = [function]
+    with suppress(Kept):
+        call()
 
 
 def compiled(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -78,8 +131,8 @@ def compiled(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], 
     return decorate
 
 
-_PARTS: dict[Path, list[Callable[[], None]]] = defaultdict(list)
-"""By folder, in the order of their sources: what makes each part ready to be called."""
+_PARTS: dict[Path, list[Part]] = defaultdict(list)
+"""By folder, in the order of their sources."""
 _TYPED: dict[Path, list[Callable[[], None]]] = defaultdict(list)
 """The same for functions with a signature: what compiles each for it."""
 
@@ -95,18 +148,11 @@ def part(signature: Signature, **options: Any) -> Callable[[Callable[..., Any]],
         folder = Path(function.__code__.co_filename).parent
         dispatcher = compiled(**options, no_cpython_wrapper=True)(function)
         symbol = f"{function.__module__}.{function.__qualname__}"
-
-        @cache
-        def make_ready() -> None:
-            dispatcher.compile(signature)
-            (overload,) = dispatcher.overloads.values()
-            address = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)
-            binding.add_symbol(symbol, address)
-
-        _PARTS[folder].append(make_ready)
+        mine = Part(dispatcher, signature, symbol)
+        _PARTS[folder].append(mine)
 
         def typed(_: Any, *arguments: Any) -> Any:
-            make_ready()  # who stands in another folder, and is not kept on disk, may call it too
+            mine.make_ready()  # who stands in another folder, and is not kept on disk, may call it too
             return signature, write_call
 
         typed.__name__ = function.__name__
@@ -125,13 +171,13 @@ def part(signature: Signature, **options: Any) -> Callable[[Callable[..., Any]],
     return decorate
 
 
-def _in_order(dispatcher: Any, parts: tuple[Callable[[], None], ...], typed: tuple[Callable[[], None], ...]) -> None:
+def _in_order(dispatcher: Any, parts: tuple[Part, ...], typed: tuple[Callable[[], None], ...]) -> None:
     """Before a function is taken from disk the parts that it may call are made ready, before it is compiled all else."""
     load = dispatcher._cache.load_overload
 
     def load_overload(signature: Any, context: Any) -> Any:
-        for make_ready in parts:
-            make_ready()
+        for mine in parts:
+            mine.make_ready()
         found = load(signature, context)
         if found is None:
             for compile_so in typed:
@@ -148,6 +194,8 @@ def _save_if_possible(dispatcher: Any) -> None:
     def save_overload(signature: Any, data: Any) -> None:
         with suppress(OSError):
             save(signature, data)
+        if dispatcher in _WANTED:
+            raise Kept
 
     dispatcher._cache.save_overload = save_overload
 

@@ -34,6 +34,10 @@ def compile_kernel() -> None:
 def _fit_all(tasks: Sequence[tuple[FitArrays, FitData, FitLimits]], n_threads: int) -> None:
     """Fit several batches in place, all sharing the threads chunk by chunk."""
     from gmeql.fitters.kernel.levenberg_marquardt import fit_many
+    from gmeql.fitters.kernel.memory import make_work
+
+    def fit_some(first: int, last: int, batch: FitArrays, data: FitData, limits: FitLimits) -> None:
+        fit_many(first, last, batch, data, limits, make_work(*data.inputs.shape))
 
     calls: list[tuple[Any, ...]] = []
     for task in tasks:
@@ -42,10 +46,10 @@ def _fit_all(tasks: Sequence[tuple[FitArrays, FitData, FitLimits]], n_threads: i
         calls += [(low, min(low + chunk, n), *task) for low in range(0, n, chunk)]
     if n_threads == 1 or len(calls) < 2:
         for call in calls:
-            fit_many(*call)
+            fit_some(*call)
     else:
         pool = thread_pool(n_threads)
-        for future in [pool.submit(fit_many, *call) for call in calls]:
+        for future in [pool.submit(fit_some, *call) for call in calls]:
             future.result()
 
 
@@ -117,7 +121,9 @@ def fit_by(
     """Hand programs as arrays to an engine's `fit_arrays`; those with an operator of the user's to `reference.py`."""
     codes, lengths, n_free, own = stack(programs)
     constants = starts(own, start)
-    weights = np.ones(inputs.shape[1]) if weights is None else np.asarray(weights, float)
+    # the kernel's parts take numbers that lie side by side, which a column of a matrix does not
+    weights = np.ones(inputs.shape[1]) if weights is None else np.ascontiguousarray(weights, float)
+    inputs, target = np.ascontiguousarray(inputs, float), np.ascontiguousarray(target, float)
     if any((program.code[0] >= USER_OPCODE).any() for program in programs):
         from gmeql.fitters import reference
 

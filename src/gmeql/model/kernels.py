@@ -7,10 +7,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,16 +58,34 @@ def keep_kernels() -> None:
 
 
 def _are_on_disk() -> bool:
-    """Whether the fit, the draw and the look-up are there for this processor."""
+    """Whether the fit, the draw and the look-up, with all their parts, are there for this processor."""
     from gmeql.fitters.compiled import is_on_disk
-    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
 
-    if not is_on_disk(fit_many):
-        return False  # to import the others would compile parts of them in this process
-    from gmeql.search.direct.middle.kernels import meet
+    return all(is_on_disk(function) for function, _ in _kernels().values())
+
+
+def _kernels() -> dict[str, tuple[Any, Callable[[], Any]]]:
+    """By name, those that take longest to compile first: each function of the kernels, and what compiles it."""
+    from gmeql.fitters import cpu
+    from gmeql.fitters.compiled import parts_of
+    from gmeql.fitters.kernel.levenberg_marquardt import fit_many
+    from gmeql.search.direct.middle import kernels as middle
+    from gmeql.search.direct.middle import meeting
     from gmeql.search.sampling.draw import draw_candidates
 
-    return is_on_disk(draw_candidates) and is_on_disk(meet)
+    entries: list[tuple[Any, Callable[[], Any]]] = [
+        (fit_many, cpu.compile_kernel),
+        (draw_candidates, lambda: _smallest_search().draw_once()),
+        (middle.fill_tables, meeting.compile_look_up),
+        (middle.look_up, meeting.compile_meeting),
+    ]
+    folders = [Path(function.py_func.__code__.co_filename).parent for function, _ in entries[:3]]
+    parts = [part for folder in folders for part in parts_of(folder)]
+    parts.sort(key=lambda part: -len(part.dispatcher.py_func.__code__.co_code))
+    entries += [(part.dispatcher, partial(part.dispatcher.compile, part.signature)) for part in parts]
+    return {
+        f"{function.py_func.__module__}.{function.py_func.__name__}": (function, call) for function, call in entries
+    }
 
 
 @contextmanager
@@ -94,23 +116,31 @@ def _alone_in(folder: Path) -> Iterator[None]:
             os.close(file)
 
 
-FIT = "from gmeql.fitters.cpu import compile_kernel as compile"
-LOOK_UP = "from gmeql.search.direct.middle.meeting import compile_look_up as compile"
-
-
 def compile_kernels() -> None:
-    """Compile all kernels, as many at a time as there are cores: each in a process, since Numba takes one at a time."""
-    from gmeql.search.direct.middle.meeting import compile_look_up
+    """Compile all kernels, as many functions at a time as there are cores: each in a process, since Numba takes one at a
+    time. Functions call each other by addresses, so each can be compiled before those that it calls are."""
+    from gmeql.search.direct.middle import meeting
 
     gc.disable()  # one part in fifteen of the time, in processes that end when all is compiled
-    search = _smallest_search()
-    with ExitStack() as others, suppress(OSError):
-        for kernel in (FIT, LOOK_UP)[: available_cores() - 1]:
-            others.enter_context(_python(f"import gc; gc.disable(); {kernel}; compile()"))
-        search.draw_once()
-    for _ in search.run():
+    names = list(_kernels())
+    if available_cores() > 1:
+        start = "fork" if sys.platform == "linux" else "spawn"
+        with (
+            suppress(OSError, BrokenProcessPool),
+            ProcessPoolExecutor(available_cores(), get_context(start), initializer=gc.disable) as workers,
+        ):
+            for _ in workers.map(_compile_one, names):
+                pass
+    for _ in _smallest_search().run():  # whatever is missing
         pass
-    compile_look_up()
+    meeting.compile_look_up()
+
+
+def _compile_one(name: str) -> None:
+    """Compile a function of the kernels in this process, which is for that alone."""
+    from gmeql.fitters.compiled import compile_alone
+
+    compile_alone(*_kernels()[name])
 
 
 @lru_cache(maxsize=1)

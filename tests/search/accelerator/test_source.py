@@ -14,7 +14,7 @@ from gmeql.network.families import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, dra
 from gmeql.search.accelerator.layout import WIRING, flat_wiring
 from gmeql.search.accelerator.source import step_source
 from gmeql.search.sampling.arrays import FormulaRules, wiring_of
-from gmeql.search.sampling.compile import compile_structure, make_draft
+from gmeql.search.sampling.compile import compile_from_python, make_draft
 
 
 def compiled_there(choices: np.ndarray, architecture: Architecture, rules: FormulaRules) -> tuple:
@@ -53,7 +53,7 @@ def test_programs_are_the_compiled_samplers(n_variables: int) -> None:
         for _ in range(60):
             choices = (rng.random(architecture.n_connections) * architecture.n_choices).astype(np.int64)
             program = np.zeros((5, MAX_NODES), np.int16)
-            made = compile_structure(choices, wiring, rules, draft, program)
+            made = compile_from_python(choices, wiring, rules, draft, program)
             length, other, weights, starts, key, facts = compiled_there(choices, architecture, rules)
             assert length == made.length
             if length < 0:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sampled_islands import N_ROWS, fitted, island, nothing, output
 
+from gmeql.fitters.kernel.memory import BLOCK, make_work
 from gmeql.fitters.kernel.tape import jacobian_one
 from gmeql.fitters.opcodes import MAX_CONSTANTS
 from gmeql.fitters.programs import expression_from_structure, to_node
@@ -104,7 +105,9 @@ def test_elites_give_their_program_back() -> None:
         held = np.zeros(MAX_CONSTANTS)
         held[: len(constants)] = constants
         values = np.empty(N_ROWS)
-        jacobian_one(program, length, held, 0, host.inputs, values, np.empty((0, 0)))
+        jacobian_one(
+            program, length, held, 0, host.inputs, make_work(len(host.inputs), BLOCK), values, np.empty((0, 0))
+        )
         assert np.mean((values - target) ** 2) == pytest.approx(host.repository.losses[e], rel=1e-9, abs=1e-20)
     assert (np.diff(host.repository.losses[:20]) >= 0).all()
 

@@ -4,13 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
 from gmeql.network.architecture import Architecture
 from gmeql.search.sampling.arrays import VALUE, Wiring, wiring_of
-from gmeql.search.sampling.moves import bypass_node, count_choices, count_uses, exchange_node, insert_node
+from gmeql.search.sampling import moves
+from gmeql.search.sampling.moves import count_choices
 
 NETWORK = Architecture(2, (("id", "sin", "mul", "square"), ("add", "square", "cos"), ("id", "mul", "sin")), skip=True)
 DENSE = Architecture(2, (("id", "sin", "square"), ("sum", "id"), ("mul", "id")))
+
+
+@njit
+def count_uses(choices, wiring, values):
+    """Python cannot call a part of the sampler itself."""
+    moves.count_uses(choices, wiring, values)
+
+
+@njit
+def bypass_node(state, choices, values, n_active, wiring):
+    """The same."""
+    return moves.bypass_node(state, choices, values, n_active, wiring)
+
+
+@njit
+def insert_node(state, choices, values, n_active, wiring, cumulative):
+    """The same."""
+    return moves.insert_node(state, choices, values, n_active, wiring, cumulative)
+
+
+@njit
+def exchange_node(state, choices, values, n_active, wiring, cumulative):
+    """The same."""
+    return moves.exchange_node(state, choices, values, n_active, wiring, cumulative)
 
 
 def structures(network: Architecture, n: int, seed: int = 0) -> np.ndarray:

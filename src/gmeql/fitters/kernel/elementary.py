@@ -7,7 +7,7 @@ from llvmlite import ir
 from numba import float64, int64, types, void
 from numba.extending import intrinsic
 
-from gmeql.fitters.compiled import compiled, part
+from gmeql.fitters.compiled import inner, part
 from gmeql.fitters.kernel.options import FAST, IN_ORDER, TABLE
 from gmeql.formula.limits import ANGLE_LIMIT, EXPONENTIAL_LIMIT
 
@@ -73,7 +73,7 @@ def sine_cosine(table, source, factor, sine, cosine, n):
         table[cosine, i] = _double(_bits(s if odd else c) ^ (((quadrant + 1) & 2) << 62)) + bad
 
 
-@compiled(**IN_ORDER)
+@inner(**IN_ORDER)
 def exponential(x):
     """exp(x); nan beyond the limit."""
     u = min(max(x, -EXPONENTIAL_LIMIT), EXPONENTIAL_LIMIT)
@@ -97,7 +97,7 @@ def exponential(x):
     return p * power + (0.0 if x <= EXPONENTIAL_LIMIT else np.nan)
 
 
-@compiled(**IN_ORDER)
+@inner(**IN_ORDER)
 def logarithm(x):
     """log(x), nan where x <= 0: exponent off the bits, atanh series on [sqrt(1/2), sqrt(2)]."""
     raw = _bits(x)
@@ -122,7 +122,7 @@ def logarithm(x):
     return e * _LN2_HIGH + (p + e * _LN2_LOW) + (0.0 if x > 0.0 and x < np.inf else np.nan)
 
 
-@compiled(**IN_ORDER)
+@inner(**IN_ORDER)
 def fifth_power(x):
     """x**5. In order: left free, the compiler multiplies one way where it pastes the caller and another where not, so
     that a process that has just compiled the kernel would fit other last digits than one that loads it."""

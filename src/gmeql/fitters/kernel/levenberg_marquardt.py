@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types
+from numba import boolean, float64, int16, int64, types, void
 
 from gmeql.fitters.compiled import compiled, part
-from gmeql.fitters.kernel.memory import BLOCK, KEPT, SLOTS, WORK, load_block, make_work, rows_of
+from gmeql.fitters.kernel.memory import BLOCK, KEPT, SLOTS, WORK, load_block, rows_of
 from gmeql.fitters.kernel.node import is_binary
 from gmeql.fitters.kernel.normal_equations import evaluate
 from gmeql.fitters.kernel.options import FAST, FAST_INLINE, NUMBERS, PROGRAM, TABLE
@@ -59,11 +59,10 @@ def _solve_damped(hessian, gradient, damping, n, factor, step):
     return True
 
 
-@compiled(**FAST_INLINE)
-def _load_all(first, last, programs, lengths, inputs, target, roots, table):
+@part(void(int64, int64, int16[:, :, ::1], int64[::1], TABLE, NUMBERS, NUMBERS, TABLE, int64[::1]), **FAST)
+def _load_all(first, last, programs, lengths, inputs, target, roots, table, is_read):
     """Copy what candidates first..last-1 read into the table, where its blocks stay there."""
     n_slots, n_rows = inputs.shape
-    is_read = np.empty((1, n_slots), np.int64)[0]
     for slot in range(n_slots):
         is_read[slot] = 0
     for b in range(first, last):
@@ -101,7 +100,7 @@ def _fit_one(
     """
     # Unpacked once a fit: each time counts references, a sixth of its time where every evaluation does it.
     table, nodes, scales, columns, column_scales, wanted, places, products = work[:8]
-    hessian, trial_hessian, gradient, trial_gradient, factor, step, trial = work[8:]
+    hessian, trial_hessian, gradient, trial_gradient, factor, step, trial = work[8:15]
     for p in range(len(constants)):
         trial[p] = constants[p]
     loss = np.inf
@@ -186,15 +185,16 @@ def _variance(target, weights, n):
         first += weights[i] * target[i]
     mean = first / mass
     for i in range(n):
-        second += weights[i] * (target[i] - mean) ** 2
+        second += weights[i] * ((target[i] - mean) * (target[i] - mean))
     return second / mass + TINY
 
 
 @compiled(**FAST)
-def fit_many(first, last, batch, data, limits):
+def fit_many(first, last, batch, data, limits, work):
     """Fit candidates first..last-1. With `screen_rows` < N, only what stays promising there sees all rows.
 
-    `batch`, `data` and `limits` are the `FitArrays`, `FitData` and `FitLimits` of `arrays.py`.
+    `batch`, `data` and `limits` are the `FitArrays`, `FitData` and `FitLimits` of `arrays.py`, `work` is what `make_work`
+    made for as many slots and rows.
     """
     # The named tuples end here: a field that is read in the loop, or a tuple that is handed on, counts references each
     # time, and threads that count the same ones wait for each other.
@@ -202,8 +202,7 @@ def fit_many(first, last, batch, data, limits):
     inputs, target, weights = data
     screen_rows, max_steps, tolerance, hopeless, forced = limits
     n_slots, n_rows = inputs.shape
-    work = make_work(n_slots, n_rows)
-    roots = np.empty((1, n_rows))[0]
+    table, nodes, roots, is_read = work.table, work.nodes, work.roots, work.is_read
     n_unit = 0
     for i in range(n_rows):
         roots[i] = np.sqrt(weights[i])
@@ -213,9 +212,9 @@ def fit_many(first, last, batch, data, limits):
     screen_mass = _sum(weights, screen_rows)
     # the same relative error is another loss where the few rows vary more, or less, than all do
     screen_hopeless = hopeless * _variance(target, weights, screen_rows) / _variance(target, weights, n_rows)
-    _load_all(first, last, programs, lengths, inputs, target, roots, work.table)
+    _load_all(first, last, programs, lengths, inputs, target, roots, table, is_read)
     for b in range(first, last):
-        plan(programs[b], lengths[b], n_free[b], n_slots, work.nodes)
+        plan(programs[b], lengths[b], n_free[b], n_slots, nodes)
         rows = screen_rows
         while True:
             goal = hopeless if rows == n_rows else screen_hopeless

@@ -13,7 +13,7 @@ import numpy as np
 from numba import int64, types
 
 from gmeql.fitters.compiled import compiled
-from gmeql.fitters.kernel.options import FAST, FAST_INLINE, INDICES, NUMBERS, TABLE
+from gmeql.fitters.kernel.options import FAST_INLINE, INDICES, NUMBERS, TABLE
 from gmeql.fitters.opcodes import MAX_CONSTANTS, MAX_NODES
 
 BLOCK = 256
@@ -52,12 +52,16 @@ class Work(NamedTuple):
     factor: np.ndarray
     step: np.ndarray
     trial: np.ndarray
+    roots: np.ndarray
+    """[N] square roots of the weights."""
+    is_read: np.ndarray
+    """[S] whether any program reads an input slot."""
 
 
 WORK = types.NamedTuple(
     [
         TABLE, INDICES, NUMBERS, INDICES, NUMBERS, int64[::1], int64[::1], TABLE, TABLE, TABLE, NUMBERS, NUMBERS, TABLE,
-        NUMBERS, NUMBERS,
+        NUMBERS, NUMBERS, NUMBERS, int64[::1],
     ],
     Work,
 )  # fmt: skip
@@ -73,33 +77,32 @@ def rows_of(n_slots):
     )  # fmt: skip
 
 
-@compiled(**FAST)
-def make_work(n_slots, n_rows):
-    """Scratch memory for programs over `n_slots` input slots and `n_rows` data rows."""
-    blocks = min((n_rows + BLOCK - 1) // BLOCK, KEPT) if n_rows <= KEPT * BLOCK else 1
-    products = np.empty((MAX_CONSTANTS, MAX_CONSTANTS + 2))
-    for p in range(MAX_CONSTANTS):
-        for q in range(MAX_CONSTANTS + 2):
-            products[p, q] = 0.0
-    # matrices alone, and rows of them: each kind of array that is made costs a tenth of a second of compiling
-    vectors = np.empty((6, max(MAX_NODES, MAX_CONSTANTS)))
-    lists = np.empty((2, MAX_CONSTANTS + 8), np.int64)
+def make_work(n_slots: int, n_rows: int) -> Work:
+    """Scratch memory for programs over `n_slots` input slots and `n_rows` data rows.
+
+    Not compiled: each kind of array that compiled code makes takes a tenth of a second to compile.
+    """
+    blocks = -(-n_rows // BLOCK) if n_rows <= KEPT * BLOCK else 1
+    vectors, lists = np.empty((6, max(MAX_NODES, MAX_CONSTANTS))), np.empty((2, MAX_CONSTANTS + 8), np.int64)
+    squares = np.empty((3, MAX_CONSTANTS, MAX_CONSTANTS))
     return Work(
-        np.empty((rows_of(n_slots)[5] * blocks, BLOCK)),
-        np.empty((STATES, MAX_NODES), np.int64),
-        vectors[0],
-        np.empty((2, MAX_CONSTANTS), np.int64),
-        vectors[1],
-        lists[0],
-        lists[1],
-        products,
-        np.empty((MAX_CONSTANTS, MAX_CONSTANTS)),
-        np.empty((MAX_CONSTANTS, MAX_CONSTANTS)),
-        vectors[2],
-        vectors[3],
-        np.empty((MAX_CONSTANTS, MAX_CONSTANTS)),
-        vectors[4],
-        vectors[5],
+        table=np.empty((rows_of.py_func(n_slots)[5] * blocks, BLOCK)),
+        nodes=np.empty((STATES, MAX_NODES), np.int64),
+        scales=vectors[0],
+        columns=np.empty((2, MAX_CONSTANTS), np.int64),
+        column_scales=vectors[1],
+        wanted=lists[0],
+        places=lists[1],
+        products=np.zeros((MAX_CONSTANTS, MAX_CONSTANTS + 2)),
+        hessian=squares[0],
+        trial_hessian=squares[1],
+        gradient=vectors[2],
+        trial_gradient=vectors[3],
+        factor=squares[2],
+        step=vectors[4],
+        trial=vectors[5],
+        roots=np.empty(n_rows),
+        is_read=np.empty(n_slots, np.int64),
     )
 
 

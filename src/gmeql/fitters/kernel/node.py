@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int64, types, void
 
-from gmeql.fitters.compiled import compiled, part
+from gmeql.fitters.compiled import compiled, inner, part
 from gmeql.fitters.kernel.elementary import exponential, fifth_power, logarithm, sine_cosine, whole_power
 from gmeql.fitters.kernel.options import FAST, FAST_INLINE, TABLE
 from gmeql.fitters.opcodes import (
@@ -147,7 +147,7 @@ def apply(table, op, x, f, y, g, exponent, value, slope, spare, n):
             table[value, i] = np.nan
 
 
-@compiled(**FAST_INLINE)
+@inner(**FAST)
 def is_binary(op):
     """Whether a node reads both of its slots."""
     return op == ADD or op == SUB or op == MUL or op == DIV or op == POW
@@ -174,36 +174,32 @@ def slope_row(table, op, side, adjoint, is_one, x, f, y, g, exponent, value, slo
     """
     if op == ID or op == ADD or op == SUB or op == NEG:
         return adjoint, -1.0 if (op == SUB and side == 1) or op == NEG else 1.0
+    row, factor = -1, 1.0  # the row that row `adjoint` is to be multiplied by: one loop for all these
     if op == MUL:
-        other, factor = (y, g) if side == 0 else (x, f)
+        row, factor = (y, g) if side == 0 else (x, f)
+    elif op == DIV and side == 0:
+        row = slope
+    elif op == SIN or op == COS:
+        row, factor = slope, 1.0 if op == SIN else -1.0
+    elif op == SQUARE:
+        row, factor = x, 2.0 * f
+    elif op == EXP:
+        row = value
+    elif op == POWER_WHOLE:
+        row, factor = slope, exponent
+    if row >= 0:
         if is_one:
-            return other, factor
-        times(table, adjoint, other, out, n)
+            return row, factor
+        times(table, adjoint, row, out, n)
         return out, factor
     if op == DIV:
-        if side == 0:
-            if is_one:
-                return slope, 1.0
-            times(table, adjoint, slope, out, n)
-            return out, 1.0
         for i in range(n):
             table[out, i] = table[adjoint, i] * table[value, i] * table[slope, i]
         return out, -1.0
-    if op == SIN or op == COS:
-        factor = 1.0 if op == SIN else -1.0
-        if is_one:
-            return slope, factor
-        times(table, adjoint, slope, out, n)
-        return out, factor
     if op == SQRT:
         for i in range(n):
             table[out, i] = table[adjoint, i] / max(table[value, i], 1e-150)
         return out, 0.5
-    if op == SQUARE:
-        if is_one:
-            return x, 2.0 * f
-        times(table, adjoint, x, out, n)
-        return out, 2.0 * f
     if op == CUBE:
         for i in range(n):
             u = f * table[x, i]
@@ -224,11 +220,6 @@ def slope_row(table, op, side, adjoint, is_one, x, f, y, g, exponent, value, slo
         for i in range(n):
             table[out, i] = table[adjoint, i] * fifth_power(f * table[x, i])
         return out, 6.0
-    if op == EXP:
-        if is_one:
-            return value, 1.0
-        times(table, adjoint, value, out, n)
-        return out, 1.0
     if op == LOG:
         for i in range(n):
             table[out, i] = table[adjoint, i] / (f * table[x, i])
@@ -268,9 +259,6 @@ def slope_row(table, op, side, adjoint, is_one, x, f, y, g, exponent, value, slo
     if op == POWER_FITTED:
         for i in range(n):
             table[out, i] = table[adjoint, i] * table[value, i] / (f * table[x, i])
-        return out, exponent
-    if op == POWER_WHOLE:
-        times(table, adjoint, slope, out, n)
         return out, exponent
     for i in range(n):
         table[out, i] = np.nan

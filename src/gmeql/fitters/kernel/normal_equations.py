@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, int64, void
 
-from gmeql.fitters.compiled import compiled, part
+from gmeql.fitters.compiled import compiled, inner, part
 from gmeql.fitters.kernel.memory import BLOCK, KEPT, RESIDUAL, SEED, SLOTS, TARGET, load_block, rows_of
 from gmeql.fitters.kernel.options import FAST, FAST_INLINE, INDICES, TABLE
 from gmeql.fitters.kernel.tape import backward, forward, load
 from gmeql.fitters.opcodes import MAX_CONSTANTS
 
 
-@compiled(**FAST)
+@inner(**FAST)
 def _four_products(table, a, b, c, d, e, n):
     """Sums over n of row a times rows b, c, d, e."""
     ab = 0.0

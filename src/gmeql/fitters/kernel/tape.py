@@ -5,13 +5,13 @@ from __future__ import annotations
 from numba import boolean, int64, void
 
 from gmeql.fitters.compiled import compiled, part
-from gmeql.fitters.kernel.memory import BLOCK, MOVES, ROW, SEED, SLOTS, USES, make_work, rows_of
+from gmeql.fitters.kernel.memory import BLOCK, MOVES, ROW, SEED, SLOTS, USES, rows_of
 from gmeql.fitters.kernel.node import apply, is_binary, slope_row, times
-from gmeql.fitters.kernel.options import FAST, FAST_INLINE, INDICES, NUMBERS, PROGRAM, TABLE
+from gmeql.fitters.kernel.options import FAST, INDICES, NUMBERS, PROGRAM, TABLE
 from gmeql.fitters.opcodes import POWER_FITTED, POWER_WHOLE
 
 
-@compiled(**FAST_INLINE)
+@part(void(PROGRAM, int64, int64, int64, INDICES), **FAST)
 def plan(program, length, n_free, n_slots, nodes):
     """How often each node is read by what the output depends on, and whether free constants move it."""
     for k in range(length):
@@ -33,7 +33,7 @@ def plan(program, length, n_free, n_slots, nodes):
         nodes[MOVES, k] = 1 if moves else 0
 
 
-@compiled(**FAST_INLINE)
+@part(void(PROGRAM, int64, TABLE, int64, int64, TABLE, int64), **FAST)
 def load(program, length, inputs, low, n, table, base):
     """Copy the input slots that a program reads, rows low..low+n, into the table."""
     n_slots = inputs.shape[0]
@@ -182,10 +182,9 @@ def backward(
 
 
 @compiled(**FAST)
-def jacobian_one(program, length, constants, n_free, inputs, out, jacobian_out):
-    """Output [N] and Jacobian [F, N] for every row (tests)."""
+def jacobian_one(program, length, constants, n_free, inputs, work, out, jacobian_out):
+    """Output [N] and Jacobian [F, N] for every row (tests); `work` is for one block of rows."""
     n_slots, n_rows = inputs.shape
-    work = make_work(n_slots, BLOCK)
     table, nodes, columns, column_scales = work.table, work.nodes, work.columns, work.column_scales
     plan(program, length, n_free, n_slots, nodes)
     for low in range(0, n_rows, BLOCK):

@@ -9,15 +9,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int16, int64
+from numba import boolean, int64, types, uint64
 
-from gmeql.fitters.compiled import compiled
+from gmeql.fitters.compiled import compiled, inner, part
 from gmeql.fitters.opcodes import ADD, DIV, ID, INV, MAX_CONSTANTS, MAX_NODES, MUL, PROD, SUB, SUM
 from gmeql.search.sampling.arrays import CONSTANT, SIZE, VALUE, FormulaRules, Wiring
-from gmeql.search.sampling.moves import count_uses
+from gmeql.search.sampling.moves import CHOICES, WIRING, count_uses
 from gmeql.search.sampling.nodes import (
+    CONSTANTS,
+    COUNTS,
     IS_CONSTANT,
     IS_SUM,
+    NOTE,
+    PROGRAM,
     SPARE_CONSTANTS,
     SPARE_NODES,
     write_dense_product,
@@ -62,13 +66,13 @@ class Compiled(NamedTuple):
     has_powers: bool
 
 
-@compiled()
+@inner()
 def _refused():
     """What is known of a wiring that makes no sense."""
     return Compiled(INVALID, 0, np.uint64(0), False, 0, False)
 
 
-@compiled(int64(int16[:, ::1], int64, int64, int64[::1]))
+@part(int64(PROGRAM, int64, int64, int64[::1]))
 def _count_linear(program, length, n_slots, pending):
     """Constants met on the way down through sums are linear; any other one makes the fit depend on its start."""
     linear = 0
@@ -97,7 +101,12 @@ def make_draft(n_nodes: int) -> Draft:
     )  # fmt: skip
 
 
-@compiled()
+RULES = types.NamedTuple([int64[::1], boolean, int64], FormulaRules)
+DRAFT = types.NamedTuple([NOTE[::1], uint64[::1], int64[::1], CONSTANTS, COUNTS[::1]], Draft)
+COMPILED = types.NamedTuple([int64, int64, uint64, boolean, int64, boolean], Compiled)
+
+
+@part(COMPILED(CHOICES, WIRING, RULES, DRAFT, PROGRAM))
 def compile_structure(choices, wiring, rules, draft, program):
     """Write the program of one structure: returns a `Compiled`, whose length is `INVALID` where there is none.
 
@@ -156,9 +165,15 @@ def compile_structure(choices, wiring, rules, draft, program):
     )  # fmt: skip
 
 
+@compiled()
+def compile_from_python(choices, wiring, rules, draft, program):
+    """`compile_structure`, which Python cannot call."""
+    return compile_structure(choices, wiring, rules, draft, program)
+
+
 def compile_once(choices: np.ndarray, wiring: Wiring, rules: FormulaRules) -> tuple[np.ndarray, int, np.ndarray]:
     """Program [5, nodes] of one structure, its length, and the weight that each of its constants is."""
     program = np.zeros((5, MAX_NODES), np.int16)
     draft = make_draft(len(wiring.nodes))
-    made = compile_structure(choices, wiring, rules, draft, program)
+    made = compile_from_python(choices, wiring, rules, draft, program)
     return program, made.length, draft.constants["weight"][: made.n_constants]

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import float64, void
 
-from gmeql.fitters.compiled import INLINE, compiled
+from gmeql.fitters.compiled import INLINE, compiled, part
 from gmeql.search.sampling.compile import INVALID, compile_structure
-from gmeql.search.sampling.moves import bypass_node, count_uses, exchange_node, insert_node
+from gmeql.search.sampling.moves import (
+    CHOICES,
+    CUMULATIVE,
+    NOTES,
+    STATE,
+    WIRING,
+    bypass_node,
+    count_uses,
+    exchange_node,
+    insert_node,
+)
 from gmeql.search.sampling.random import normal, pick, uniform
 from gmeql.search.sampling.tried import count_one
 
@@ -39,8 +50,12 @@ def _copy_elite(state, mine, parent, wiring, elites, cross_share):
                     mine[c] = elites.choices[other, c]
 
 
-@compiled(**INLINE)
-def _change(state, mine, values, wiring, cumulative, numbers):
+@part(
+    void(STATE, CHOICES, NOTES, WIRING, CUMULATIVE, float64, float64, float64, float64, float64),
+)
+def _change(
+    state, mine, values, wiring, cumulative, insert_share, bypass_share, exchange_share, mean_changes, resample_fraction
+):
     """One of the moves, or where none fits, re-sampled connections."""
     count_uses(mine, wiring, values)
     n_active = np.int64(0)
@@ -50,18 +65,18 @@ def _change(state, mine, values, wiring, cumulative, numbers):
     kind = uniform(state)
     changed = False
     if n_active > 0:
-        if kind < numbers.insert_share:
+        if kind < insert_share:
             changed = insert_node(state, mine, values, n_active, wiring, cumulative)
-        elif kind < numbers.insert_share + numbers.bypass_share:
+        elif kind < insert_share + bypass_share:
             changed = bypass_node(state, mine, values, n_active, wiring)
-        elif kind < numbers.insert_share + numbers.bypass_share + numbers.exchange_share:
+        elif kind < insert_share + bypass_share + exchange_share:
             changed = exchange_node(state, mine, values, n_active, wiring, cumulative)
     if changed:
         return
     # an exponential number of re-sampled connections, one at least on average
-    changes = 1.0 - numbers.mean_changes * np.log(uniform(state) + 1e-300)
-    rate = numbers.resample_fraction
-    if numbers.mean_changes > 0:
+    changes = 1.0 - mean_changes * np.log(uniform(state) + 1e-300)
+    rate = resample_fraction
+    if mean_changes > 0:
         rate = min(rate, changes / max(n_active, 1))
     for node in range(wiring.n_inputs, len(wiring.nodes) - 1):
         chance = rate if values[node].uses else IDLE_CHANCE
@@ -111,7 +126,10 @@ def draw_candidates(state, wiring, rules, cumulative, elites, numbers, tried, ba
         if elites.size > 0 and uniform(state) >= numbers.fresh_share:
             parent = pick(elites.cumulative, elites.size, uniform(state))
             _copy_elite(state, mine, parent, wiring, elites, numbers.cross_share)
-            _change(state, mine, draft.values, wiring, cumulative, numbers)
+            _change(
+                state, mine, draft.values, wiring, cumulative, numbers.insert_share, numbers.bypass_share,
+                numbers.exchange_share, numbers.mean_changes, numbers.resample_fraction,
+            )  # fmt: skip
         else:
             for c in range(len(mine)):
                 mine[c] = pick(cumulative[c], wiring.connections[c].n_choices, uniform(state))

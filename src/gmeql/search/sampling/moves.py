@@ -8,16 +8,21 @@ few random places and returns whether one of them fitted.
 from __future__ import annotations
 
 import numpy as np
+from numba import boolean, float64, from_dtype, int64, types, uint64, void
 
-from gmeql.fitters.compiled import compiled
-from gmeql.search.sampling.arrays import VALUE
+from gmeql.fitters.compiled import compiled, inner, part
+from gmeql.search.sampling.arrays import CONNECTION, NODE, VALUE, Wiring
 from gmeql.search.sampling.random import pick, uniform
 
 ATTEMPTS = 8
 """Random places that a move tries before it gives up."""
 
+STATE, CHOICES, CUMULATIVE, NOTES = uint64[::1], int64[::1], float64[:, ::1], from_dtype(VALUE)[::1]
+"""Types of the state of the random numbers, of a structure, of cumulative probabilities, of what is known of nodes."""
+WIRING = types.NamedTuple([from_dtype(NODE)[::1], from_dtype(CONNECTION)[::1], int64, int64, int64], Wiring)
 
-@compiled()
+
+@part(void(CHOICES, WIRING, NOTES))
 def count_uses(choices, wiring, values):
     """How many inputs read each node, of those that the output depends on; 0 for idle nodes."""
     output = len(wiring.nodes) - 2
@@ -46,7 +51,7 @@ def count_choices(choices, weights, wiring, counts):
                     counts[c, choices[e, c]] += weights[e]
 
 
-@compiled()
+@part(types.UniTuple(int64, 2)(STATE, NOTES, int64, WIRING))
 def _random_active_connection(state, values, n_active, wiring):
     """A connection of an active node, all alike; and the node it feeds."""
     skip = int(uniform(state) * n_active)
@@ -60,13 +65,13 @@ def _random_active_connection(state, values, n_active, wiring):
     return -1, -1
 
 
-@compiled()
+@inner()
 def _may_read(connection, source):
     """Whether a connection may choose a node."""
     return connection.low <= source < connection.low + connection.n_choices
 
 
-@compiled()
+@part(boolean(STATE, CHOICES, NOTES, int64, WIRING, CUMULATIVE))
 def insert_node(state, choices, values, n_active, wiring, cumulative):
     """Put an idle node between a node and one of its sources: a -> c becomes a -> idle -> c."""
     connections = wiring.connections
@@ -88,7 +93,7 @@ def insert_node(state, choices, values, n_active, wiring, cumulative):
     return False
 
 
-@compiled()
+@part(boolean(STATE, CHOICES, NOTES, int64, WIRING))
 def bypass_node(state, choices, values, n_active, wiring):
     """Take a node out: the connection that read it reads one of its inputs instead."""
     connections = wiring.connections
@@ -107,7 +112,24 @@ def bypass_node(state, choices, values, n_active, wiring):
     return False
 
 
-@compiled()
+@part(boolean(int64, int64, CHOICES, WIRING))
+def _can_replace(k, idle, choices, wiring):
+    """Whether `idle` chooses its inputs, may read those of node `k`, and may be read by all that read `k`."""
+    nodes, connections = wiring.nodes, wiring.connections
+    mine, other = nodes[k].first, nodes[idle].first
+    n_mine, n_other = nodes[k + 1].first - mine, nodes[idle + 1].first - other
+    if n_other == 0:
+        return False
+    for j in range(min(n_mine, n_other)):
+        if not _may_read(connections[other + j], connections[mine + j].low + choices[mine + j]):
+            return False
+    for reader in range(len(connections)):
+        if connections[reader].low + choices[reader] == k and not _may_read(connections[reader], idle):
+            return False
+    return True
+
+
+@part(boolean(STATE, CHOICES, NOTES, int64, WIRING, CUMULATIVE))
 def exchange_node(state, choices, values, n_active, wiring, cumulative):
     """Let an idle node of another function take over a node's inputs and readers."""
     nodes, connections = wiring.nodes, wiring.connections
@@ -132,20 +154,3 @@ def exchange_node(state, choices, values, n_active, wiring, cumulative):
                 choices[reader] = idle - connections[reader].low
         return True
     return False
-
-
-@compiled()
-def _can_replace(k, idle, choices, wiring):
-    """Whether `idle` chooses its inputs, may read those of node `k`, and may be read by all that read `k`."""
-    nodes, connections = wiring.nodes, wiring.connections
-    mine, other = nodes[k].first, nodes[idle].first
-    n_mine, n_other = nodes[k + 1].first - mine, nodes[idle + 1].first - other
-    if n_other == 0:
-        return False
-    for j in range(min(n_mine, n_other)):
-        if not _may_read(connections[other + j], connections[mine + j].low + choices[mine + j]):
-            return False
-    for reader in range(len(connections)):
-        if connections[reader].low + choices[reader] == k and not _may_read(connections[reader], idle):
-            return False
-    return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, from_dtype, int16, int64, uint64, void
 
-from gmeql.fitters.compiled import INLINE, compiled, part
+from gmeql.fitters.compiled import INLINE, compiled, inner, part
 from gmeql.fitters.opcodes import (
     ABS,
     ACOS,
@@ -59,7 +59,7 @@ NOTE, PROGRAM, CONSTANTS, COUNTS = from_dtype(VALUE), int16[:, ::1], from_dtype(
 
 
 # One type for all callers: left to itself the compiler makes a version for each mix of literal and computed numbers.
-@compiled(void(PROGRAM, COUNTS, int64, int64, int64, int64, int64))
+@inner(void(PROGRAM, COUNTS, int64, int64, int64, int64, int64))
 def _emit(program, size, op, left, right, left_constant, right_constant):
     """Append one node to the program."""
     k = size.length
@@ -71,7 +71,7 @@ def _emit(program, size, op, left, right, left_constant, right_constant):
     size.length = k + 1
 
 
-@compiled(int64(CONSTANTS, COUNTS, int64, float64))
+@inner(int64(CONSTANTS, COUNTS, int64, float64))
 def _new_constant(constants, size, weight, start):
     """The number of one more constant, which is `weight` and naturally starts from `start`."""
     p = size.n_constants
@@ -81,31 +81,31 @@ def _new_constant(constants, size, weight, start):
     return p
 
 
-@compiled(int64(int64, COUNTS))
+@inner(int64(int64, COUNTS))
 def _last_slot(n_variables, size):
     """The slot that the node written last fills."""
     return 2 * n_variables + size.length
 
 
-@compiled()
+@inner()
 def _needs_constant(value):
     """Whether a constant on this input is not redundant: none is in it yet, or others read it, too."""
     return not (value.facts & SCALED) or value.uses > 1
 
 
-@compiled()
+@inner()
 def _scaled(value):
     """The fact that a node takes over from an input that only it reads."""
     return (value.facts & SCALED) if value.uses == 1 else 0
 
 
-@compiled()
+@inner()
 def _has_offset(value):
     """Whether a value is a constant, or a sum with a constant term."""
     return (value.facts & IS_CONSTANT) != 0 or ((value.facts & IS_SUM) != 0 and (value.facts & HAS_ONE) != 0)
 
 
-@compiled()
+@inner()
 def _term_hash(value):
     """What a term adds to the hash of a sum; a sum that only this one reads adds its own terms."""
     if (value.facts & IS_SUM) and value.uses == 1:
@@ -187,7 +187,7 @@ def write_quotient(mine, left, right, is_inverse, n_variables, program, size):
     return True
 
 
-@compiled(boolean(uint64, int64, uint64[::1]))
+@inner(boolean(uint64, int64, uint64[::1]))
 def _is_new_term(hash, n_terms, terms):
     """Whether a source of Σ or Π differs from the terms before; if so it becomes term number `n_terms`."""
     for t in range(n_terms):

@@ -23,9 +23,13 @@ def combine(operator, left, right, out):
 
 
 @njit
-def value_key(values):
+def key_of_bits(bits):
     """The same."""
-    return kernels.value_key(values)
+    return kernels.value_key(bits)
+
+
+def value_key(values: np.ndarray) -> int:
+    return key_of_bits(values.view(np.int64))
 
 
 @njit

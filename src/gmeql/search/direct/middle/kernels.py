@@ -10,11 +10,13 @@ so one look-up finds b with both constants free. Forms that rest on one row are 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import boolean, float64, int64, uint64
+from numpy.typing import NDArray
 
-from gmeql.fitters.compiled import compiled, part
+from gmeql.fitters.compiled import compiled, inner, part
 from gmeql.fitters.opcodes import (
     ABS,
     ACOS,
@@ -115,17 +117,16 @@ def combine(operator, left, right, out):
     return True
 
 
-@compiled()
+@inner()
 def mixed(key, value):
     """A hash with one number more."""
     key = (key ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
     return key ^ (key >> np.uint64(29))
 
 
-@part(uint64(ROW))
-def value_key(values):
-    """Hash of values up to rounding."""
-    bits = values.view(np.int64)
+@part(uint64(int64[::1]))
+def value_key(bits):
+    """Hash of values up to rounding, given as whole numbers of the same bits."""
     key = np.uint64(0x2545F4914F6CDD1D)
     for i in range(len(bits)):
         key = mixed(key, (bits[i] + (1 << (VALUE_SHIFT - 1))) >> VALUE_SHIFT)
@@ -164,7 +165,7 @@ def form_key(values, signs):
     return key | np.uint64(1)
 
 
-@compiled()
+@inner()
 def find_or_insert(keys, places, key, place):
     """The place under which a key is kept; where it is new, it is kept under `place` (if not negative) and -1 returned."""
     mask = np.uint64(len(keys) - 1)
@@ -179,7 +180,7 @@ def find_or_insert(keys, places, key, place):
     return -1
 
 
-@compiled()
+@inner()
 def is_constant(values):
     for i in range(1, len(values)):
         if values[i] != values[0]:
@@ -187,17 +188,18 @@ def is_constant(values):
     return True
 
 
-@compiled()
-def take_in(code, out, tables, values, counts, signs):
+@inner()
+def take_in(code, out, bits, tables, values, counts, signs):
     """Keep the formula `code` [4] (operator, left, right, cost) with values `out`, if it is new; whether there is room.
 
-    `tables` are `formulas` [M, 3], their costs [M], and hash tables from values and from forms to formulas. `counts` are
-    formulas with values, formulas in all, and tries. Once `values` [K, R] is full, only forms are kept.
+    `bits` is `out` as whole numbers. `tables` are `formulas` [M, 3], their costs [M], and hash tables from values and from
+    forms to formulas. `counts` are formulas with values, formulas in all, and tries. Once `values` [K, R] is full, only
+    forms are kept.
     """
     formulas, costs, value_keys, value_places, form_keys, form_places = tables
     n = counts[1]
     kept = n == counts[0] and n < len(values)
-    if kept and find_or_insert(value_keys, value_places, value_key(out), n) >= 0:
+    if kept and find_or_insert(value_keys, value_places, value_key(bits), n) >= 0:
         return True
     key = form_key(out, signs)
     is_new = key != np.uint64(0) and find_or_insert(form_keys, form_places, key, n) < 0
@@ -214,33 +216,49 @@ def take_in(code, out, tables, values, counts, signs):
     return counts[1] < len(formulas)
 
 
-@compiled()
-def try_formula(code, out, tables, values, counts, signs):
+@inner()
+def try_formula(code, out, bits, tables, values, counts, signs):
     """Compute a formula and take it in; whether there is room for more. No function is made of constants alone."""
     counts[2] += 1
     if not combine(code[0], values[code[1]], values[max(code[2], 0)], out):
         return True
     if is_constant(out) and (code[3] > LARGEST_CONSTANT_COST or code[2] < 0):
         return True
-    return take_in(code, out, tables, values, counts, signs)
+    return take_in(code, out, bits, tables, values, counts, signs)
 
 
-@compiled()
-def enumerate_formulas(leaves, unary, unary_costs, binary, tables, values, counts, signs, max_cost, max_tries):
+def enumerate_formulas(
+    leaves: NDArray[np.float64],
+    unary: NDArray[np.int64],
+    unary_costs: NDArray[np.int64],
+    binary: NDArray[np.int64],
+    tables: tuple[NDArray[Any], ...],
+    values: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    signs: NDArray[np.float64],
+    max_cost: int,
+    max_tries: int,
+) -> None:
     """Fill the tables with all formulas by rising cost, from leaves [L, R] of cost 1.
 
     `unary` and `binary` are opcodes; a binary operator costs 1. Ends when a table is full or after `max_tries`.
     """
     out = np.empty(values.shape[1])
-    code = np.empty(4, np.int64)  # an array: a tuple of literal numbers would be another type at each call
+    scratch = out, out.view(np.int64), np.empty(4, np.int64), np.zeros(max_cost + 2, np.int64)
+    fill_tables(leaves, unary, unary_costs, binary, tables, values, counts, signs, max_cost, max_tries, scratch)
+
+
+@compiled()
+def fill_tables(leaves, unary, unary_costs, binary, tables, values, counts, signs, max_cost, max_tries, scratch):
+    """`enumerate_formulas` with arrays to work in: compiled code takes seconds more to compile if it makes them."""
+    out, bits, code, starts = scratch  # `starts`: first formula of each cost
     code[0] = code[2] = -1
-    starts = np.zeros(max_cost + 2, np.int64)  # first formula of each cost
     code[3] = 1
     for number in range(len(leaves)):
         for i in range(len(out)):
             out[i] = leaves[number, i]
         code[1] = number
-        take_in(code, out, tables, values, counts, signs)
+        take_in(code, out, bits, tables, values, counts, signs)
     for cost in range(2, max_cost + 1):
         starts[cost] = counts[0]
         code[3] = cost
@@ -264,7 +282,7 @@ def enumerate_formulas(leaves, unary, unary_costs, binary, tables, values, count
                         code[0] = unary[b - len(binary)]
                     for j in range(first, last):
                         code[2] = j
-                        if not try_formula(code, out, tables, values, counts, signs):
+                        if not try_formula(code, out, bits, tables, values, counts, signs):
                             return
                 if counts[2] > max_tries:
                     return
@@ -296,16 +314,31 @@ def step_towards(step, values, by, out):
     return True
 
 
-@compiled()
-def meet(targets, values, n_first, n_second, steps, form_table, form_places, signs, hits):
+def meet(
+    targets: NDArray[np.float64],
+    values: NDArray[np.float64],
+    n_first: int,
+    n_second: int,
+    steps: NDArray[np.int64],
+    form_table: NDArray[np.uint64],
+    form_places: NDArray[np.int32],
+    signs: NDArray[np.float64],
+    hits: NDArray[np.int64],
+) -> int:
     """Look for g(y) one or two steps before a form: rows (target, step, a, second step, second a, b) into `hits`.
 
     `targets` [T, R] are readings of y, `steps` [P, 2] which steps follow each other. The first step is by the first
     `n_first` formulas, the second by `n_second`. Returns how many were found, at most an equal share of what `hits` holds
     for each target.
     """
-    n_rows = values.shape[1]
-    once, twice = np.empty(n_rows), np.empty(n_rows)
+    once, twice = np.empty((2, values.shape[1]))
+    found = look_up(targets, values, n_first, n_second, steps, form_table, form_places, signs, hits, once, twice)
+    return int(found)
+
+
+@compiled()
+def look_up(targets, values, n_first, n_second, steps, form_table, form_places, signs, hits, once, twice):
+    """`meet` with two rows to work in."""
     nothing = np.int64(-1)
     n_hits = 0
     room = len(hits) // len(targets)

@@ -95,6 +95,15 @@ def compile_look_up() -> None:
         pass
 
 
+def compile_meeting() -> None:
+    """Call the look-up itself, with nothing in the table."""
+    rows, places = np.ones(MEETING.rows), np.zeros(2, np.int32)
+    none = SmallFormulas(
+        1, np.empty((0, 3), np.int32), np.empty(0, np.int8), rows[None], np.zeros(2, np.uint64), places, rows
+    )
+    _hits(none, rows[None], ONE_STEP[:0], 0, 0)
+
+
 def few_rows(y: FloatArray) -> NDArray[np.int64]:
     """Rows of different targets: by size of the target, evenly, without the smallest and the largest."""
     first = np.arange(min(len(y), MEETING.rows_chosen_from))
