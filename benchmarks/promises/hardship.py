@@ -12,6 +12,8 @@ from pathlib import Path
 
 from common import SECONDS, Report, fit_command, write_table
 
+from gmeql.model.kernels import keep_kernels
+
 
 @contextmanager
 def small_disk(options: str = "size=1m") -> Iterator[Path | None]:
@@ -38,6 +40,7 @@ def fill(disk: Path, *, leave: int = 0) -> None:
 
 
 def hardship(report: Report, *, fresh: bool) -> None:
+    keep_kernels()  # or the first search compiles them, on a crowded machine for minutes
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         data = write_table(Path(name) / "table.csv")
         numbers = iter(range(100))
@@ -49,7 +52,11 @@ def hardship(report: Report, *, fresh: bool) -> None:
             folder = out or Path(name) / f"run-{next(numbers)}"
             environment = {k: v for k, v in (os.environ | changes).items() if v is not None}
             command = ["bash", "-c", f'{limit} exec "$@"', "bash", *fit_command(data, folder, 500)]
-            answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS)
+            try:
+                answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                report.add(label, False, f"no end within {SECONDS:g} s")
+                return
             lines = answer.stderr.strip().splitlines()
             good = answer.returncode in allowed and "Traceback" not in answer.stderr
             good &= answer.returncode == 0 or len(lines) >= 1
