@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.events import Progress
 from gmeql.search.polish.recognition import is_recognised
 from gmeql.search.search import Search
+from gmeql.search.state import SearchState
 
 
 def test_losses_are_those_of_the_formulas() -> None:
@@ -241,6 +243,42 @@ def test_whole_stages_are_taken_on_an_accelerator(monkeypatch: pytest.MonkeyPatc
         seen.append((search.candidates, str(final.best.expression)))
         assert final.reason == "exact"
     assert seen[0] == seen[1] and seen[0][1] == "2.5*x1**2 + x2"
+
+
+def test_a_card_that_is_ready_takes_over_after_the_stage_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generation of the processor may take longer than the whole time; direct methods go on beside the card."""
+
+    class Ready:
+        def __init__(self) -> None:
+            self.cards = [Card(HostDriver(), bits=14)]
+
+        @staticmethod
+        def is_thinkable() -> bool:
+            return True
+
+        def ready(self) -> list[Card]:
+            return self.cards
+
+        def give_back(self) -> None:
+            self.cards = []
+
+    def start(executor: execution.Executor, state: SearchState, *given: Any) -> None:
+        taken.append((state.candidates, {island.age for island in state.islands}, state.direct_done))
+
+    taken: list[tuple[int, set[int], bool]] = []
+    monkeypatch.setattr(execution, "Preparation", Ready)
+    monkeypatch.setattr(execution.Executor, "start", start)
+    config = SearchConfig(
+        max_time=60, device_patience=0.0, device_candidates=32, later_device_candidates=32, device_islands=1, few_islands=4,
+        functions=("add", "mul", "sin"), n_jobs=1,
+    )  # fmt: skip
+    X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 2))
+    for _ in Search(X, np.random.default_rng(1).normal(size=40), config=config, seed=1).run():
+        if taken:
+            break
+    (drawn, ages, direct_done) = taken[0]
+    assert ages == {0} and not direct_done
+    assert drawn <= 4 * config.stage_ages[1] * config.island.candidates_per_step
 
 
 def test_a_step_is_not_sold_as_a_law() -> None:

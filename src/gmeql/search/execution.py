@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -141,22 +142,41 @@ class Executor:
                 card.learn(*state.tried.known())
         self.taught = list(self.cards)
 
-    def look_for_accelerators(self, state: SearchState, clock: Clock) -> None:
-        """Between generations: take accelerators that are ready, or make them ready beside the search.
+    def prepare_accelerators(self, state: SearchState, clock: Clock) -> None:
+        """Once a search has taken a while: make accelerators ready beside it.
 
         Only where time is the budget: with a number of candidates the result must not depend on a measurement.
         """
         config = self.config
         if config.device != "auto" or config.max_candidates is not None or self.cards or self.pool is not None:
             return
-        elapsed = clock.elapsed()
+        is_time = self.preparation is None and clock.elapsed() > config.device_patience
+        if is_time and state.rows.groups is None and Preparation.is_thinkable():
+            self.preparation = Preparation()
+
+    def look_for_accelerators(self, state: SearchState, clock: Clock) -> bool:
+        """Between stages: take accelerators that have been made ready; whether islands that open now will be there."""
         if self.preparation is None:
-            if elapsed > config.device_patience and Preparation.is_thinkable():
-                self.preparation = Preparation()
+            self.prepare_accelerators(state, clock)
         elif ready := self.preparation.ready():
             self.preparation.cards = []  # a second try would be measured the same
             self.cards = ready
-            self.processor_rate = state.candidates / elapsed
+            self.processor_rate = state.candidates / clock.elapsed()
+        return self.on_cards
+
+    def until_ready(self, state: SearchState, clock: Clock) -> Clock:
+        """A clock for the first look at the data, which comes again beside accelerators once they are ready.
+
+        What linear algebra sees early is asked only once, and so is what comes later: neither is interrupted.
+        """
+        if state.direct_done or self.cards:
+            return clock
+
+        def is_interrupted() -> bool:
+            self.prepare_accelerators(state, clock)
+            return state.direct_spent > 0 and self.preparation is not None and bool(self.preparation.ready())
+
+        return replace(clock, is_interrupted=is_interrupted)
 
     @property
     def on_cards(self) -> bool:

@@ -132,6 +132,7 @@ class Search(RunningSearch):
         if self._executor.takes_generations(state):
             self._take_generation()
             return
+        self._executor.prepare_accelerators(state, clock)
         waiting = state.behind()
         active = self._executor.together(waiting)
         if self._executor.takes_stages(state, active):
@@ -310,7 +311,11 @@ class Search(RunningSearch):
             state.rows = state.rows.grown()
         if state.rows is not before:
             state.portfolio.attach_rows(state.rows)
-        self._see(self._clock)
+        executor, on_cards = self._executor, self._executor.on_cards
+        if on_cards or not executor.look_for_accelerators(state, self._clock):
+            self._see(executor.until_ready(state, self._clock))
+        if not on_cards and executor.look_for_accelerators(state, self._clock):
+            state.islands = []  # a new generation sets out there at once, and the processor looks at the data meanwhile
 
     def _see(self, clock: Clock) -> None:
         """Look directly, as far as it is time; before that, once, for smaller tables.

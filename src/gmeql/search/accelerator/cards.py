@@ -8,6 +8,7 @@ import tempfile
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
@@ -86,6 +87,7 @@ class Preparation:
         self.thread.start()
 
     @staticmethod
+    @lru_cache(maxsize=1)
     def is_thinkable() -> bool:
         """Whether it is worth a try: CuPy is installed."""
         return importlib.util.find_spec("cupy") is not None
