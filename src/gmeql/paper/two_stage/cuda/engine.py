@@ -58,7 +58,7 @@ class CudaSteps:
         for name, array in there.items():
             run[name] = self.driver.pointer(array)
         run["n_seeds"], run["n_rows"], run["n_steps"], run["stage2"] = seeds, self.rows, program.steps, stage2
-        run["curve_every"], run["in_turn"] = config.curve_every, config.update_order == "in_turn"
+        run["curve_every"] = config.curve_every
         self.driver.launch(
             source(architecture, config),
             "steps",

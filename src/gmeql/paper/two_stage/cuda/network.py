@@ -6,6 +6,7 @@ Written out node by node, so that all of a row's values are registers. The same 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,34 +16,41 @@ from gmeql.network.architecture import HASH_KEYS, Architecture, mixed
 
 
 class Form(NamedTuple):
-    """An operator's protected form: its value and its slope by each input, over inputs a and b and the value v."""
+    """An operator's protected form over inputs a and b: what sets its value v, and its slope by each input.
+
+    What the value takes and a slope needs again may be left in z.
+    """
 
     value: str
     slopes: tuple[str, ...]
 
 
 FORMS = {
-    "id": Form("a", ("1.0f",)),
-    "add": Form("a + b", ("1.0f", "1.0f")),
-    "sub": Form("a - b", ("1.0f", "-1.0f")),
-    "mul": Form("a * b", ("b", "a")),
-    "div": Form("quotient(a, b)", ("(divides(a, b) ? 1.0f / b : 0.0f)", "(divides(a, b) ? -v / b : 0.0f)")),
-    "sin": Form("sinf(a)", ("cosf(a)",)),
-    "cos": Form("cosf(a)", ("-sinf(a)",)),
-    "sqrt": Form(f"sqrtf(fmaxf(fabsf(a), {TINY}f))", (f"(fabsf(a) > {TINY}f ? 0.5f * sign_of(a) / v : 0.0f)",)),
+    "id": Form("v = a;", ("1.0f",)),
+    "add": Form("v = a + b;", ("1.0f", "1.0f")),
+    "sub": Form("v = a - b;", ("1.0f", "-1.0f")),
+    "mul": Form("v = a * b;", ("b", "a")),
+    "div": Form("v = quotient(a, b, z);", ("z", "-v * z")),
+    "sin": Form("sine_and_cosine(a, v, z);", ("z",)),
+    "cos": Form("sine_and_cosine(a, z, v);", ("-z",)),
+    "sqrt": Form(f"v = sqrtf(fmaxf(fabsf(a), {TINY}f));", (f"(fabsf(a) > {TINY}f ? 0.5f * sign_of(a) / v : 0.0f)",)),
     **{
-        name: Form(" * ".join("a" * power), (f"{power}.0f * " + " * ".join("a" * (power - 1)),))
+        name: Form("v = " + " * ".join("a" * power) + ";", (f"{power}.0f * " + " * ".join("a" * (power - 1)),))
         for power, name in enumerate(WHOLE_POWERS, start=2)
     },
 }
 """Operators that networks may have here, beside the dense Σ."""
 QUOTIENT = f"""
-DEVICE bool divides(float a, float b) {{ return fabsf(b) > {TINY}f && fabsf(a) <= {QUOTIENT_LIMIT}f * fabsf(b); }}
-DEVICE float quotient(float a, float b) {{
-    if (divides(a, b)) return a / b;
+// a / b, and what 1 / b is where slopes count
+DEVICE float quotient(float a, float b, float& inverse) {{
+    const bool divides = fabsf(b) > {TINY}f && fabsf(a) <= {QUOTIENT_LIMIT}f * fabsf(b);
+    inverse = divides ? 1.0f / b : 0.0f;
+    if (divides) return a * inverse;
     return fabsf(b) > {TINY}f ? {QUOTIENT_LIMIT}f * sign_of(a) * sign_of(b) : 0.0f;
 }}
 """
+ROWS_PER_LANE = 1
+"""Rows that a lane takes at a time: they share what is read of the instance."""
 
 
 ROWS = """
@@ -61,107 +69,145 @@ def lacks(architecture: Architecture) -> tuple[str, ...]:
 def network_source(architecture: Architecture) -> str:
     """`choices_of`, `evaluate_instance` and `fingerprint` of a network."""
     counts = ", ".join(map(str, architecture.n_choices))
-    choices = (
-        f"DEVICE int choices_of(int c) {{\n    constexpr int counts[] = {{{counts}}};\n    return counts[c];\n}}\n"
-    )
+    choices = f"TABLE short counts[] = {{{counts}}};\nDEVICE int choices_of(int c) {{ return counts[c]; }}\n"
     return "\n".join([choices, ROWS, QUOTIENT, _evaluation(architecture), _hashing(architecture)])
 
 
 def _evaluation(architecture: Architecture) -> str:
     """The loss of an instance over all rows, its lanes' share each; with SLOPES its gradients by selection and weight."""
     width, connections = architecture.max_choices, architecture.n_connections
-    forward: list[str] = [f"const float v{i} = columns[{i} * rows + n];" for i in range(architecture.n_variables)]
+    dense = range(connections, connections + architecture.n_dense)
+    places = [c * width + l for c in range(connections) for l in range(int(architecture.n_choices[c]))]
+    forward = [f"const float v{i}_{{r}} = columns[{i} * rows + n{{r}}];" for i in range(architecture.n_variables)]
     forward += [
-        f"const float v{architecture.n_variables + i} = {value}f;" for i, value in enumerate(architecture.constants)
+        f"const float v{architecture.n_variables + i}_{{r}} = {value}f;"
+        for i, value in enumerate(architecture.constants)
     ]
     backward: list[str] = []
     for node in range(architecture.n_inputs, architecture.n_nodes):
-        ahead, back = _node(architecture, node)
+        ahead, back = _node(architecture, node, places)
         forward += ahead
         backward[:0] = back
     outputs = range(architecture.layer_slices[-1].start, architecture.n_nodes)
-    forward += [f"const float e{i} = v{node} - targets[{i} * rows + n];" for i, node in enumerate(outputs)]
-    forward += ["loss += " + " + ".join(f"fabsf(e{i})" for i in range(len(outputs))) + ";"]
+    forward += [
+        f"const float e{i}_{{r}} = v{node}_{{r}} - targets[{i} * rows + n{{r}}];" for i, node in enumerate(outputs)
+    ]
+    forward += ["loss += counts{r} * (" + " + ".join(f"fabsf(e{i}_{{r}})" for i in range(len(outputs))) + ");"]
     hidden = range(architecture.n_inputs, architecture.n_nodes)
     starts = [
-        f"float d{node} = {f'sign_of(e{node - outputs.start})' if node in outputs else '0.0f'};" for node in hidden
+        f"float d{node}_{{r}} = {f'counts{{r}} * sign_of(e{node - outputs.start}_{{r}})' if node in outputs else '0.0f'};"
+        for node in hidden
     ]
+    rows = [
+        f"const int at{r} = i + {r} * LANES; const float counts{r} = at{r} < table.count ? 1.0f : 0.0f; "
+        f"const int m{r} = table.first + (at{r} < table.count ? at{r} : 0), n{r} = m{r} < rows ? m{r} : m{r} - rows;"
+        for r in range(ROWS_PER_LANE)
+    ]
+    sums = len(places) + len(dense)
+    totals = [
+        f"EACH_TOTAL(i, total, g, {first}) {{ if (i < {len(places)}) by_selection[places[i]] = total * share; "
+        f"else if (i < {sums}) by_weight[{connections - len(places)} + i] = total * share; "
+        f"else if (i == {sums}) lost = total; }}"
+        for first in range(0, sums + 1, 32)
+    ]
+    aligned = math.gcd(16, 4 * connections * width)
     return f"""
+TABLE short places[] = {{{", ".join(map(str, places))}}};  // of the sums over rows that are slopes by selections
+
 template <bool SLOPES>
 DEVICE float evaluate_instance(const float* selection, const float* weight, const Rows& table,
                                float* by_selection, float* by_weight) {{
     const float *columns = table.columns, *targets = table.targets;
     const int rows = table.total;
-    float k[{connections * width}], g[{connections * width}], h[{max(architecture.n_dense, 1)}], loss = 0.0f;
+    float* factor = (float*)__builtin_assume_aligned(by_selection, {aligned});  // until slopes take their place
+    for (int i = LANE; i < {connections * width}; i += LANES) factor[i] = selection[i] * weight[i / {width}];
+    MEET_LANES;
+    float g[{-(-(sums + 1) // 32) * 32}];
     UNROLLED
-    for (int i = 0; i < {connections * width}; ++i) k[i] = selection[i] * weight[i / {width}], g[i] = 0.0f;
-    UNROLLED
-    for (int i = 0; i < {max(architecture.n_dense, 1)}; ++i) h[i] = 0.0f;
-    for (int i = LANE; i < table.count; i += LANES) {{
-        const int n = table.first + i < rows ? table.first + i : table.first + i - rows;
-        {_lines(forward, 8)}
+    for (int i = 0; i < {-(-(sums + 1) // 32) * 32}; ++i) g[i] = 0.0f;
+    float loss = 0.0f;
+    for (int i = LANE; i < table.count; i += {ROWS_PER_LANE} * LANES) {{
+        {_lines(rows, 8)}
+        ANEW;
+        {_lines(_rowwise(forward), 8)}
         if (SLOPES) {{
-            {_lines(starts + backward, 12)}
+            ANEW;
+            {_lines(_rowwise(starts + backward), 12)}
         }}
     }}
     const float share = 1.0f / ({architecture.n_outputs}.0f * (float)table.count);
-    if (SLOPES) {{
-        UNROLLED
-        for (int c = 0; c < {connections}; ++c) {{
-            float along = 0.0f;
-            UNROLLED
-            for (int l = 0; l < {width}; ++l) {{
-                const float slope = l < choices_of(c) ? total_of_lanes(g[c * {width} + l]) * share : 0.0f;
-                along += slope * selection[c * {width} + l];
-                if (LANE == 0) by_selection[c * {width} + l] = slope * weight[c];
-            }}
-            if (LANE == 0) by_weight[c] = along;
+    if (!SLOPES) return total_of_lanes(loss) * share;
+    MEET_LANES;
+    g[{sums}] = loss;
+    float lost = 0.0f;
+    {_lines(totals, 4)}
+    lost = of_lane(lost, {sums} % 32);
+    MEET_LANES;
+    for (int c = LANE; c < {connections}; c += LANES) {{
+        float along = 0.0f;
+        for (int l = 0; l < choices_of(c); ++l) {{
+            along += by_selection[c * {width} + l] * selection[c * {width} + l];
+            by_selection[c * {width} + l] *= weight[c];
         }}
-        UNROLLED
-        for (int i = 0; i < {architecture.n_dense}; ++i) {{
-            const float slope = total_of_lanes(h[i]) * share;
-            if (LANE == 0) by_weight[{connections} + i] = slope;
-        }}
+        by_weight[c] = along;
     }}
-    return total_of_lanes(loss) * share;
+    return lost * share;
 }}
 """
 
 
-def _node(architecture: Architecture, node: int) -> tuple[list[str], list[str]]:
+def _rowwise(lines: Sequence[str]) -> list[str]:
+    """Lines that hold for each of a lane's rows, and those that hold for all."""
+    return [line.replace("{r}", str(r)) for line in lines for r in range(ROWS_PER_LANE if "{r}" in line else 1)]
+
+
+def _node(architecture: Architecture, node: int, places: Sequence[int]) -> tuple[list[str], list[str]]:
     """One node's part of the forward pass, and of the backward pass."""
     operator = get_operator(architecture.node_operator[node])
     if operator.is_dense:
         sources, weights = architecture.dense_of(node)
-        first = architecture.n_connections
-        terms = [(int(s), f"weight[{w}]", f"h[{w - first}]") for s, w in zip(sources, weights, strict=True)]
-        return [f"const float v{node} = {_dot(terms)};"], _spread(architecture, f"d{node}", terms)
+        shift = len(places) - architecture.n_connections
+        terms = [(int(s), f"w{w}", f"g[{w + shift}]") for s, w in zip(sources, weights, strict=True)]
+        loads = [f"const float w{w} = weight[{w}];" for w in weights]
+        forward = [*loads, f"const float v{node}_{{r}} = {_dot(terms)};"]
+        return forward, loads + _spread(architecture, f"d{node}_{{r}}", terms)
     forward, backward, names = [], [], []
     connections = architecture.connections_of(node)
     for letter, c in zip("ab", connections, strict=False):
         low, first = int(architecture.source_low[c]), int(c) * architecture.max_choices
-        terms = [(low + l, f"k[{first + l}]", f"g[{first + l}]") for l in range(int(architecture.n_choices[c]))]
-        forward.append(f"const float i{c} = {_dot(terms)};")
-        names.append(f"const float {letter} = i{c};")
-        backward += [f"const float s{c} = d{node} * o{c};", *_spread(architecture, f"s{c}", terms)]
+        chosen = range(int(architecture.n_choices[c]))
+        terms = [(low + l, f"k{first + l}", f"g[{places.index(first + l)}]") for l in chosen]
+        forward += [f"const float k{first + l} = factor[{first + l}];" for l in chosen]
+        forward.append(f"const float i{c}_{{r}} = {_dot(terms)};")
+        names.append(f"const float {letter} = i{c}_{{r}};")
+        backward += [
+            f"const float k{first + l} = factor[{first + l}];" for l in chosen if low + l >= architecture.n_inputs
+        ]
+        backward += [
+            f"const float s{c}_{{r}} = d{node}_{{r}} * o{c}_{{r}};",
+            *_spread(architecture, f"s{c}_{{r}}", terms),
+        ]
     form = FORMS[operator.name]
     inputs = " ".join(names)
-    forward += [f"float v{node}; {{ {inputs} v{node} = {form.value}; }}"]
-    slopes = " ".join(f"o{c} = {slope};" for c, slope in zip(connections, form.slopes, strict=True))
-    ahead = [f"float o{c};" for c in connections]
-    ahead += [f"{{ {inputs} const float v = v{node}; (void)v; {slopes} }}"]
+    forward += [
+        f"float v{node}_{{r}}, z{node}_{{r}};",
+        f"{{ {inputs} float v, z = 0.0f; {form.value} v{node}_{{r}} = v; z{node}_{{r}} = z; }}",
+    ]
+    slopes = " ".join(f"o{c}_{{r}} = {slope};" for c, slope in zip(connections, form.slopes, strict=True))
+    ahead = [f"float o{c}_{{r}};" for c in connections]
+    ahead += [f"{{ {inputs} const float v = v{node}_{{r}}, z = z{node}_{{r}}; {slopes} }}"]
     return forward, ahead + backward
 
 
 def _dot(terms: Sequence[tuple[int, str, str]]) -> str:
-    return " + ".join(f"{factor} * v{source}" for source, factor, _ in terms)
+    return " + ".join(f"{factor} * v{source}_{{r}}" for source, factor, _ in terms)
 
 
 def _spread(architecture: Architecture, slope: str, terms: Sequence[tuple[int, str, str]]) -> list[str]:
     """What a slope gives to the factors of a weighted sum, and to the nodes below."""
-    lines = [f"{total} += {slope} * v{source};" for source, _, total in terms]
+    lines = [f"{total} += {slope} * v{source}_{{r}};" for source, _, total in terms]
     return lines + [
-        f"d{source} += {slope} * {factor};" for source, factor, _ in terms if source >= architecture.n_inputs
+        f"d{source}_{{r}} += {slope} * {factor};" for source, factor, _ in terms if source >= architecture.n_inputs
     ]
 
 

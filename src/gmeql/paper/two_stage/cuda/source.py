@@ -26,14 +26,17 @@ columns targets knobs rank_weights pool curves""".split()
 )
 RUN = np.dtype(
     [(name, "u8") for name in POINTERS]
-    + [(name, "i4") for name in ("n_seeds", "n_rows", "n_steps", "stage2", "curve_every", "in_turn")],
+    + [(name, "i4") for name in ("n_seeds", "n_rows", "n_steps", "stage2", "curve_every")],
     align=True,
 )
 """`Run` of steps.cu; pointers are whole numbers."""
 
 
 def block_arrays(architecture: Architecture, config: TwoStageConfig) -> dict[str, tuple[str, int]]:
-    """What a block keeps in shared memory: type and length of each array, all of 4-byte numbers."""
+    """What a block keeps in shared memory: type and length of each array, all of 4-byte numbers.
+
+    Arrays of choices come first, beside weights in fours, so that choices begin at multiples of their number or of four.
+    """
     connections, choices = architecture.n_connections, architecture.max_choices
     width, weights, samples = connections * choices, architecture.n_weights, config.samples_per_step
     entries = config.capacity + samples
@@ -45,13 +48,15 @@ def block_arrays(architecture: Architecture, config: TwoStageConfig) -> dict[str
         "log_selections": samples * width, "selections": samples * width,
         "by_selection": max(samples, config.offline_batch) * width, "by_weight": samples * weights,
         "label_noise": samples * connections, "losses": entries, "sorted_losses": entries, "best_loss": 1,
+        "rank_weights": config.capacity,
         "own_weights": samples * weights if config.elite_weights else 1,
     }  # fmt: skip
     whole = {
         "labels": samples * connections, "choices": samples * connections, "slots": samples,
         "row": entries, "sorted_row": entries, "lost": entries, "enters": 1, "best_step": 1,
+        "labelled": samples * connections, "n_labelled": 1, "moved": connections, "drawn": config.offline_batch,
     }  # fmt: skip
-    bits = {"marks": 2 * entries, "sorted_marks": 2 * entries}
+    bits = {"marks": 2 * entries, "sorted_marks": 2 * entries, "staying": entries}
     kinds = {"float": floats, "int": whole, "u32": bits}
     return {name: (kind, length) for kind, arrays in kinds.items() for name, length in arrays.items()}
 
@@ -76,6 +81,7 @@ def source(architecture: Architecture, config: TwoStageConfig) -> str:
         "KNOBS": len(KNOB_ORDER),
         "ITEM": item_shape(architecture, config)[0] * architecture.max_choices,
         "ELITE_WEIGHTS": int(config.elite_weights),
+        "IN_TURN": int(config.update_order == "in_turn"),
         "BATCH_ROWS": config.batch_rows or 0,
     }
     real = {

@@ -2,7 +2,7 @@
 
 struct Today {  // what holds for one step
     Pair key;
-    float temperature, weights_rate;
+    float temperature, sharpness, weights_rate;  // sharpness: one over the temperature
     bool anneals;
     float mean_share, square_share;  // Adam's corrections
 };
@@ -25,6 +25,7 @@ DEVICE Today today(const float* knobs, u32 seed, int step, int age, bool stage2)
         now.temperature = fallen(now.temperature, knobs[FINAL_TEMPERATURE], share);
         now.weights_rate = fallen(now.weights_rate, knobs[FINAL_WEIGHTS_RATE], share);
     }
+    now.sharpness = 1.0f / now.temperature;
     now.anneals = knobs[ANNEAL_ELITES] != 0.0f;
     now.mean_share = 1.0f - powf(ADAM_DECAY, (float)(age + 1));
     now.square_share = 1.0f - powf(ADAM_SQUARE_DECAY, (float)(age + 1));
@@ -53,14 +54,16 @@ DEVICE Rows batch_of(const Rows& every, int step) {
 }
 
 // Which elites are drawn, and which of their connections are sampled anew (section 4.2).
-DEVICE void sample(Block& b, const float* knobs, const float* rank_weights, const Today& now) {
+DEVICE void sample(Block& b, const float* knobs, const Today& now) {
     const int count = filled(b.losses);
     const bool inherits = knobs[USE_ELITES] != 0.0f && (count == ELITES || knobs[FILL_FIRST] == 0.0f);
     EACH(p, SAMPLES) {
         const float uniform = uniform_at(now.key, ELITE_AT + p);
-        b.slots[p] = inherits ? drawn_place(rank_weights, count, knobs[WORST_UP] != 0.0f, uniform) : -1;
+        b.slots[p] = inherits ? drawn_place(b.rank_weights, count, knobs[WORST_UP] != 0.0f, uniform) : -1;
     }
     EACH(i, SAMPLES * CONNECTIONS) b.label_noise[i] = uniform_at(now.key, LABEL_AT + i);
+    EACH(c, CONNECTIONS) b.moved[c] = 0;
+    if (THREAD == 0) b.n_labelled[0] = 0;
     MEET;
     float anew = rintf(knobs[RESAMPLE_FRACTION] * (float)CONNECTIONS);
     anew = anew > 1.0f ? anew : 1.0f;
@@ -70,41 +73,67 @@ DEVICE void sample(Block& b, const float* knobs, const float* rank_weights, cons
         for (int c = first; c < first + CONNECTIONS; ++c) order += b.label_noise[c] < b.label_noise[i];
         const bool chosen = knobs[BERNOULLI] != 0.0f ? b.label_noise[i] < knobs[RESAMPLE_FRACTION] : (float)order < anew;
         b.labels[i] = chosen || b.slots[i / CONNECTIONS] < 0;
+        if (b.labels[i]) b.labelled[next_of(b.n_labelled)] = i;
     }
     MEET;
 }
 
-// The log-selections of one connection of a kept elite, at today's temperature (`step._taken`).
-DEVICE void take(const Today& now, const float* kept, int choices, float* taken) {
-    if (!now.anneals) {
-        for (int l = 0; l < CHOICES; ++l) taken[l] = kept[l];
-        return;
-    }
+// The choices of a connection are read and written together: where arrays of them begin, `source.block_arrays` sees to.
+constexpr int ALIGNMENT = CHOICES % 4 == 0 ? 16 : CHOICES % 2 == 0 ? 8 : 4;
+DEVICE void read_choices(const float* from, float (&values)[CHOICES]) {
+    const float* there = (const float*)__builtin_assume_aligned(from, ALIGNMENT);
+    UNROLLED
+    for (int l = 0; l < CHOICES; ++l) values[l] = there[l];
+}
+DEVICE void write_choices(float* to, const float (&values)[CHOICES]) {
+    float* there = (float*)__builtin_assume_aligned(to, ALIGNMENT);
+    UNROLLED
+    for (int l = 0; l < CHOICES; ++l) there[l] = values[l];
+}
+
+// Values at a connection's choices, those beyond its own at PADDED, less their logarithm of summed exponentials.
+DEVICE void normalise(float (&values)[CHOICES], int choices) {
     float most = -infinity(), total = 0.0f;
-    for (int l = 0; l < choices; ++l) most = fmaxf(most, kept[l] / now.temperature);
-    for (int l = 0; l < choices; ++l) total += expf(kept[l] / now.temperature - most);
+    UNROLLED
+    for (int l = 0; l < CHOICES; ++l) most = fmaxf(most, l < choices ? values[l] : -infinity());
+    UNROLLED
+    for (int l = 0; l < CHOICES; ++l) total += expf(l < choices ? values[l] - most : -infinity());
     const float normal = most + logf(total);
-    for (int l = 0; l < CHOICES; ++l) taken[l] = (l < choices ? kept[l] / now.temperature : PADDED) - normal;
+    UNROLLED
+    for (int l = 0; l < CHOICES; ++l) values[l] = (l < choices ? values[l] : PADDED) - normal;
+}
+
+// The log-selections of one connection of a kept elite, at today's temperature (`step._taken`).
+DEVICE void take(const Today& now, const float* kept, int choices, float (&taken)[CHOICES]) {
+    read_choices(kept, taken);
+    if (!now.anneals) return;
+    UNROLLED
+    for (int l = 0; l < CHOICES; ++l) taken[l] *= now.sharpness;
+    normalise(taken, choices);
 }
 
 // The instances under the present logits: labelled connections by equation 2, the others inherited.
 DEVICE void select(Block& b, const Today& now, const float* pool) {
+    EACH(k, b.n_labelled[0] * CHOICES) {
+        const int i = b.labelled[k / CHOICES], l = k % CHOICES, c = i % CONNECTIONS;
+        if (l >= choices_of(c)) continue;
+        b.log_selections[i * CHOICES + l] =
+            (b.logits[c * CHOICES + l] + gumbel_at(now.key, i * CHOICES + l)) / now.temperature;
+    }
+    MEET;
     EACH(i, SAMPLES * CONNECTIONS) {
         const int p = i / CONNECTIONS, c = i % CONNECTIONS, choices = choices_of(c);
-        float* mine = b.log_selections + i * CHOICES;
+        float mine[CHOICES];
         if (b.labels[i]) {
-            float most = -infinity(), total = 0.0f;
-            for (int l = 0; l < choices; ++l) {
-                mine[l] = (b.logits[c * CHOICES + l] + gumbel_at(now.key, i * CHOICES + l)) / now.temperature;
-                most = fmaxf(most, mine[l]);
-            }
-            for (int l = 0; l < choices; ++l) total += expf(mine[l] - most);
-            const float normal = most + logf(total);
-            for (int l = 0; l < CHOICES; ++l) mine[l] = (l < choices ? mine[l] : PADDED) - normal;
+            read_choices(b.log_selections + i * CHOICES, mine);
+            normalise(mine, choices);
         } else {
             take(now, pool + b.row[b.slots[p]] * ITEM + c * CHOICES, choices, mine);
         }
-        for (int l = 0; l < CHOICES; ++l) b.selections[i * CHOICES + l] = expf(mine[l]);
+        write_choices(b.log_selections + i * CHOICES, mine);
+        UNROLLED
+        for (int l = 0; l < CHOICES; ++l) mine[l] = expf(mine[l]);
+        write_choices(b.selections + i * CHOICES, mine);
     }
     MEET;
 }
@@ -144,15 +173,16 @@ DEVICE void evaluate(Block& b, const float* weights, const Rows& rows, float* lo
 // The mean over instances of one entry of their gradients, clipped (`step._average`).
 DEVICE float average(const float* knobs, const float* gradients, int width, const float* losses) {
     float total = 0.0f;
-    int valid = 0;
-    bool all_sound = true;
+    int valid = 0, sound = 0;
+    UNROLLED_BY_8
     for (int p = 0; p < SAMPLES; ++p) {
-        const bool counts = isfinite(losses[p]), sound = counts && isfinite(gradients[p * width]);
+        const float gradient = gradients[p * width];
+        const bool counts = isfinite(losses[p]), is_sound = counts && isfinite(gradient);
         valid += counts;
-        all_sound = all_sound && sound;
-        if (sound) total += gradients[p * width];
+        sound += is_sound;
+        total += is_sound ? gradient : 0.0f;
     }
-    const float of_entries = all_sound ? total / SAMPLES : 0.0f;
+    const float of_entries = sound == SAMPLES ? total / SAMPLES : 0.0f;
     return clipped(knobs, knobs[ZERO_ENTRIES] != 0.0f ? of_entries : total / (valid > 1 ? valid : 1));
 }
 
@@ -170,19 +200,23 @@ DEVICE void harden(Block& b) {
 // One online step of the logits; only those of labelled connections move (section 4.2).
 DEVICE void move_logits(Block& b, const float* knobs, const Today& now, const float* losses) {
     EACH(i, SAMPLES * CONNECTIONS) {
-        float* slope = b.by_selection + i * CHOICES;
-        const float* selected = b.selections + i * CHOICES;
-        float along = 0.0f;
-        for (int l = 0; l < choices_of(i % CONNECTIONS); ++l) along += selected[l] * slope[l];
+        const int p = i / CONNECTIONS, c = i % CONNECTIONS, choices = choices_of(c);
+        const bool labelled = b.labels[i];
+        float slope[CHOICES], selected[CHOICES], along = 0.0f;
+        read_choices(b.by_selection + i * CHOICES, slope);
+        read_choices(b.selections + i * CHOICES, selected);
+        UNROLLED
+        for (int l = 0; l < CHOICES; ++l) if (l < choices) along += selected[l] * slope[l];
+        UNROLLED
         for (int l = 0; l < CHOICES; ++l)
-            slope[l] = b.labels[i] ? selected[l] * (slope[l] - along) / now.temperature : 0.0f;
+            slope[l] = labelled ? selected[l] * (slope[l] - along) * now.sharpness : 0.0f;
+        write_choices(b.by_selection + i * CHOICES, slope);
+        if (labelled && isfinite(losses[p])) b.moved[c] = 1;
     }
     MEET;
     EACH(i, WIDTH) {
         const int c = i / CHOICES;
-        bool moved = false;
-        for (int p = 0; p < SAMPLES; ++p) moved = moved || (b.labels[p * CONNECTIONS + c] && isfinite(losses[p]));
-        if (!moved || i % CHOICES >= choices_of(c)) continue;
+        if (!b.moved[c] || i % CHOICES >= choices_of(c)) continue;
         const float gradient = average(knobs, b.by_selection + i, WIDTH, losses);
         b.logits[i] -= adam(knobs, now, gradient, knobs[LOGITS_RATE], b.online_logits_mean + i, b.online_logits_square + i);
     }
@@ -225,7 +259,9 @@ DEVICE void refresh(Block& b, const Today& now, const Rows& rows, const float* p
         const int c = i % CONNECTIONS, slot = b.slots[i / CONNECTIONS] > 0 ? b.slots[i / CONNECTIONS] : 0;
         float taken[CHOICES];
         take(now, pool + b.row[slot] * ITEM + c * CHOICES, choices_of(c), taken);
-        for (int l = 0; l < CHOICES; ++l) b.selections[i * CHOICES + l] = expf(taken[l]);
+        UNROLLED
+        for (int l = 0; l < CHOICES; ++l) taken[l] = expf(taken[l]);
+        write_choices(b.selections + i * CHOICES, taken);
     }
     MEET;
     evaluate<false>(b, b.weights_before, rows, b.label_noise);  // its noise is used up
@@ -234,32 +270,47 @@ DEVICE void refresh(Block& b, const Today& now, const Rows& rows, const float* p
 }
 
 // Draw elites and train the logits offline on them (section 4.3).
-DEVICE void train_offline(Block& b, const float* knobs, const float* rank_weights, const Today& now, const float* pool) {
+DEVICE void train_offline(Block& b, const float* knobs, const Today& now, const float* pool) {
     const int count = filled(b.losses);
     if (count == 0 || knobs[USE_OFFLINE] == 0.0f) return;
     const bool squared = knobs[SQUARED_DIFFERENCE] != 0.0f;
-    EACH(i, OFFLINE * CONNECTIONS) {
-        const int r = i / CONNECTIONS, c = i % CONNECTIONS, choices = choices_of(c);
+    EACH(r, OFFLINE) {
         const float uniform = uniform_at(now.key, OFFLINE_AT + r);
-        const int place = drawn_place(rank_weights, count, knobs[WORST_UP] != 0.0f, uniform);
-        float elite[CHOICES];
-        take(now, pool + b.row[place] * ITEM + c * CHOICES, choices, elite);
-        const float* logits = b.logits + c * CHOICES;
-        float* slope = b.by_selection + i * CHOICES;
-        float most = -infinity(), total = 0.0f;
-        for (int l = 0; l < choices; ++l) most = fmaxf(most, logits[l] - now.temperature * elite[l]);
-        for (int l = 0; l < choices; ++l) total += expf(logits[l] - now.temperature * elite[l] - most);
-        for (int l = 0; l < choices; ++l) {
-            const float pull = logits[l] - now.temperature * elite[l] - most, at = expf(logits[l]);
-            slope[l] = squared ? 2.0f * at * (at - expf(now.temperature * elite[l]))
-                               : (float)choices * expf(pull) / total - 1.0f;
+        b.drawn[r] = b.row[drawn_place(b.rank_weights, count, knobs[WORST_UP] != 0.0f, uniform)];
+    }
+    MEET;
+    EACH(i, OFFLINE * CONNECTIONS) {
+        const int c = i % CONNECTIONS, choices = choices_of(c);
+        float elite[CHOICES], pull[CHOICES], most = -infinity(), total = 0.0f;
+        take(now, pool + b.drawn[i / CONNECTIONS] * ITEM + c * CHOICES, choices, elite);
+        float logits[CHOICES], slope[CHOICES];
+        read_choices(b.logits + c * CHOICES, logits);
+        UNROLLED
+        for (int l = 0; l < CHOICES; ++l) {
+            pull[l] = l < choices ? logits[l] - now.temperature * elite[l] : -infinity();
+            most = fmaxf(most, pull[l]);
         }
+        UNROLLED
+        for (int l = 0; l < CHOICES; ++l) {
+            pull[l] = expf(pull[l] - most);
+            total += pull[l];
+        }
+        const float share = (float)choices / total;
+        UNROLLED
+        for (int l = 0; l < CHOICES; ++l) slope[l] = share * pull[l] - 1.0f;
+        UNROLLED
+        for (int l = 0; l < CHOICES; ++l) if (squared) {
+            const float at = expf(logits[l]);
+            slope[l] = 2.0f * at * (at - expf(now.temperature * elite[l]));
+        }
+        write_choices(b.by_selection + i * CHOICES, slope);
     }
     MEET;
     EACH(i, WIDTH) {
         const int choices = choices_of(i / CHOICES);
         if (i % CHOICES >= choices) continue;
         float gradient = 0.0f;
+        UNROLLED_BY_8
         for (int r = 0; r < OFFLINE; ++r) gradient += b.by_selection[r * WIDTH + i];
         gradient /= OFFLINE;
         if (knobs[AVERAGE_CHOICES] != 0.0f) gradient /= (float)choices;

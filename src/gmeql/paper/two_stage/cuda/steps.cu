@@ -12,7 +12,7 @@ struct Run {
     int* best_step;
     const float *columns, *targets, *knobs, *rank_weights;
     float *pool, *curves;
-    int n_seeds, n_rows, n_steps, stage2, curve_every, in_turn;
+    int n_seeds, n_rows, n_steps, stage2, curve_every;
 };
 
 #define PARAMETERS(copy)                                              \
@@ -25,6 +25,7 @@ struct Run {
 
 DEVICE void load(const Run& run, int s, Block& b, float* pool) {
     PARAMETERS(FETCH)
+    FETCH(rank_weights, ELITES)
     EACH(i, ELITES + SAMPLES) {
         b.row[i] = i;
         b.losses[i] = i < ELITES ? run.elite_losses[s * ELITES + i] : infinity();
@@ -72,7 +73,7 @@ DEVICE void report(const Block& b, const float* losses, float* point) {
 DEVICE void train(const Run& run, int s, Block& b) {
     const Rows every = {run.columns + (long long)s * VARIABLES * run.n_rows,
                         run.targets + (long long)s * OUTPUTS * run.n_rows, run.n_rows, 0, run.n_rows};
-    const float *knobs = run.knobs + s * KNOBS, *rank_weights = run.rank_weights + s * ELITES;
+    const float* knobs = run.knobs + s * KNOBS;
     float* pool = run.pool + (long long)s * (ELITES + SAMPLES) * ITEM;
     float *best = run.best_log_selections + s * WIDTH, *best_weights = run.best_weights + s * WEIGHTS;
     float* losses = b.losses + ELITES;  // those of the candidates
@@ -84,11 +85,11 @@ DEVICE void train(const Run& run, int s, Block& b) {
         const Today now = today(knobs, seed, step0 + n, age0 + n, stage2);
         const Rows rows = batch_of(every, step0 + n);
         EACH(i, WEIGHTS) b.weights_before[i] = b.weights[i];
-        sample(b, knobs, rank_weights, now);
+        sample(b, knobs, now);
         select(b, now, pool);
         if (ELITE_WEIGHTS) inherit_weights(b, pool);
         evaluate<true>(b, ELITE_WEIGHTS ? b.own_weights : b.weights, rows, losses);
-        if (run.in_turn) {
+        if (IN_TURN) {
             if (stage2) move_weights(b, knobs, now, losses);
             evaluate<true>(b, b.weights, rows, losses);
             move_logits(b, knobs, now, losses);
@@ -98,7 +99,7 @@ DEVICE void train(const Run& run, int s, Block& b) {
             move_logits(b, knobs, now, losses);
             if (stage2) move_weights(b, knobs, now, losses);
         }
-        const float* weights_of = ELITE_WEIGHTS ? b.own_weights : run.in_turn ? b.weights : b.weights_before;
+        const float* weights_of = ELITE_WEIGHTS ? b.own_weights : IN_TURN ? b.weights : b.weights_before;
         if (hard) {
             harden(b);
             evaluate<false>(b, weights_of, every, b.label_noise);  // its noise is used up
@@ -110,7 +111,7 @@ DEVICE void train(const Run& run, int s, Block& b) {
         mark(b);
         if (renews) refresh(b, now, rows, pool);
         insert(b, pool, !renews, now.anneals ? now.temperature : 1.0f);
-        if (stage2) train_offline(b, knobs, rank_weights, now, pool);
+        if (stage2) train_offline(b, knobs, now, pool);
     }
     save(run, s, b, pool);
 }
@@ -122,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) steps(const Run* run) {
 }
 #else
 extern "C" void steps(const Run* run) {
-    static Block memory;
+    alignas(16) static Block memory;
     for (int s = 0; s < run->n_seeds; ++s) train(*run, s, memory);
 }
 #endif
