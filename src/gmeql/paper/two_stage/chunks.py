@@ -73,7 +73,9 @@ def cuda_chunks(driver: cards.Driver, knobs: Knobs, columns: np.ndarray, targets
             if chunk.fresh:
                 state = jax.tree.map(np.asarray, begin(knobs, chunk.stage == 2, state))
             state, info = steps(program, chunk.stage == 2, state)
-            return jax.tree.map(np.asarray, end(columns, targets, state)), info
+            best = state.best  # alone: elites are large, and all they would do is travel
+            loss = np.asarray(end(columns, targets, best.log_selections, best.weights))
+            return state._replace(best=best._replace(hard_loss=loss)), info
 
     return run
 
@@ -88,15 +90,18 @@ def _chunk_of_one(
     state, info = jax.lax.scan(lambda carry, _: one(carry), state, None, length=program.steps)
     every = program.config.curve_every
     info = jax.tree.map(lambda curve: curve[every - 1 :: every], info)
-    return _judged(program, columns, targets, state), info
+    hard = _hard_loss(program, columns, targets, state.best.log_selections, state.best.weights)
+    return state._replace(best=state.best._replace(hard_loss=hard)), info
 
 
-def _judged(program: TrainingProgram, columns: Array, targets: Array, state: State) -> State:
-    """The state with T*'s hard loss."""
-    choices = relaxed.choices_of(program.architecture, state.best.log_selections)
+def _hard_loss(
+    program: TrainingProgram, columns: Array, targets: Array, log_selections: Array, weights: Array
+) -> Array:
+    """The loss of T*'s hard structure."""
+    choices = relaxed.choices_of(program.architecture, log_selections)
     hard = relaxed.hard_selections(program.architecture, choices, program.dtype)
-    loss = relaxed.mean_absolute_error(program.architecture, hard, state.best.weights, columns, targets)
-    return state._replace(best=state.best._replace(hard_loss=jnp.where(jnp.isfinite(loss), loss, jnp.inf)))
+    loss = relaxed.mean_absolute_error(program.architecture, hard, weights, columns, targets)
+    return jnp.where(jnp.isfinite(loss), loss, jnp.inf)
 
 
 @lru_cache(maxsize=64)
@@ -109,4 +114,4 @@ def _compiled_chunk(program: TrainingProgram) -> Any:
 def _compiled_ends(program: TrainingProgram) -> tuple[Any, Any]:
     """What comes before the steps of a fresh chunk and after those of any, over all seeds."""
     begin = jax.jit(jax.vmap(partial(initialise, program), in_axes=(0, None, 0)))
-    return begin, jax.jit(jax.vmap(partial(_judged, program)))
+    return begin, jax.jit(jax.vmap(partial(_hard_loss, program)))

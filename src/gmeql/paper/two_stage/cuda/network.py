@@ -49,7 +49,7 @@ DEVICE float quotient(float a, float b, float& inverse) {{
     return fabsf(b) > {TINY}f ? {QUOTIENT_LIMIT}f * sign_of(a) * sign_of(b) : 0.0f;
 }}
 """
-ROWS_PER_LANE = 1
+ROWS_PER_LANE = 2
 """Rows that a lane takes at a time: they share what is read of the instance."""
 
 

@@ -13,8 +13,8 @@ from gmeql.paper.two_stage.config import TwoStageConfig
 from gmeql.paper.two_stage.cuda.network import network_source
 from gmeql.paper.two_stage.state import Knobs, item_shape
 
-THREADS = 320
-"""Of a block: ten warps, which share 40 instances evenly and leave room for two blocks beside each other."""
+THREADS = 256
+"""Of a block: eight warps, which share 40 instances evenly, and have all registers of a multiprocessor."""
 KNOB_ORDER = tuple(name for name in Knobs._fields if name != "rank_weights")
 """Knobs that are one number, in the order in which the kernel finds them."""
 FILES = ("random.cuh", "elites.cuh", "step.cuh", "steps.cu")

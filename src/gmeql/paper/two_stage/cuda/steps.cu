@@ -117,7 +117,7 @@ DEVICE void train(const Run& run, int s, Block& b) {
 }
 
 #ifdef __CUDACC__
-extern "C" __global__ void __launch_bounds__(THREADS, 2) steps(const Run* run) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) steps(const Run* run) {
     extern __shared__ Block memory[];
     train(*run, blockIdx.x, memory[0]);
 }
