@@ -24,9 +24,9 @@ from gmeql.model.member import free_constants
 from gmeql.model.rules import SELECTION
 from gmeql.network.families import FunctionSet
 from gmeql.search.choosing import sums_of_columns
-from gmeql.search.converging import converged
+from gmeql.search.converging import SQUARES, converged
 from gmeql.search.kind_sums import sums_of_kinds
-from gmeql.search.losses import LOSSES, Loss
+from gmeql.search.losses import LOSSES
 from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of
@@ -60,12 +60,6 @@ class OutlierConfig:
 
 OUTLIERS = OutlierConfig()
 NORMAL_MEDIAN = 1.4826  # standard deviation over median absolute deviation, of a normal distribution
-SQUARES = Loss(
-    "squares",
-    value=lambda f, y: (f - y) ** 2,
-    slope=lambda f, y: 2.0 * (f - y),
-    curvature=lambda f, y: np.full(len(y), 2.0),
-)
 
 
 def rows_far_away(residuals: np.ndarray) -> np.ndarray:

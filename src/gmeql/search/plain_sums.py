@@ -1,9 +1,9 @@
-"""Sums of columns beside a finished front, judged as its members are.
+"""Sums of columns and plain curves beside a finished front, judged as its members are.
 
 While a search goes on, a sum of weak columns falls behind whatever odd form fits the rows a little better, and is gone.
 In the end all of them are looked at once more: those chosen step by step, those of whole categories (`kind_sums.py`), and
-the sum of all columns with factors drawn towards 0 (`shrinking.py`). `model.front` lets the one in that describes the rows
-most briefly of all.
+the sum of all columns with factors drawn towards 0 (`shrinking.py`); and with them curves of text-books (`textbook.py`),
+which odd forms outdo as well. `model.front` lets the one in that describes the rows most briefly of all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Node
+from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.choosing import sums_of_columns
 from gmeql.search.converging import mean_loss
@@ -25,6 +25,7 @@ from gmeql.search.losses import Loss, find_loss
 from gmeql.search.outlook import left_out_costs, outlooks
 from gmeql.search.polish.printable import is_printable, with_known_digits
 from gmeql.search.rows import SearchRows
+from gmeql.search.textbook import textbook_curves
 from gmeql.search.shrinking import ShrunkSum, shrunk_likelihood_sum, shrunk_sum
 
 MOST_ROWS = 20_000
@@ -57,11 +58,15 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
     shrunk = shrunk_sum(rows.X, rows.y, rows.weights, most_columns=most)
     found = [_rounded(root, rows) for root in found]
     shrunk = None if shrunk is None else replace(shrunk, root=_rounded(shrunk.root, rows))
-    known_costs = {} if shrunk is None else {shrunk.root: shrunk}
     kinds = sums_of_kinds(rows.X, rows.y, rows.weights, most_columns=most, products=functions.allows({"mul"}))
-    for each in kinds:
-        root = _rounded(each.root, rows)
-        known_costs[root] = ShrunkSum(root, left_out_costs(root, rows.X, rows.y, rows.weights), None, each.nats)
+    curves = textbook_curves(rows.X, rows.y, rows.weights, functions)
+    stated = [(s.root, s.nats) for s in kinds] + [(c.root, c.nats) for c in curves]
+    known_costs: dict[Node, ShrunkSum] = {}
+    for root, nats in [(_rounded(root, rows), nats) for root, nats in stated]:
+        if tree_complexity(root) <= config.max_complexity:
+            known_costs[root] = ShrunkSum(root, left_out_costs(root, rows.X, rows.y, rows.weights), None, nats)
+    if shrunk is not None:
+        known_costs[shrunk.root] = shrunk
     roots = [root for root in dict.fromkeys([*found, *known_costs]) if math.isfinite(_loss(root, rows))]
     judged = outlooks(roots, rows.X, rows.y, rows.weights, rivals=known, shrunk=known_costs)
     sums = []

@@ -69,7 +69,7 @@ def _sums(columns: Sequence[Node], values: FloatArray, table: DirectTable, effor
         factors = np.linalg.lstsq(matrix / sizes, table.y * root, rcond=None)[0] / sizes
         if np.isfinite(factors).all():
             terms = [build("mul", Constant(float(f)), columns[c]) for f, c in zip(factors[1:], chosen, strict=True)]
-            yield build("add", Constant(float(factors[0])), *terms)
+            yield build("add", *terms, Constant(float(factors[0])))
 
 
 def _kinds_and_others(X: FloatArray) -> list[tuple[int, int]]:
