@@ -21,7 +21,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LATER, SHARES, SOON
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LAST, LATER, SHARES, SOON
 from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
@@ -111,6 +111,9 @@ def look_again(state: SearchState, clock: Clock) -> None:
                numbers.later_share * seconds / len(numbers.later_from))  # fmt: skip
     state.later_looks += 1
     _look(state, clock, _asked(state, LATER), left, cut=True)
+    left = seconds - state.direct_spent  # what all others left over, which is seldom nothing where time is the budget
+    if state.later_looks == len(numbers.later_from) and left > 0 and not has_exact_formula(state):
+        _look(state, clock, _asked(state, LAST), left, cut=True, views=[state.portfolio.tables[0].view])
 
 
 def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
@@ -119,10 +122,12 @@ def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
     return [name for name in asked if name != "derivatives" or state.portfolio.functions.derivatives]
 
 
-def _look(state: SearchState, clock: Clock, names: list[str], seconds: float, *, cut: bool) -> None:
+def _look(
+    state: SearchState, clock: Clock, names: list[str], seconds: float, *, cut: bool, views: list[View] | None = None
+) -> None:
     """Offer what methods see within some seconds, which are noted as spent: what was left over where time is the budget."""
     began = worked()
-    _take_in(state, clock, _proposals(state, clock, names, seconds), cut=cut)
+    _take_in(state, clock, _proposals(state, clock, names, seconds, views), cut=cut)
     if cut:
         state.direct_spent += seconds if state.config.max_time is None else worked() - began
 
@@ -194,12 +199,14 @@ def _effort(state: SearchState, clock: Clock, seconds: float, until: float) -> E
     return Effort.timed(left, until=until, is_interrupted=clock.is_interrupted)
 
 
-def _proposals(state: SearchState, clock: Clock, names: list[str], seconds: float) -> Iterator[tuple[View, Node]]:
-    """What the methods see, over the columns of which view; tables of few columns first.
+def _proposals(
+    state: SearchState, clock: Clock, names: list[str], seconds: float, views: list[View] | None = None
+) -> Iterator[tuple[View, Node]]:
+    """What the methods see, over the columns of which view; tables of few columns first where none are named.
 
     Methods that were asked at once are heard again only where they fit better than the best formula so far.
     """
-    tables = [(view, table) for view in _views(state) if (table := _table(view, state)) is not None]
+    tables = [(view, table) for view in views or _views(state) if (table := _table(view, state)) is not None]
     first = not state.direct_done
     looked = (
         EARLY if state.direct_done and state.direct_spent > 0 and not state.later_looks else ()

@@ -16,6 +16,7 @@ from gmeql.search.direct import (
     rational,
     roots,
     sections,
+    strange,
     subsets,
     terms,
     vocabulary,
@@ -44,6 +45,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "meeting": meeting.propose,
     "fast waves": fast_waves.propose,
     "pairs": pairs.propose,
+    "strange": strange.propose,
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
@@ -59,5 +61,7 @@ EARLY = ("cancelled", "corrected", "rational", "vocabulary", "sections", "nested
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
-AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in LATER)
+LAST = ("strange",)
+"""Methods that take long to begin, asked about the columns as they are when all others had their time."""
+AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *LAST))
 """All others."""

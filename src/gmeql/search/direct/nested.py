@@ -95,7 +95,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     n = min(n, int(VOCABULARY.most_rows_per_term * size) + VOCABULARY.spare_rows)
     X = table.X[:n]
     terms = brief_vocabulary(X, functions.allows, most_terms=size)
-    span, steps = Span(terms.values, terms.node), _Steps(X, functions)
+    span, steps = Span(terms.values, terms.node), Steps(X, functions)
     fewer = [Span(terms.values[:m], terms.node) for m in LOGARITHMS.spanned if m < size]
     waiting = [Stage(table.y[:n])]
     for _ in range(min(most, NESTED.stages)):
@@ -126,7 +126,7 @@ def _logarithms(spans: Sequence[Span], target: FloatArray) -> Iterator[Node]:
                 yield build("mul", Constant(float(f"{factor:.13g}")), build("log", scaled))
 
 
-class _Steps:
+class Steps:
     """Steps that the values of a target suggest, over columns X [N, V]."""
 
     def __init__(self, X: FloatArray, functions: FunctionSet) -> None:

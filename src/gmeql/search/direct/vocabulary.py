@@ -96,11 +96,11 @@ def formulas_in(
         found = span.sparse(target)
         if found is not None:
             yield DIRECT_READINGS[name].invert(sum_of(found), sign)
-    below = _small_terms(X) if functions.allows({"div"}) or functions.allows({"sqrt"}) else []
+    below = small_terms(X) if functions.allows({"div"}) or functions.allows({"sqrt"}) else []
     few = below[: 1 + X.shape[1]]
     denominators = [(name, some) for some in (few, below) for name in readings] + [(PLAIN, [*below, *_triples(X)])]
     for name, some in denominators if functions.allows({"div"}) else ():
-        fraction = _fraction(span, readings[name], some)
+        fraction = fraction_in(span, readings[name], some)
         if fraction is not None:
             yield DIRECT_READINGS[name].invert(fraction, sign)
     if functions.allows({"sqrt"}):
@@ -228,7 +228,7 @@ def _size(values: FloatArray) -> float:
 # --- fractions and roots ------------------------------------------------------------------------------------------------
 
 
-def _small_terms(X: FloatArray) -> list[tuple[Node, FloatArray]]:
+def small_terms(X: FloatArray) -> list[tuple[Node, FloatArray]]:
     """1, the columns, their squares and products of two, with their values [N]."""
     columns: list[tuple[Node, FloatArray]] = [(Variable(j), x) for j, x in enumerate(X.T)]
     products = [
@@ -244,7 +244,7 @@ def _triples(X: FloatArray) -> list[tuple[Node, FloatArray]]:
     return [(build("mul", *map(Variable, three)), X[:, three].prod(axis=1)) for three in names]
 
 
-def _fraction(span: Span, y: FloatArray, below: Sequence[tuple[Node, FloatArray]]) -> Node | None:
+def fraction_in(span: Span, y: FloatArray, below: Sequence[tuple[Node, FloatArray]]) -> Node | None:
     """S/D with S in the span and D a sum of small terms, where y is that; None where it is not."""
     small = np.stack([values for _, values in below], axis=1)
     vector = _null_vector(span, y[:, None] * small)

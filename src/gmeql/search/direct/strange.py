@@ -1,0 +1,313 @@
+"""A strange function among plain terms: y = P(x) + h(x) Q(x), with P and Q plain sums and h any small formula.
+
+(x1 - x2)*log(sin(z)) + 2.3*x1**2 - exp(x2) is short for its functions, but log(sin(z)) stands in no vocabulary of terms, and
+islands must have it and all that stands beside it right at once. Whatever P is, it vanishes in directions of the rows that
+are orthogonal to all plain terms (`vocabulary.py` has them): a few dozen of those are drawn once, and in them every small
+formula h with its multiples by columns is a block of a few short vectors. A target is P + h Q where its own short vector lies
+in the span of a block; thousands of h are asked in a millisecond, so that all readings of the target and all that is left
+after steps (`nested.py`) are asked too, and whether y D is such a sum for a small denominator D. A second small formula beside
+h is looked for among the blocks that explain most.
+
+Legend: `N` rows, `M` terms, `D` directions, `H` small formulas, `B` columns of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, transform
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.library import brief_vocabulary
+from gmeql.search.direct.middle.small_formulas import SmallFormulas
+from gmeql.search.direct.nested import Stage, Steps
+from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.term_sums import orthonormal
+from gmeql.search.direct.vocabulary import VOCABULARY, Span, fraction_in, small_terms, sum_of
+from gmeql.search.readings import PLAIN
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StrangeConfig:
+    """Numbers of the method; "tried" on random formulas of two to seven columns."""
+
+    max_columns: int = 10
+    few_rows: int = 130
+    plain: int = 200  # terms that vanish
+    plain_per_column: int = 35  # of few columns many of them come near to anything smooth
+    directions: int = 56
+    block: int = 28  # columns of a block at most
+    rows_per_direction: float = 1.25  # that are left beside the plain terms
+    of_one: int = 400  # small formulas of one column, of all columns together,
+    looked_at: int = 300  # chosen from so many of each,
+    of_all: int = 500  # small formulas of all columns
+    beside: float = 2.5e6  # values of small formulas that stand alone, or beside another
+    cubic: int = 3  # columns up to which a block of formulas of one column holds products of three
+    seen: float = 1e-7  # share of a column of a block that must be left by the plain terms
+    vanished: float = 1e-12  # share of a target's square, in these directions, that is rounding
+    tried: int = 2  # formulas h that are tried in full, of each target
+    tries: int = 12  # and of all of them
+    usual: float = 0.8  # quantile of a term's values beyond which they are large
+    told_apart: int = 6  # directions by which formulas are told apart
+    digits: int = 7  # to which two formulas agree in these directions where they differ by plain terms or a factor
+    at_once: int = 200  # blocks that are made together
+    leading: int = 4  # blocks beside which a second formula is looked for,
+    seconds: int = 3000  # among so many
+    stages: int = 8  # targets that are looked at
+    depth: int = 2  # steps behind each other
+    seconds_to_begin: float = 0.25  # of one core (measured),
+    seconds_per_stage: float = 0.03  # and for each target
+
+
+STRANGE = StrangeConfig()
+USUAL = ("add", "sub", "mul", "div", "sqrt", "square", "sin", "cos", "exp", "log")
+"""What small formulas are made of here: with rarer functions they would reach less far."""
+
+
+def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
+    """A plain sum with a small formula times another in it that is the target on all rows. Draws nothing at random."""
+    most = int((effort.seconds - STRANGE.seconds_to_begin) / STRANGE.seconds_per_stage)
+    if not 1 <= table.n_columns <= STRANGE.max_columns or len(table.y) < STRANGE.few_rows or most < 1:
+        return
+    if not np.isfinite(table.X).all() or not (np.ptp(table.X, axis=0) > 0).all() or not np.ptp(table.y) > 0:
+        return
+    if not functions.allows({"add", "mul"}) or effort.out_of_time():
+        return
+    seen = _Directions(table.X, table.y, functions)
+    steps = Steps(seen.X, functions)
+    waiting = [Stage(table.y[: seen.n])]
+    for _ in range(min(most, STRANGE.stages)):
+        if not waiting or not seen.tries or effort.out_of_time():
+            return
+        stage = waiting.pop(0)
+        for root in seen.formulas(stage):
+            whole = stage.undo(root)
+            if table.error(whole) < VOCABULARY.verified:
+                yield whole
+                return
+        if len(stage.steps) < STRANGE.depth:
+            with np.errstate(all="ignore"):
+                waiting += [s for s in steps.of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
+
+
+class _Blocks:
+    """Small formulas h with values [H, N] and their multiples by a few factors, as seen in some directions."""
+
+    def __init__(self, seen: _Directions, formulas: _Formulas, factors: Sequence[tuple[Node, FloatArray]]) -> None:
+        self.formulas, self.factors = formulas, factors
+        others = np.stack([x for _, x in factors])
+        parts = np.array_split(formulas.values, len(formulas.values) // STRANGE.at_once + 1)
+        columns = [seen.shown((h[:, None, :] * others).reshape(-1, seen.n)) for h in parts]
+        shape = (len(formulas.values), len(others), -1)
+        self.bases = np.linalg.qr(np.concatenate(columns).reshape(shape).transpose(0, 2, 1))[0]  # [H, D, B]
+
+    def left(self, target: FloatArray) -> FloatArray:
+        """Share [H] of the square of a target [D] of size 1 that is left beside each block."""
+        return np.asarray(1.0 - np.sum(np.matmul(target, self.bases) ** 2, axis=1))
+
+    def left_of_any(self, targets: FloatArray) -> FloatArray:
+        """The least such share [H] of any sum of targets with a basis [D, T]."""
+        inside = np.matmul(targets.T, self.bases)
+        return np.asarray(1.0 - np.linalg.eigvalsh(np.matmul(inside, inside.transpose(0, 2, 1)))[:, -1])
+
+    def terms(self, h: int) -> list[tuple[Node, FloatArray]]:
+        """The columns of a block with their values [N]."""
+        node = self.formulas.node(h)
+        return [(build("mul", factor, node), x * self.formulas.values[h]) for factor, x in self.factors]
+
+
+@dataclass(frozen=True, eq=False)
+class _Formulas:
+    """Small formulas with values [H, N]."""
+
+    values: FloatArray
+    node: Callable[[int], Node]
+
+    @classmethod
+    def of(cls, X: FloatArray, functions: FunctionSet, most: int, column: int | None = None) -> _Formulas:
+        """The first so many of a table, or of one of its columns."""
+        own = X if column is None else X[:, [column]]
+        found = SmallFormulas.of(own, functions, max_kept=most, max_formulas=most)
+        if column is None:
+            return cls(found.values, found.tree)
+        renamed = Variable(column)
+        return cls(
+            found.values, lambda m: transform(found.tree(m), lambda v: renamed if isinstance(v, Variable) else v)
+        )
+
+    def only(self, numbers: NDArray[np.int64]) -> _Formulas:
+        """Some of them."""
+        numbers = numbers[numbers < len(self.values)]
+        return _Formulas(self.values[numbers], lambda m: self.node(int(numbers[m])))
+
+    @classmethod
+    def together(cls, several: Sequence[_Formulas]) -> _Formulas:
+        ends = np.cumsum([len(some.values) for some in several])
+
+        def node(m: int) -> Node:
+            which = int(np.searchsorted(ends, m, side="right"))
+            return several[which].node(m - int(ends[which] - len(several[which].values)))
+
+        return cls(np.concatenate([some.values for some in several]), node)
+
+
+class _Directions:
+    """Directions [N, D] in which plain terms over columns X [N, V] vanish, and small formulas as seen in them."""
+
+    def __init__(self, X: FloatArray, y: FloatArray, functions: FunctionSet) -> None:
+        spare = int(STRANGE.rows_per_direction * STRANGE.directions)
+        size = min(STRANGE.plain, STRANGE.plain_per_column * X.shape[1], len(y) - spare)
+        self.n = n = min(len(y), size + spare)
+        self.X, self.functions = X[:n], functions
+        self.plain = brief_vocabulary(self.X, functions.allows, most_terms=size)
+        self.weights = _weights(np.vstack([self.plain.values, y[:n] - np.median(y[:n])]))
+        basis = orthonormal((self.plain.values * self.weights).T, VOCABULARY.spanned)
+        drawn = np.random.default_rng(0).normal(size=(n, STRANGE.directions))
+        for _ in range(2):  # projected twice, since once rounds
+            drawn = drawn - basis @ (basis.T @ drawn)
+        self.directions = np.linalg.qr(drawn)[0]
+        small = small_terms(self.X)
+        self.few = small[: 1 + X.shape[1]]
+        usual = FunctionSet([name for name in USUAL if functions.allows({name})])
+        columns = [_Formulas.of(self.X, usual, STRANGE.looked_at, j) for j in range(X.shape[1])]
+        every = _Formulas.of(self.X, usual, int(STRANGE.beside / n))
+        self.tries = STRANGE.tries
+        self.beside, self.vectors = self._strange(every)
+        own = self._of_columns(columns)
+        self.wide = small if len(small) <= STRANGE.block else self.few
+        cubic = [*small, *_cubes(self.X)] if X.shape[1] <= STRANGE.cubic else self.wide
+        some = self.beside.only(np.arange(STRANGE.of_all))
+        kinds = [(own, cubic), (some, _factors(self.X, functions))]
+        self.blocks = [_Blocks(self, formulas, factors) for formulas, factors in kinds if len(formulas.values)]
+
+    def shown(self, values: FloatArray) -> FloatArray:
+        """Values [K, N] in these directions, [K, D] of size 1; zero where what is left is rounding."""
+        with np.errstate(all="ignore"):
+            weighted = values * self.weights
+            found = (weighted / np.linalg.norm(weighted, axis=1, keepdims=True)) @ self.directions
+            sizes = np.linalg.norm(found, axis=1, keepdims=True)
+            return np.asarray(np.where(sizes > STRANGE.seen, found / sizes, 0.0))
+
+    def _strange(self, formulas: _Formulas) -> tuple[_Formulas, FloatArray]:
+        """Those that are no plain sums, the first of each that differ by such a sum or a factor, as seen here."""
+        vectors = self.shown(formulas.values)
+        signed = vectors[:, : STRANGE.told_apart] * np.where(vectors[:, :1] < 0, -1.0, 1.0)
+        first = np.sort(np.unique(np.round(signed, STRANGE.digits), axis=0, return_index=True)[1])
+        first = first[vectors[first].any(axis=1)]
+        return formulas.only(first), vectors[first]
+
+    def _of_columns(self, columns: Sequence[_Formulas]) -> _Formulas:
+        """Of each column the plainest functions, since what they are multiplied by may be strange, and strange ones."""
+        most = max(STRANGE.of_one // len(columns), 1)
+        strange = [self._strange(some)[0] for some in columns]
+        return _Formulas.together([_plain(self.X, self.functions), *(some.only(np.arange(most)) for some in strange)])
+
+    def formulas(self, stage: Stage) -> Iterator[Node]:
+        """Formulas of what is left of a target, sums first."""
+        for name, target in direct_readings(stage.target, self.functions).items():
+            (vector,) = self.shown(target[None])
+            if vector.any():  # no plain sum: others have seen those
+                for span in self._spans(vector, are_two=name == PLAIN):
+                    found = span.sparse(self.weights * target)
+                    if found is not None:
+                        yield DIRECT_READINGS[name].invert(sum_of(found), stage.sign)
+        if self.functions.allows({"div"}):
+            below = self.few if stage.steps else self.wide
+            vectors = self.shown(np.stack([stage.target * x for _, x in below]))
+            for span in self._spans_of_fractions(vectors[vectors.any(axis=1)]):
+                fraction = fraction_in(span, self.weights * stage.target, below)
+                if fraction is not None:
+                    yield fraction
+
+    def _spans(self, vector: FloatArray, *, are_two: bool) -> Iterator[Span]:
+        """Plain terms with a block that hold a target [D], or with a block and a small formula beside it."""
+        alone = 1.0 - (self.vectors @ vector) ** 2
+        for h in _least(alone, STRANGE.vanished)[: self.tries]:
+            yield self._span([(self.beside.node(h), self.beside.values[h])])
+        for blocks in self.blocks:
+            left = blocks.left(vector)
+            for h in _least(left, STRANGE.vanished)[: self.tries]:
+                yield self._span(blocks.terms(h))
+            for h in np.argsort(left, kind="stable")[: STRANGE.leading] if are_two else ():
+                if left[h] > STRANGE.vanished:
+                    basis = blocks.bases[h]
+                    beside = self._beside(vector - basis @ (basis.T @ vector), basis)
+                    for k in _least(beside, STRANGE.vanished / float(left[h]))[: self.tries]:
+                        yield self._span([*blocks.terms(int(h)), (self.beside.node(k), self.beside.values[k])])
+
+    def _beside(self, rest: FloatArray, basis: FloatArray) -> FloatArray:
+        """Share of what a basis [D, B] leaves of a target, rest [D], that is left beside each small formula."""
+        vectors = self.vectors[: STRANGE.seconds]
+        others = vectors - (vectors @ basis) @ basis.T
+        sizes = np.linalg.norm(others, axis=1)
+        with np.errstate(all="ignore"):
+            shares = 1.0 - (others @ rest / sizes) ** 2 / float(rest @ rest)
+        return np.where(sizes > STRANGE.seen, shares, 1.0)
+
+    def _spans_of_fractions(self, vectors: FloatArray) -> Iterator[Span]:
+        """Plain terms with a block that hold a sum of targets [T, D]."""
+        if not len(vectors):
+            return
+        basis = np.linalg.qr(vectors.T)[0]
+        for blocks in self.blocks:
+            for h in _least(blocks.left_of_any(basis), STRANGE.vanished)[: self.tries]:
+                yield self._span(blocks.terms(h))
+
+    def _span(self, strange: Sequence[tuple[Node, FloatArray]]) -> Span:
+        """What plain terms and some strange ones span, over weighted rows."""
+        self.tries -= 1
+        values = np.concatenate([self.plain.values, [x for _, x in strange]]) * self.weights
+        m = len(self.plain.values)
+        return Span(values, lambda k: self.plain.node(k) if k < m else strange[k - m][0])
+
+
+def _least(shares: FloatArray, bound: float) -> list[int]:
+    """The few of least share, where that is rounding."""
+    return [int(h) for h in np.argsort(shares, kind="stable")[: STRANGE.tried] if shares[h] < bound]
+
+
+def _weights(values: FloatArray) -> FloatArray:
+    """Weights [N] of rows by which no few of them swamp the others, whatever of some values [M, N] is large there."""
+    sizes = np.quantile(np.abs(values), STRANGE.usual, axis=1, keepdims=True)
+    usable = np.isfinite(values).all(axis=1) & (sizes[:, 0] > 0)
+    return np.asarray(1.0 / np.sqrt(np.mean((values[usable] / sizes[usable]) ** 2, axis=0)))
+
+
+def _cubes(X: FloatArray) -> list[tuple[Node, FloatArray]]:
+    """Products of three columns, the same or not, with their values [N]."""
+    names = combinations_with_replacement(range(X.shape[1]), 3)
+    return [(build("mul", *map(Variable, three)), X[:, three].prod(axis=1)) for three in names]
+
+
+def _factors(X: FloatArray, functions: FunctionSet) -> list[tuple[Node, FloatArray]]:
+    """What formulas of several columns are multiplied by, with their values [N]: 1, columns, functions of each."""
+    columns = [Variable(j) for j in range(X.shape[1])]
+    nodes: list[Node] = [Constant(1.0), *columns]
+    for name in ("inv", "sqrt", "exp", "log", "cos", "sin", "square"):
+        nodes += [build(name, column) for column in columns if functions.allows({name})]
+    return _valued(nodes, X)[: STRANGE.block]
+
+
+def _plain(X: FloatArray, functions: FunctionSet) -> _Formulas:
+    """Plain functions of columns, which what they are multiplied by may make strange."""
+    columns = [Variable(j) for j in range(X.shape[1])]
+    nodes = [
+        build(name, x) for name in ("exp", "log", "cos", "sin", "sqrt") if functions.allows({name}) for x in columns
+    ]
+    nodes += [build("exp", build("neg", x)) for x in columns if functions.allows({"exp"})]
+    found = _valued([*nodes, *columns], X)
+    return _Formulas(np.stack([values for _, values in found]), lambda m: found[m][0])
+
+
+def _valued(nodes: Sequence[Node], X: FloatArray) -> list[tuple[Node, FloatArray]]:
+    """Those of some formulas that have values [N] on all rows, with these."""
+    names = [str(j) for j in range(X.shape[1])]
+    found = [(node, row_values(node, names, X)) for node in nodes]
+    return [(node, values) for node, values in found if np.isfinite(values).all()]

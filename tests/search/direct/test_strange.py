@@ -1,0 +1,90 @@
+"""A strange function among plain terms is seen, also behind a step, over a denominator and beside a second one; noise is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import Node, calls, tree_complexity
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.strange import propose
+from gmeql.search.direct.table import DirectTable, Effort
+
+
+def proposed(
+    f: Callable[..., np.ndarray], *, noise: float = 0.0, rows: int = 900, effort: Effort | None = None,
+    functions: FunctionSet | None = None,
+) -> tuple[DirectTable, list[Node]]:  # fmt: skip
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-8.0, 8.0, (rows, f.__code__.co_argcount))
+    with np.errstate(all="ignore"):
+        y = f(*X.T)
+    y = y + noise * np.nanstd(y) * rng.standard_normal(rows)
+    kept = np.isfinite(y)
+    table = DirectTable(X[kept], y[kept], np.ones(int(kept.sum())))
+    return table, list(propose(table, functions=functions or FunctionSet(), effort=effort or Effort(2.0), rng=rng))
+
+
+@pytest.mark.parametrize(
+    ("f", "complexity"),
+    [
+        (lambda a, b, c: 2.3 * a**2 - b * c + 1.7 * np.log(b - c), 25),
+        (lambda a, b, c: c + 4.2 * a - 0.7 * np.exp(b) / (b - c), 25),
+        (lambda a, b, c: a * c + (1.3 * a - b + 2.1) / np.cos(c) + np.exp(a), 45),
+        (lambda a, b, c, d: b * d - a + (a + 0.6 * d) * np.sin(a * b), 30),
+        (lambda a, b, c: c - 2.0 * a + np.sqrt(a**2 + 3.1 * np.cos(a - b) + 4.2), 40),
+        (lambda a, b, c: (a * b + 2.4 * np.sin(b * c)) / (c + 9.3), 30),
+        (lambda a, b, c: a + 1.4 * b * c + a * np.sin(b**2) + 2.2 * np.cos(a + c), 40),
+    ],
+)
+def test_a_strange_function_among_plain_terms(f: Callable[..., np.ndarray], complexity: int) -> None:
+    table, roots = proposed(f)
+    assert len(roots) == 1
+    assert table.error(roots[0]) < 1e-9
+    assert tree_complexity(roots[0]) <= complexity
+
+
+def test_a_small_part_beside_large_ones_is_seen() -> None:
+    table, roots = proposed(lambda a, b, c: np.exp(2 * a) + np.log(b - c) + c)
+    assert len(roots) == 1
+    assert np.abs(table.values(roots[0]) - table.y).max() < 1e-6
+
+
+def test_it_is_made_of_what_is_allowed() -> None:
+    some = FunctionSet(["add", "sub", "mul", "div", "sin", "cos"])
+    table, roots = proposed(lambda a, b: a * b + 1.7 * b / np.cos(a - b), functions=some)
+    assert table.error(roots[0]) < 1e-9
+    assert {call.operator for call in calls(roots[0])} <= {
+        "add",
+        "sub",
+        "neg",
+        "mul",
+        "div",
+        "inv",
+        "sin",
+        "cos",
+        "pow",
+    }
+    assert proposed(lambda a, b, c: c * a + 1.7 * np.log(b - c), functions=some)[1] == []
+
+
+@pytest.mark.parametrize("noise", [1e-4, 0.1])
+def test_noise_hides_it(noise: float) -> None:
+    assert proposed(lambda a, b, c: 2.3 * a**2 - b * c + 1.7 * np.sin(b - c), noise=noise)[1] == []
+
+
+def test_nothing_where_there_is_nothing_to_ask() -> None:
+    assert proposed(lambda a, b: 0 * a + 3.0)[1] == []
+    assert proposed(lambda a, b: 0.3 * a + b)[1] == []  # others see that
+    assert proposed(lambda a, b: a + np.log(a - b), rows=60)[1] == []
+    assert proposed(lambda a, b: a + np.log(a - b), effort=Effort(0.01))[1] == []
+    assert proposed(lambda a, b: a + np.log(a - b), effort=Effort(2.0, lambda: True))[1] == []
+
+
+def test_the_same_each_time() -> None:
+    assert (
+        proposed(lambda a, b, c: c * a + 1.7 * np.log(b - c))[1]
+        == proposed(lambda a, b, c: c * a + 1.7 * np.log(b - c))[1]
+    )
