@@ -104,6 +104,18 @@ def test_a_gain_that_one_row_makes_has_little_support(rng: np.random.Generator) 
     assert 0 < paired_z(other, square, np.ones(200)) < 2.0
 
 
+def test_a_row_far_from_all_others_does_not_hide_that_the_others_gain(rng: np.random.Generator) -> None:
+    """One district is ten times as large as any other: its error alone is the mean, and its standard error as well."""
+    square = rng.standard_normal(200) ** 2
+    other = 4.0 * square
+    other[3] += 500.0
+    difference = other - square
+    plain = difference.mean() / (difference.std() / np.sqrt(200))
+    assert plain < 2.5 < 6 < paired_z(other, square, np.ones(200))
+    other[5] -= 500.0  # lost again on another row
+    assert paired_z(other, square, np.ones(200)) < 2.5
+
+
 def test_the_promise_holds_for_columns_chosen_from_many() -> None:
     """Eight of forty columns that explain thirty rows of noise best: with rows left out they err by far too little."""
     promised, left_out, met = [], [], []

@@ -90,6 +90,15 @@ def test_points_between_stay_near_rows_and_respect_discrete_columns(rng: np.rand
     np.testing.assert_array_equal(points, points_between(X, np.random.default_rng(0), 2000))
 
 
+def test_beyond_an_end_that_one_row_has_to_itself_only_that_row_is_moved(rng: np.random.Generator) -> None:
+    """Nothing is known of a small share in a district as large as the largest: x1/x2 there is not held against a formula."""
+    X = np.stack([rng.uniform(0, 1, 200), rng.uniform(0.01, 1, 200)], axis=1)
+    X[7] = [50.0, 0.5]
+    points = points_between(X, np.random.default_rng(0), 2000)
+    large = points[points[:, 0] > 25]
+    assert len(large) and (large[:, 0] >= 50.0 * 0.9).all() and (np.abs(large[:, 1] - 0.5) < 0.2).all()
+
+
 def test_two_rows_have_nothing_between_them() -> None:
     X = np.array([[0.0], [1.0]])
     np.testing.assert_array_equal(points_between(X, np.random.default_rng(0)), X)

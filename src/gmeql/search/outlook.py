@@ -43,6 +43,10 @@ MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
 OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains"}
 """Fields of an outlook's plain form that stand there only where they say something."""
+MOST_GAINING = 0.01
+"""Share of the rows, at least one, without which a gain must show where few rows outweigh all others, ..."""
+LEAST_REST = 20
+"""... and how many others there must be to show it."""
 LARGEST_LUCK = 5.0
 """Nats at one row beyond which nothing is known anyway."""
 
@@ -278,14 +282,21 @@ def left_out_costs(root: Node, X: FloatArray, y: FloatArray, weights: FloatArray
 def paired_z(other: NDArray[np.float64], square: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """How far squared errors [N] lie below another formula's, in standard errors.
 
-    The mean of the difference over its standard error; or the logarithm of the ratio of the two means over its own, where
-    that says more: of a few rows that span magnitudes the largest alone makes the difference, though all are met a
-    thousand times better.
+    The mean of the difference over its standard error. Or what says more: the logarithm of the ratio of the two means over
+    its own, since of a few rows that span magnitudes the largest alone makes the difference, though all are met a thousand
+    times better; and the difference without the rows that gain most, since one row far from all others makes the standard
+    error as large as the gain, though the others gain as well.
     """
     if not (np.isfinite(other).all() and np.isfinite(square).all()):
         return math.inf if not np.isfinite(other).all() else -math.inf
     mean, error = _mean_and_error(other - square, weights)
     paired = mean / error if error > 0 else math.copysign(math.inf, mean) if mean else 0.0
+    if mean > 0:
+        n_most = math.ceil(MOST_GAINING * len(square))
+        rest = np.argsort(other - square)[:-n_most]
+        if len(rest) >= LEAST_REST:
+            mean, error = _mean_and_error((other - square)[rest], weights[rest])
+            paired = max(paired, mean / error) if error > 0 else paired
     (above, above_error), (below, below_error) = _mean_and_error(other, weights), _mean_and_error(square, weights)
     if not 0 < below < above:
         return paired

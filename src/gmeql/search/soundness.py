@@ -37,6 +37,8 @@ ALLOWANCE = 4.0
 """Multiple of the target's range by which values between the rows may leave it: a product of powers grows that fast."""
 MARGIN_ROWS = 3.0
 """Points stand out beyond the ends of a column by up to as much as this many rows take up of its range on average."""
+LONELY_GAP = 0.3
+"""Share of a column's range to the next row from which on a row has the end of the column to itself."""
 MOST_ROWS = 20_000
 """Rows on which leverage is looked at, and poles are looked for."""
 LARGEST_LEVERAGE = 1.0 - 1e-6
@@ -159,13 +161,16 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
     """Rows moved a little beyond one end of one continuous column, where the next row may well lie; at most n of them.
 
     A column that never changes sign (a length, a time, a count) keeps it: there a root or a logarithm is defined on every
-    row that can come.
+    row that can come. Beyond an end that one row has to itself, far from all others, only that row is moved: how the other
+    columns might stand there is not known of any other.
     """
     continuous = [column for column in range(X.shape[1]) if len(np.unique(X[:, column])) > DISCRETE]
     if not continuous:
         return np.empty((0, X.shape[1]))
     points = X[rng.integers(0, len(X), n)]
     columns, up = rng.choice(continuous, n), rng.random(n) < 0.5
+    for column, is_up, row in _lonely_ends(X):
+        points[(columns == column) & (up == is_up)] = X[row]
     low, high = X.min(axis=0)[columns], X.max(axis=0)[columns]
     step = rng.random(n) * (high - low) * min(MARGIN_ROWS / len(X), 0.5)
     below, above = low - step, high + step
@@ -173,6 +178,14 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
     above = np.where(high <= 0, np.minimum(above, high / 2), above)
     points[np.arange(n), columns] = np.where(up, above, below)
     return points
+
+
+def _lonely_ends(X: np.ndarray) -> list[tuple[int, bool, int]]:
+    """Ends of columns with one row far from all others: column, whether it is the upper end, and the row."""
+    ordered = np.sort(X, axis=0)
+    gap = LONELY_GAP * (ordered[-1] - ordered[0])
+    lower = [(int(c), False, int(X[:, c].argmin())) for c in np.flatnonzero(ordered[1] - ordered[0] > gap)]
+    return lower + [(int(c), True, int(X[:, c].argmax())) for c in np.flatnonzero(ordered[-1] - ordered[-2] > gap)]
 
 
 def excursion(root: Node, points: np.ndarray, y: np.ndarray, loss: Loss = SQUARED) -> float:
