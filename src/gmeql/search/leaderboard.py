@@ -213,7 +213,8 @@ class Leaderboard:
             if len(rows.y) > 1 and rows.polished.n_fitted(scored.root) >= len(rows.y):
                 continue  # as many constants as rows go through any rows, and promise nothing of others
             if not self._keeps_form and not settled:
-                if self._is_outdone(scored, rows):
+                # with groups what they have of their own is taken out later, and shortens a formula by more
+                if rows.groups is None and self._is_outdone(scored, rows):
                     continue
                 scored = written(self._tidied(scored, rows), rows.polished)
             if self._is_dominated(scored, rows):
@@ -321,10 +322,9 @@ class Leaderboard:
         the time of putting it in order, and few of the hundreds that polishing meets are as good as they fit."""
         least = scored.complexity - self.config.front.tidied_off
         simpler = [member for complexity, member in self._rivals() if complexity < least]
-        judged = self._judged(scored, rows) if simpler else scored
-        return math.isfinite(judged.unseen) and any(
-            self._excludes(m, judged, rows) and self._comes_first(m, judged, rows, otherwise=True) for m in simpler
-        )
+        seen = self._judged(scored, rows) if simpler else scored
+        beaten = (self._excludes(m, seen, rows) and self._comes_first(m, seen, rows, otherwise=True) for m in simpler)
+        return math.isfinite(seen.unseen) and any(beaten)
 
     def _excludes(self, simpler: Scored, longer: Scored, rows: SearchRows) -> bool:
         """Whether a formula promises or fits as much as a longer one, so that only one of them can stand on the front."""
