@@ -125,3 +125,10 @@ def test_while_kernels_are_missing_a_first_look_is_told_and_changes_nothing(monk
         notes.append([event.note for event in events])
     assert notes == [[""], [kernels.COMPILING, ""]]
     assert [str(member) for member in fronts[0]] == [str(member) for member in fronts[1]]
+
+
+def test_what_is_compiled_already_is_not_called_where_its_parts_are_nowhere() -> None:
+    """A first search that was killed leaves some kernels on disk: the processes that compile the others must live."""
+    kernels.keep_kernels()
+    code = "from gmeql.model import kernels; kernels._compile_one('gmeql.fitters.kernel.levenberg_marquardt.fit_many')"
+    subprocess.run([sys.executable, "-c", code], env=kernels.same_packages(), check=True)

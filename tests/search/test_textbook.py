@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -53,3 +55,15 @@ def test_twenty_rows_of_saturation_are_written_as_people_write_it() -> None:
         model = GMEQLRegressor(max_candidates=1000, max_time=None, random_state=seed, n_jobs=1).fit(X, y)
         hits += "/(x1 + " in str(model.expression_) and len(model.expression_.constants) == 2
     assert hits >= 2
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(100.0, 1.0), (0.0, 1e200), (0.0, 1e308)])
+def test_numbers_beyond_all_range_are_no_curve_and_no_warning(
+    shift: float, scale: float, rng: np.random.Generator
+) -> None:
+    X = shift + rng.normal(size=(100, 1))
+    y = scale * rng.uniform(-1, 1, 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for curve in textbook_curves(X, y, np.ones(100), ALL):
+            assert np.isfinite(Expression(curve.root, ("x",))(X)).all()

@@ -138,9 +138,11 @@ def compile_kernels() -> None:
 
 def _compile_one(name: str) -> None:
     """Compile a function of the kernels in this process, which is for that alone."""
-    from gmeql.fitters.compiled import compile_alone
+    from gmeql.fitters.compiled import compile_alone, is_on_disk
 
-    compile_alone(*_kernels()[name])
+    function, call = _kernels()[name]
+    if not is_on_disk(function):  # else it would be called, and its parts are nowhere here
+        compile_alone(function, call)
 
 
 @lru_cache(maxsize=1)

@@ -75,7 +75,8 @@ def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions
     few = slice(0, TEXTBOOK.looked_at)
     for k in columns:
         for shape in shapes:
-            best = _best_of_grid(shape, X[few, k], y[few], weights[few])
+            with np.errstate(all="ignore"):  # what is beyond the numbers is no curve
+                best = _best_of_grid(shape, X[few, k], y[few], weights[few])
             if best is not None:
                 found.append((best[0], shape.tree(Variable(k), *best[1:])))
     nats = math.log(len(shapes) * len(columns) + 1)
@@ -94,12 +95,11 @@ def _best_of_grid(
     best: tuple[float, list[float], tuple[float, ...]] | None = None
     root = np.sqrt(weights)
     for inside in shape.inside(x):
-        with np.errstate(all="ignore"):
-            table = np.column_stack(shape.parts(x, inside)) * root[:, None]
+        table = np.column_stack(shape.parts(x, inside)) * root[:, None]
         constants = table.shape[1] + len(inside)
         if len(y) < TEXTBOOK.rows_per_constant * constants or not np.isfinite(table).all():
             continue
-        sizes = np.sqrt(np.sum(table**2, axis=0))
+        sizes = np.abs(table).max(axis=0)
         if not (sizes > 0).all():
             continue
         factors = np.linalg.lstsq(table / sizes, y * root, rcond=None)[0] / sizes
