@@ -223,7 +223,7 @@ def test_classes_of_words_from_table_to_formulas(page, server):
     page.locator("#classes").check()
     assert page.locator("#label").input_value() == "where" and not page.locator("#target").is_visible()
     assert page.locator("#columns input").evaluate_all("(all) => all.map((b) => b.value)") == ["a", "b"]
-    page.fill("#seconds", "2")
+    page.fill("#seconds", "1")
     page.click("#start")
     page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
     inner = page.frame_locator("#report")
@@ -254,7 +254,7 @@ def test_an_equation_is_refused_mended_and_solved(page, server):
 
 def test_predictions_for_a_new_table_averaged_with_intervals(page, server):
     upload(page, server.address, NOISY)
-    page.fill("#seconds", "6")
+    page.fill("#seconds", "2")
     page.click("#start")
     wait_until_done(page)
     page.click("#predict > summary")
