@@ -59,6 +59,16 @@ def test_what_fails_says_why(commands, tmp_path):
     assert state["state"] == "failed" and "holds no derivative" in state["reason"]
 
 
+def test_one_that_ends_while_it_is_asked_for_is_not_taken_for_an_earlier_servers(commands, tmp_path, monkeypatch):
+    """Its record and whether it runs are read at one moment: in between nobody can end it."""
+    (tmp_path / "bad").mkdir()
+    looked = []
+    monkeypatch.setattr(
+        "gmeql.web.commands.read_record", lambda path: looked.append(commands._lock.locked()) or dict(RECORD)
+    )
+    assert commands.state("bad") is not None and looked == [True]
+
+
 def test_a_command_whose_folder_is_gone_makes_room_for_the_next(commands, tmp_path):
     with commands._turn:  # it waits, and meanwhile somebody tidies up
         commands.start(tmp_path / "gone", ["solve", "--json", "--", "y = 3"], **TOLD)

@@ -70,11 +70,11 @@ class Commands:
         One that an earlier server left unfinished has ended, with or without a report.
         """
         folder = self.folder / name
-        record = read_record(folder) if SAFE_NAME.fullmatch(name) else None
+        with self._lock:  # one that ends between the two would seem to have been left by an earlier server
+            record = read_record(folder) if SAFE_NAME.fullmatch(name) else None
+            command = self._commands.get(name)
         if record is None:
             return None
-        with self._lock:
-            command = self._commands.get(name)
         result, report = read_result(folder), (folder / REPORT).is_file()
         if command is None and record["state"] in ("queued", "running"):
             state = "failed" if not report else "stopped" if result.get("reason") == "interrupted" else "done"
