@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike
 from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
 from gmeql.model.validation import simplest_valid
-from gmeql.model.rules import EPS, RULES, SELECTION, is_next_to_zero, rounding_level
+from gmeql.model.rules import EPS, RULES, SELECTION, is_next_to_zero, rounding_level, stating_nats
 from gmeql.search.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
-from gmeql.search.structure import linear_columns, structure_nats, unwritten_factors
+from gmeql.search.structure import linear_columns, unwritten_factors
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
@@ -242,9 +242,7 @@ class Front(Sequence[FrontMember]):
     def _structure_nats(self, member: FrontMember) -> float:
         if member.outlook is not None and member.outlook.nats is not None:
             return member.outlook.nats
-        columns, root = len(member.expression.names), member.expression.root
-        form = SELECTION.form_nats if linear_columns(root) is None else 0.0
-        return structure_nats(root, columns, node_cost=SELECTION.unseen_node_nats) + form
+        return stating_nats(member.expression.root, len(member.expression.names))
 
     @property
     def _loss(self) -> Loss:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gmeql.formula.nodes import Node
 from gmeql.search.config import FrontConfig
+from gmeql.search.structure import linear_columns, structure_nats
 
 RULES = {
     "best": "shortest description of formula and residuals together",
@@ -49,6 +51,12 @@ class SelectionConfig:
 
 
 SELECTION = SelectionConfig()
+
+
+def stating_nats(root: Node, n_columns: int) -> float:
+    """What it takes to say which formula it is, where errors on unseen rows are known."""
+    form = SELECTION.form_nats if linear_columns(root) is None else 0.0
+    return structure_nats(root, n_columns, node_cost=SELECTION.unseen_node_nats) + form
 
 
 def rounding_level(target_spread: float, target_largest: float) -> float:

@@ -21,7 +21,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.formula.products import split_terms
 from gmeql.model.member import free_constants
-from gmeql.model.rules import SELECTION
+from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
 from gmeql.search.choosing import sums_of_columns
 from gmeql.search.converging import SQUARES, converged
@@ -31,7 +31,6 @@ from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of
 from gmeql.search.soundness import left_out_squares
-from gmeql.search.structure import linear_columns, structure_nats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -185,9 +184,7 @@ class Outliers:
 
     def _nats(self, root: Node, log_scale: float, rows: int, stated: float | None) -> float:
         fitted = int(free_constants(Expression(root, tuple(self.training.names))).sum())
-        if stated is None:
-            stated = structure_nats(root, self.training.X.shape[1], node_cost=SELECTION.unseen_node_nats)
-            stated += 0.0 if linear_columns(root) is not None else SELECTION.form_nats
+        stated = stating_nats(root, self.training.X.shape[1]) if stated is None else stated
         return length_in_nats(2.0 * log_scale, fitted, 0, n_rows=rows) + stated
 
     def _candidates(

@@ -180,6 +180,20 @@ def _logistic(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
     return build("div", _c(a[0]), build("add", _c(1.0), build("exp", shifted)))
 
 
+def _plain(
+    operator: str,
+    values: Callable[[FloatArray], FloatArray],
+    inside: Callable[[FloatArray], Iterator[tuple[float, ...]]],
+) -> _Shape:
+    """A multiple of one function of the column, and a level."""
+    return _Shape(
+        frozenset({operator, "add"}),
+        lambda x, b: [values(x), np.ones(len(x))],
+        lambda x, a, b: _of(a[0], build(operator, x), a[1]),
+        inside,
+    )
+
+
 SHAPES = (
     _Shape(frozenset({"div", "add"}), lambda x, b: [x / (x + b[0])], _saturation, _halfway),
     _Shape(frozenset({"exp"}), lambda x, b: [1.0 - np.exp(-b[0] * x)], _rise, _positive_rates),
@@ -187,30 +201,15 @@ SHAPES = (
     _Shape(frozenset({"exp", "add"}), lambda x, b: [np.exp(b[0] * x), np.ones(len(x))], _exponential, _all_rates),
     _Shape(frozenset({"pow"}), lambda x, b: [x ** b[0]], _power, _exponents),
     _Shape(frozenset({"div", "add", "exp"}), lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x)))], _logistic, _steps),
-    _Shape(
-        frozenset({"log", "add"}),
-        lambda x, b: [np.log(x), np.ones(len(x))],
-        lambda x, a, b: _of(a[0], build("log", x), a[1]),
-        _once_if_positive,
-    ),
+    _plain("log", np.log, _once_if_positive),
     _Shape(
         frozenset({"div", "add"}),
         lambda x, b: [1.0 / x, np.ones(len(x))],
         lambda x, a, b: build("add", build("div", _c(a[0]), x), _c(a[1])),
         _once_if_positive,
     ),
-    _Shape(
-        frozenset({"sqrt", "add"}),
-        lambda x, b: [np.sqrt(x), np.ones(len(x))],
-        lambda x, a, b: _of(a[0], build("sqrt", x), a[1]),
-        _once_if_positive,
-    ),
-    _Shape(
-        frozenset({"square", "add"}),
-        lambda x, b: [x**2, np.ones(len(x))],
-        lambda x, a, b: _of(a[0], build("square", x), a[1]),
-        _once,
-    ),
+    _plain("sqrt", np.sqrt, _once_if_positive),
+    _plain("square", np.square, _once),
     _Shape(
         frozenset({"square", "add"}),
         lambda x, b: [x**2, x, np.ones(len(x))],

@@ -12,9 +12,9 @@ Legend: `N` rows, `M` terms, `V` columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,20 +97,40 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     terms = brief_vocabulary(X, functions.allows, most_terms=size)
     span, steps = Span(terms.values, terms.node), Steps(X, functions)
     fewer = [Span(terms.values[:m], terms.node) for m in LOGARITHMS.spanned if m < size]
-    waiting = [Stage(table.y[:n])]
-    for _ in range(min(most, NESTED.stages)):
-        if not waiting or effort.out_of_time():
+
+    def formulas(stage: Stage) -> Iterator[Node]:
+        yield from formulas_in(span, X, direct_readings(stage.target, functions), functions, stage.sign)
+        if functions.allows({"log"}):
+            yield from _logarithms(fewer if stage.steps else [*fewer, span], stage.target)
+
+    most = min(most, NESTED.stages)
+    yield from behind_steps(table, steps, formulas, most=most, depth=NESTED.depth, has_ended=effort.out_of_time)
+
+
+def behind_steps(
+    table: DirectTable,
+    steps: Steps,
+    formulas: Callable[[Stage], Iterable[Node]],
+    *,
+    most: int,
+    depth: int,
+    has_ended: Callable[[], bool],
+) -> Iterator[Node]:
+    """The first of the `formulas` of what steps leave that is, with these undone, the target on all rows of a table.
+
+    At most so many stages are looked at, those of fewer steps first, none behind more than `depth` of them.
+    """
+    waiting = [Stage(table.y[: len(steps.X)])]
+    for _ in range(most):
+        if not waiting or has_ended():
             return
         stage = waiting.pop(0)
-        found = formulas_in(span, X, direct_readings(stage.target, functions), functions, stage.sign)
-        spans = fewer if stage.steps else [*fewer, span]
-        logarithms = _logarithms(spans, stage.target) if functions.allows({"log"}) else ()
-        for root in chain(found, logarithms):
+        for root in formulas(stage):
             whole = stage.undo(root)
             if table.error(whole) < VOCABULARY.verified:
                 yield whole
                 return
-        if len(stage.steps) < NESTED.depth:
+        if len(stage.steps) < depth:
             with np.errstate(all="ignore"):
                 waiting += [s for s in steps.of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
 

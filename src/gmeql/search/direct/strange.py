@@ -24,7 +24,7 @@ from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, tra
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
-from gmeql.search.direct.nested import Stage, Steps
+from gmeql.search.direct.nested import Stage, Steps, behind_steps
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
@@ -81,20 +81,14 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if not functions.allows({"add", "mul"}) or effort.out_of_time():
         return
     seen = _Directions(table.X, table.y, functions)
-    steps = Steps(seen.X, functions)
-    waiting = [Stage(table.y[: seen.n])]
-    for _ in range(min(most, STRANGE.stages)):
-        if not waiting or not seen.tries or effort.out_of_time():
-            return
-        stage = waiting.pop(0)
-        for root in seen.formulas(stage):
-            whole = stage.undo(root)
-            if table.error(whole) < VOCABULARY.verified:
-                yield whole
-                return
-        if len(stage.steps) < STRANGE.depth:
-            with np.errstate(all="ignore"):
-                waiting += [s for s in steps.of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
+    yield from behind_steps(
+        table,
+        Steps(seen.X, functions),
+        seen.formulas,
+        most=min(most, STRANGE.stages),
+        depth=STRANGE.depth,
+        has_ended=lambda: not seen.tries or effort.out_of_time(),
+    )
 
 
 class _Blocks:
