@@ -30,9 +30,9 @@ def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
 
 def test_the_end_belongs_to_polishing(hands: Hands) -> None:
     clock = Clock.start(SearchConfig(max_time=10.0))
-    hands.now = 107.9
-    assert not clock.is_closing() and clock.elapsed() == pytest.approx(7.9)
-    hands.now = 108.0  # a fifth of the time is kept
+    hands.now = 107.3
+    assert not clock.is_closing() and clock.elapsed() == pytest.approx(7.3)
+    hands.now = 107.4  # a fifth of the time is kept, and 0.6 s for judging
     assert clock.is_closing() and not clock.is_late()
     hands.now = 110.0
     assert clock.is_late()
@@ -40,10 +40,11 @@ def test_the_end_belongs_to_polishing(hands: Hands) -> None:
 
 @pytest.mark.parametrize(
     ("max_time", "rows", "kept"),
-    [(10.0, 0, 2.0), (100.0, 0, 3.0), (100.0, 1_000_000, 13.0), (10.0, 10_000_000, 2.0 + 5.0)],
+    [(5.0, 0, 1.0 + 0.3), (100.0, 0, 3.0 + 0.6), (100.0, 1_000_000, 13.6), (10.0, 10_000_000, 2.6 + 5.0)],
 )
 def test_time_kept_for_the_end(max_time: float, rows: int, kept: float, hands: Hands) -> None:
-    """A fifth, at most 3 s, and for a large table 10 µs a row, at most half; polishing ends before that begins."""
+    """A fifth, at most 3 s, for judging 6 %, at most 0.6 s, and for a large table 10 µs a row, at most half; polishing ends
+    before that begins."""
     clock = Clock.start(SearchConfig(max_time=max_time), refitted_rows=rows)
     assert clock.deadline - clock.closing == pytest.approx(kept)
     hands.now = clock.judging
@@ -82,7 +83,7 @@ def test_what_is_interrupted_closes_and_is_not_late(hands: Hands) -> None:
 
 def test_a_little_before_the_judgement(hands: Hands) -> None:
     clock = Clock.start(SearchConfig(max_time=10.0))
-    hands.now = 109.4
+    hands.now = 108.8
     assert not clock.is_nearly_time_to_judge(0.5)
-    hands.now = 109.6
+    hands.now = 109.0
     assert clock.is_nearly_time_to_judge(0.5) and not clock.is_time_to_judge()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig, SearchConfig
 from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY
+from gmeql.search.direct.table import worked
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
 from gmeql.search.polish.scoring import refit
 from gmeql.search.seeing import (
     _Kept,
+    _effort,
     _table,
     is_time_to_look,
     is_time_to_look_again,
@@ -306,3 +309,11 @@ def test_a_wave_with_sums_beside_it_is_asked_for_once_islands_had_some_thousand_
     assert has_exact_formula(seen) and not seen.direct_done
     soon = seen.config.clock.soon_candidates
     assert soon <= seen.candidates < 2 * soon
+
+
+def test_methods_that_get_little_of_the_processor_end_with_the_search() -> None:
+    """They count their own processor time; where that hardly moves, the whole search's clock holds."""
+    seen = Search(*pagie(), config=SearchConfig(max_time=10.0, n_jobs=1))._state
+    clock, until = Clock.start(seen.config), worked() + 1000.0
+    assert not _effort(seen, clock, 1.0, until).out_of_time()
+    assert _effort(seen, replace(clock, closing=clock.started), 1.0, until).out_of_time()

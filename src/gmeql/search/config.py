@@ -99,6 +99,8 @@ class ClockConfig:
     polish_share: float = 0.2  # kept for polishing the front,
     polish_seconds: float = 3.0  # but no more than this
     device_seconds: float = 0.5  # of that for what accelerators found while the front was polished
+    judge_share: float = 0.06  # kept for what the front promises and for the sums beside it,
+    judge_seconds: float = 0.6  # but no more than this
     refit_share: float = 0.5  # kept for refitting the front of a large table, at most
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most

@@ -192,11 +192,12 @@ def _shape(root: Node) -> Node:
 
 
 def _effort(state: SearchState, clock: Clock, seconds: float, until: float) -> Effort:
-    """Work worth so many seconds; where time is the budget, with a moment at which it ends."""
+    """Work worth so many seconds; where time is the budget, with a moment at which it ends: at the latest when the whole
+    search closes, however little of the processor was had until then."""
     if state.config.max_time is None:
         return Effort(seconds, clock.is_interrupted)
     left = max(until - worked(), 0.0)
-    return Effort.timed(left, until=until, is_interrupted=clock.is_interrupted)
+    return Effort.timed(left, until=until, is_interrupted=clock.is_closing)
 
 
 def _proposals(
