@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -91,12 +92,34 @@ def test_who_comes_second_waits_until_the_first_is_done(tmp_path: Path, monkeypa
                 first.wait()
 
         monkeypatch.setattr(kernels.time, "sleep", sleep)
-        with kernels._alone_in(tmp_path):
-            assert len(waits) == 3
+        with kernels._alone_in(tmp_path) as turn:
+            assert len(waits) == 3 and not turn.is_done_by_another()  # it died over it
             with pytest.raises(OSError), (tmp_path / kernels.LOCK_NAME).open("r+") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with (tmp_path / kernels.LOCK_NAME).open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given back
+
+
+def test_who_waited_does_not_compile_again_what_never_reaches_the_disk(
+    tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a crowd of processes would compile one after the other, each for itself, and wait for minutes."""
+    alone_in = kernels._alone_in
+    monkeypatch.setattr(kernels, "_are_on_disk", lambda: False)
+    monkeypatch.setattr(kernels, "_alone_in", lambda _: alone_in(tmp_path))
+    with held(tmp_path) as first:
+
+        def sleep(seconds: float) -> None:
+            os.utime(tmp_path / kernels.LOCK_NAME)  # as one does that has finished
+            first.kill()
+            first.wait()
+
+        monkeypatch.setattr(kernels.time, "sleep", sleep)
+        kernels.keep_kernels()
+    assert not started
+    kernels.keep_kernels.cache_clear()
+    kernels.keep_kernels()  # nobody was at it meanwhile
+    assert len(started) == 1
 
 
 def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -51,10 +52,11 @@ def keep_kernels() -> None:
 
     if not can_be_kept(fit_many) or _are_on_disk():
         return
-    with _alone_in(Path(fit_many._cache.cache_path)):
-        if not _are_on_disk():
+    with _alone_in(Path(fit_many._cache.cache_path)) as turn:
+        if not _are_on_disk() and not turn.is_done_by_another():
             with suppress(OSError), _python("from gmeql.model.kernels import compile_kernels; compile_kernels()"):
                 pass
+            turn.say_done()
 
 
 def _are_on_disk() -> bool:
@@ -88,8 +90,31 @@ def _kernels() -> dict[str, tuple[Any, Callable[[], Any]]]:
     }
 
 
+@dataclass(frozen=True)
+class _Turn:
+    """A process's turn to compile, with the lock's file; none where there are no locks.
+
+    Should something never be found on disk, whoever waited for it must not compile it once more, one after the other.
+    """
+
+    file: int | None
+    stamp: int = 0
+
+    @classmethod
+    def of(cls, file: int | None) -> _Turn:
+        return cls(file, 0 if file is None else os.fstat(file).st_mtime_ns)
+
+    def is_done_by_another(self) -> bool:
+        """Whether another process finished since this one came."""
+        return self.file is not None and os.fstat(self.file).st_mtime_ns != self.stamp
+
+    def say_done(self) -> None:
+        if self.file is not None:
+            os.utime(self.file)
+
+
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _alone_in(folder: Path) -> Iterator[_Turn]:
     """Wait until no other process compiles into a folder, and keep others waiting meanwhile; not for ever.
 
     The system takes the lock from a process that dies, so nobody waits for the dead. Where there are no such locks, or
@@ -103,14 +128,14 @@ def _alone_in(folder: Path) -> Iterator[None]:
     except (ImportError, OSError):
         file = None
     try:
-        until = time.monotonic() + LONGEST_WAIT
+        until, turn = time.monotonic() + LONGEST_WAIT, _Turn.of(file)
         while file is not None and time.monotonic() < until:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
                 time.sleep(LOOK_EVERY)
-        yield
+        yield turn
     finally:
         if file is not None:
             os.close(file)
