@@ -29,7 +29,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.direct.methods import DIRECT_METHODS, LAST, LATER
 from gmeql.search.direct.middle.meeting import compile_look_up
 from gmeql.search.search import Search
-from gmeql.search.seeing import look_again, look_directly
+from gmeql.search.offers.seeing import look_again, look_directly
 from gmeql.search.stopping import has_exact_formula
 
 ROWS = 1000

@@ -8,7 +8,7 @@ from host_cuda import HostDriver
 from gmeql.search.accelerator.advance import advance
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.config import IslandConfig, SearchConfig
-from gmeql.search.island import Island
+from gmeql.search.islands.island import Island
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 

@@ -11,7 +11,7 @@ from gmeql.formula.parsing import parse_tree
 from gmeql.formula.simplify import simplify
 from gmeql.model.front import Front
 from gmeql.search.events import Member
-from gmeql.search.outlook import outlooks
+from gmeql.search.judging.outlook import outlooks
 
 
 def judged(X: np.ndarray, y: np.ndarray, *texts: str) -> Front:

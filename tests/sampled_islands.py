@@ -11,10 +11,10 @@ from gmeql.fitters.kernel.memory import BLOCK, make_work
 from gmeql.fitters.kernel.tape import jacobian_one
 from gmeql.fitters.programs import input_slots
 from gmeql.network.architecture import Architecture
-from gmeql.search.candidates import Candidates
+from gmeql.search.islands.candidates import Candidates
 from gmeql.search.config import IslandConfig
-from gmeql.search.island import Island
-from gmeql.search.tried import TriedStructures
+from gmeql.search.islands.island import Island
+from gmeql.search.islands.tried import TriedStructures
 
 N_ROWS = 40
 

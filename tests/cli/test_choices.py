@@ -13,7 +13,7 @@ from gmeql.formula.printing.export import EXPORTS
 from gmeql.model.methods import METHODS
 from gmeql.model.rules import RULES
 from gmeql.search.config import DEVICES
-from gmeql.search.losses import LOSSES
+from gmeql.search.losses.losses import LOSSES
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gmeql.formula.parsing import parse_tree
 from gmeql.model.alternatives import alternatives, averaged
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 
 
 def member(text: str, loss: float) -> FrontMember:

@@ -16,7 +16,7 @@ from gmeql.model.member import FrontMember
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.outlook import left_out_costs, outlooks, paired_z
+from gmeql.search.judging.outlook import left_out_costs, outlooks, paired_z
 
 x = Variable(0)
 

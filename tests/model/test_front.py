@@ -19,7 +19,7 @@ from gmeql.formula.parsing import parse_tree
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember, free_constants
 from gmeql.search.events import Member
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 
 X1 = Variable(0)
 

@@ -12,9 +12,9 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.intervals import PredictionBasis, constant_intervals, prediction_interval
-from gmeql.search.converging import converged
-from gmeql.search.losses import find_loss
-from gmeql.search.robust import robust_weights
+from gmeql.search.losses.converging import converged
+from gmeql.search.losses.losses import find_loss
+from gmeql.search.losses.robust import robust_weights
 
 X1 = Variable(0)
 

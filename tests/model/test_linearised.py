@@ -11,9 +11,9 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.intervals import PredictionBasis, constant_intervals
 from gmeql.model.linearised import linearised_by_loss
-from gmeql.search.converging import converged
-from gmeql.search.effective import InputErrors, least_effective
-from gmeql.search.losses import find_loss
+from gmeql.search.losses.converging import converged
+from gmeql.search.losses.effective import InputErrors, least_effective
+from gmeql.search.losses.losses import find_loss
 
 ROWS, RUNS = 120, 60
 

@@ -8,7 +8,7 @@ from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.model.member import MAX_OWN, FrontMember, free_constants
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 
 X1 = Variable(0)
 LINE = Expression(Call("mul", (Constant(2.5), X1)), ("x1",))

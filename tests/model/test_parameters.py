@@ -14,7 +14,7 @@ from gmeql.model.parameters import check_parameters, from_plain, rebuilt, to_pla
 from gmeql.model.rules import RULES
 from gmeql.model.storage import StorageError
 from gmeql.search.config import DEVICES
-from gmeql.search.losses import LOSSES
+from gmeql.search.losses.losses import LOSSES
 
 
 @pytest.mark.parametrize(

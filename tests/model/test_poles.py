@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 from judged_fronts import judged
 
 

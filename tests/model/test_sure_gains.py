@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gmeql.search.outlook import Outlook, outlooks
+from gmeql.search.judging.outlook import Outlook, outlooks
 from judged_fronts import judged
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gmeql.model.validation import simplest_valid
-from gmeql.search.losses import LOSSES
+from gmeql.search.losses.losses import LOSSES
 from judged_fronts import judged
 
 

@@ -11,7 +11,7 @@ from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
 from gmeql.model.weighing import counted_rows
-from gmeql.search.losses import LOSSES
+from gmeql.search.losses.losses import LOSSES
 
 X = np.linspace(0, 5, 50)[:, None]
 

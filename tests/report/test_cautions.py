@@ -13,7 +13,7 @@ from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
 from gmeql.model.weighing import counted_rows
 from gmeql.report.cautions import cautions, errors_grow, has_pattern, rows_far_away
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 from gmeql.tables import read as tables
 
 x = Variable(0)

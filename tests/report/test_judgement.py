@@ -15,10 +15,10 @@ from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
 from gmeql.report import judgement
 from gmeql.report.judgement import figures, judge, percent
-from gmeql.search.converging import converged
-from gmeql.search.losses import find_loss
-from gmeql.search.outlook import outlooks
-from gmeql.search.robust import robust_weights
+from gmeql.search.losses.converging import converged
+from gmeql.search.losses.losses import find_loss
+from gmeql.search.judging.outlook import outlooks
+from gmeql.search.losses.robust import robust_weights
 from gmeql.tables import read as tables
 from report_pages import front_for, training
 

@@ -11,7 +11,7 @@ import pytest
 from gmeql import report
 from gmeql.formula.bounds import Bounds
 from gmeql.report.unseen import UNKNOWN, promise, unseen_text
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 from report_pages import front_for, parsed, training
 
 SURE = Outlook(0.51234, 0.0287, False, 3.0, Bounds(6.96312, 430.1501, True))

@@ -23,7 +23,7 @@ from gmeql.runs.records import (
     reason_text,
 )
 from gmeql.search.events import REASONS, Member, Progress
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 
 MEAN = Member(Expression(Constant(2.0), ("a",)), 0.5, 1)
 LINE = Member(Expression(Call("mul", (Constant(1.5), Variable(0))), ("a, b",)), 0.25, 3)

@@ -10,7 +10,7 @@ from searches import stored
 
 from gmeql.fitters.threads import available_cores
 from gmeql.network.architecture import Architecture
-from gmeql.search.losses import LOSSES
+from gmeql.search.losses.losses import LOSSES
 from gmeql.search.config import (
     DEVICES,
     RENAMED,

@@ -11,7 +11,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.events import REASONS, Member
 from gmeql.search.polish.scoring import JudgedRows, unseen_length
 from gmeql.search.search import Search
-from gmeql.search.soundness import left_out_squares
+from gmeql.search.judging.soundness import left_out_squares
 
 
 def test_the_best_member_describes_the_data_most_briefly() -> None:

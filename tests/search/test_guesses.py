@@ -12,7 +12,7 @@ from gmeql.knowledge.knowledge import read_knowledge
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.guesses import embedded, try_guesses
-from gmeql.search.rows import SearchRows
+from gmeql.search.data.rows import SearchRows
 from gmeql.search.state import SearchState
 
 NAMES = ("x", "t")

@@ -14,7 +14,7 @@ from host_cuda import HostDriver, needs_compiler
 from searches import SMALL, check_front, parabola, run, stored, texts, waves
 
 from gmeql.formula.nodes import Call, Constant, calls
-from gmeql.search import execution
+from gmeql.search.execution import execution
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Progress

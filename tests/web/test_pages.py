@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.model.rules import RULES
-from gmeql.search.losses import LOSSES
+from gmeql.search.losses.losses import LOSSES
 from web_client import HEADERS, upload
 
 

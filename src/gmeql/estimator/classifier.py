@@ -25,7 +25,7 @@ from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.member import FrontMember
 from gmeql.model.parameters import check_parameters
-from gmeql.search.losses import sigmoid
+from gmeql.search.losses.losses import sigmoid
 
 if TYPE_CHECKING:
     from gmeql.model.model_file import StoredModel

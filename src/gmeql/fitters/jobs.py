@@ -11,7 +11,7 @@ class FitJob(NamedTuple):
     """Candidates of one island, fitted in place."""
 
     batch: Any
-    """Has the arrays of `gmeql.search.candidates.Candidates`."""
+    """Has the arrays of `gmeql.search.islands.candidates.Candidates`."""
     data: FitData
     hopeless: float
     """The loss that a candidate must come near to be worth more steps."""

@@ -24,7 +24,7 @@ from gmeql.model.member import FrontMember
 from gmeql.model.rules import rounding_level
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.scoring import length_in_nats
-from gmeql.search.structure import structure_nats
+from gmeql.search.judging.structure import structure_nats
 
 FloatArray = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.search.effective import InputErrors
+from gmeql.search.losses.effective import InputErrors
 from gmeql.search.groups.table import Grouping
 from gmeql.model.storage import (
     NewerFormatError,

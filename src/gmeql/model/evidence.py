@@ -1,7 +1,7 @@
 """How likely the best formula of a front predicts unseen rows better than its rivals.
 
 Two formulas are compared row by row: `z` is the mean difference of their squared errors with each row left out
-(`search/soundness.py`) over its standard error. Were the two chosen beforehand, the better one would be better on unseen
+(`search/judging/soundness.py`) over its standard error. Were the two chosen beforehand, the better one would be better on unseen
 rows with probability Φ(z). They were not: the search kept the luckiest of thousands. So the errors of each count as much
 more as is to be expected of such a one (`search.outlook.luck_factor`), and what z is then worth was measured
 (`Calibration`) and checked on simulated tables, whose laws are known (docs/trust.md).
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
-from gmeql.search.losses import Loss
-from gmeql.search.outlook import left_out_costs, paired_z
-from gmeql.search.robust import scale_of
-from gmeql.search.soundness import SQUARED
+from gmeql.search.losses.losses import Loss
+from gmeql.search.judging.outlook import left_out_costs, paired_z
+from gmeql.search.losses.robust import scale_of
+from gmeql.search.judging.soundness import SQUARED
 
 FloatArray = NDArray[np.float64]
 

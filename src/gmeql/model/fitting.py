@@ -28,8 +28,8 @@ from gmeql.model.ranges import column_ranges
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import OwnConstants
-from gmeql.search.losses import find_loss
-from gmeql.search.preview import first_look
+from gmeql.search.losses.losses import find_loss
+from gmeql.search.offers.preview import first_look
 
 CHECKPOINT_SECONDS = 30.0
 KEPT_MEMBERS = 1000

@@ -20,9 +20,9 @@ from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
 from gmeql.model.validation import simplest_valid
 from gmeql.model.rules import EPS, RULES, SELECTION, is_next_to_zero, rounding_level, stating_nats
-from gmeql.search.losses import LOSSES, Loss
+from gmeql.search.losses.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
-from gmeql.search.structure import linear_columns, unwritten_factors
+from gmeql.search.judging.structure import linear_columns, unwritten_factors
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
@@ -165,7 +165,7 @@ class Front(Sequence[FrontMember]):
           error to expect on unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
           Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over, and a
           gain of z standard errors counts 2 z² nats at most. A sum of all columns
-          with factors drawn towards 0 (`search/shrinking.py`) is taken where it errs less on rows left out, or is
+          with factors drawn towards 0 (`search/sums/shrinking.py`) is taken where it errs less on rows left out, or is
           briefer with as many constants as it is worth. Where nobody looked
           beyond the rows, `mse` is the residual sum of squares over `N - K`, and a unit of complexity costs 2. Where
           members reach rounding level there is no noise to weigh against, and the simplest of those wins.

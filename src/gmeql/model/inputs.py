@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, validate_data
 
 from gmeql.formula.messages import listing
-from gmeql.search.effective import InputErrors
+from gmeql.search.losses.effective import InputErrors
 from gmeql.search.groups.table import Grouping
 
 VALIDATION_SHARE = 0.25

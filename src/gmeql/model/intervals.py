@@ -24,9 +24,9 @@ from gmeql.model.linearised import (
     sum_of_squares,
 )
 from gmeql.model.member import free_constants
-from gmeql.search.converging import converged
-from gmeql.search.effective import InputErrors
-from gmeql.search.losses import Loss, find_loss
+from gmeql.search.losses.converging import converged
+from gmeql.search.losses.effective import InputErrors
+from gmeql.search.losses.losses import Loss, find_loss
 
 FloatArray = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def constant_intervals(
 
     `method="bootstrap"` refits the constants on `resamples` draws of the rows and takes percentiles: slower, right also
     where the formula is far from linear in its constants. Where inputs have `errors`, residuals are those over the root of
-    the effective variance (`search/effective.py`), which moves with the constants. Plain exponents (2, 0.5, ...) and
+    the effective variance (`search/losses/effective.py`), which moves with the constants. Plain exponents (2, 0.5, ...) and
     factors of ±1 count as structure unless `exponents` is True. Losses that are no weighted squares have intervals of
     their own (`linearised_by_loss`), around the constants themselves.
     """

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
-from gmeql.search.effective import InputErrors, scaled_residual
-from gmeql.search.losses import Loss
-from gmeql.search.robust import influence_slopes, robust_weights, scale_of
+from gmeql.search.losses.effective import InputErrors, scaled_residual
+from gmeql.search.losses.losses import Loss
+from gmeql.search.losses.robust import influence_slopes, robust_weights, scale_of
 
 FloatArray = NDArray[np.float64]
 Model = Callable[[FloatArray], FloatArray]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 
 MAX_OWN = 1_000_000
 """Constants of groups' own that a file may claim."""

@@ -19,7 +19,7 @@ from gmeql.model.rules import RULES
 from gmeql.model.storage import StorageError
 from gmeql.network.architecture import Architecture
 from gmeql.search.config import DEVICES
-from gmeql.search.losses import find_loss
+from gmeql.search.losses.losses import find_loss
 
 E = TypeVar("E")
 KNOWLEDGE_PARAMETERS = ("units", "target_units", "constant_units", "unit_check", "template", "constants", "guesses",

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
-from gmeql.search.effective import InputErrors
+from gmeql.search.losses.effective import InputErrors
 from gmeql.search.groups.table import Grouping
-from gmeql.search.magnitudes import magnitudes
-from gmeql.search.outlook import times_power
+from gmeql.search.losses.magnitudes import magnitudes
+from gmeql.search.judging.outlook import times_power
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member, Progress

@@ -9,7 +9,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Node
 from gmeql.search.config import FrontConfig
-from gmeql.search.structure import linear_columns, structure_nats
+from gmeql.search.judging.structure import linear_columns, structure_nats
 
 RULES = {
     "best": "shortest description of formula and residuals together",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gmeql.model.member import FrontMember
 from gmeql.model.rules import SELECTION
-from gmeql.search.losses import Loss
+from gmeql.search.losses.losses import Loss
 
 
 def simplest_valid(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
 from gmeql.model.rules import SELECTION
-from gmeql.search.losses import find_loss, working
+from gmeql.search.losses.losses import find_loss, working
 
 FloatArray = NDArray[np.float64]
 

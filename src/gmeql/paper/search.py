@@ -23,7 +23,7 @@ from gmeql.paper import two_stage
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.promotion import briefest
+from gmeql.search.offers.promotion import briefest
 
 DEFAULT_ARCHITECTURE = "general"
 CHUNK_STEPS = 250

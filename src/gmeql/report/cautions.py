@@ -16,7 +16,7 @@ from gmeql.model.member import free_constants
 from gmeql.model.weighing import CountedRows
 from gmeql.report.numbers import four_digits, percent_text, three_digits
 from gmeql.report.outliers import NORMAL_MEDIAN, OUTLIERS, OtherRows, Outliers, rows_far_away
-from gmeql.search.losses import Loss, find_loss
+from gmeql.search.losses.losses import Loss, find_loss
 
 if TYPE_CHECKING:
     from gmeql.model.member import FrontMember

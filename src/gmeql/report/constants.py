@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gmeql.formula.printing.notation import number_text, round_constant
 from gmeql.model.intervals import constant_intervals
 from gmeql.report.numbers import percent_text, with_same_decimals
-from gmeql.search.effective import InputErrors
+from gmeql.search.losses.effective import InputErrors
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression

@@ -20,7 +20,7 @@ from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
 from gmeql.report.numbers import four_digits, r2_text
 from gmeql.report.unseen import promise, unseen_text
-from gmeql.search.losses import find_loss
+from gmeql.search.losses.losses import find_loss
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression

@@ -15,8 +15,8 @@ from gmeql.report.cautions import cautions
 from gmeql.report.numbers import three_digits
 from gmeql.report.outliers import Outliers
 from gmeql.report.unseen import unseen_text
-from gmeql.search.converging import mean_loss_of_constant
-from gmeql.search.losses import Loss, find_loss
+from gmeql.search.losses.converging import mean_loss_of_constant
+from gmeql.search.losses.losses import Loss, find_loss
 
 if TYPE_CHECKING:
     from gmeql.model.front import Front

@@ -23,14 +23,14 @@ from gmeql.formula.products import split_terms
 from gmeql.model.member import free_constants
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
-from gmeql.search.choosing import sums_of_columns
-from gmeql.search.converging import SQUARES, converged
-from gmeql.search.kind_sums import sums_of_kinds
-from gmeql.search.losses import LOSSES
+from gmeql.search.front.choosing import sums_of_columns
+from gmeql.search.losses.converging import SQUARES, converged
+from gmeql.search.sums.kind_sums import sums_of_kinds
+from gmeql.search.losses.losses import LOSSES
 from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
-from gmeql.search.robust import LINE_EXPLAINS, least_absolute_line, scale_of
-from gmeql.search.soundness import left_out_squares
+from gmeql.search.losses.robust import LINE_EXPLAINS, least_absolute_line, scale_of
+from gmeql.search.judging.soundness import left_out_squares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

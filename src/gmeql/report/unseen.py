@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gmeql.report.numbers import outward, three_digits, with_same_decimals
 
 if TYPE_CHECKING:
-    from gmeql.search.outlook import Outlook
+    from gmeql.search.judging.outlook import Outlook
 
 UNKNOWN = "–"
 

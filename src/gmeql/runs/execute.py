@@ -165,7 +165,7 @@ def _written_out(
     progress: Progress, steering: Steering, training: Training, known: list[Member], rows: JudgedRows | None
 ) -> Progress:
     """The event over the real columns, beside what was `known`, judged on `rows`; as it is where `rows` is None."""
-    from gmeql.search.promotion import briefest
+    from gmeql.search.offers.promotion import briefest
 
     if rows is None:
         return progress

@@ -18,7 +18,7 @@ from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.model.methods import METHODS
 from gmeql.model.rules import RULES
 from gmeql.search.config import DEVICES
-from gmeql.search.losses import LOSSES, find_loss
+from gmeql.search.losses.losses import LOSSES, find_loss
 from gmeql.tables.cells import DECIMAL_MARKS
 
 PREFIX = "GMEQL_"

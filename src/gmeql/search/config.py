@@ -9,7 +9,7 @@ from typing import Any
 from gmeql.fitters.threads import threads_for
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.network.architecture import Architecture
-from gmeql.search.losses import find_loss
+from gmeql.search.losses.losses import find_loss
 
 DEVICES = {
     "auto": "the processor; an accelerator once it is ready and proves faster, where time is the budget",

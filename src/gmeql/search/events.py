@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gmeql.formula.expression import Expression
 from gmeql.search.groups.table import OwnConstants
-from gmeql.search.outlook import Outlook
+from gmeql.search.judging.outlook import Outlook
 
 REASONS = {
     "exact": "the formula is exact",

@@ -15,11 +15,11 @@ from gmeql.knowledge.templates import Template
 from gmeql.network.architecture import Architecture
 from gmeql.network.families import FunctionSet
 from gmeql.network.repository import insert
-from gmeql.search.island import Island
+from gmeql.search.islands.island import Island
 from gmeql.search.polish.cutting import without_dead_terms
 from gmeql.search.polish.scoring import Scored, clean, refit
-from gmeql.search.promotion import OutOfTime, polish_formula
-from gmeql.search.readings import PLAIN
+from gmeql.search.offers.promotion import OutOfTime, polish_formula
+from gmeql.search.data.readings import PLAIN
 from gmeql.search.state import SearchState
 from gmeql.search.templates.solutions import random_values
 

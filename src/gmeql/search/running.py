@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any, Self
 
 from gmeql.search.config import SearchConfig
-from gmeql.search.effective import InputErrors
+from gmeql.search.losses.effective import InputErrors
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import Grouping, OwnConstants
-from gmeql.search.plain_sums import judged_sums
-from gmeql.search.promotion import look_out
-from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.front.plain_sums import judged_sums
+from gmeql.search.offers.promotion import look_out
+from gmeql.search.data.rows import FloatArray, SearchRows
 from gmeql.search.state import SearchState
 
 
@@ -79,7 +79,7 @@ class RunningSearch(ABC):
 
     @property
     def sums(self) -> tuple[Member, ...]:
-        """Sums of columns beside the front of a search that has ended, judged like its members (`plain_sums.py`)."""
+        """Sums of columns beside the front of a search that has ended, judged like its members (`front/plain_sums.py`)."""
         return judged_sums(self.front, self._state.rows)
 
     @property

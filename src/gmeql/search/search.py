@@ -2,22 +2,23 @@
 
 `Search._round` is the algorithm:
 
-1. draw: each island draws candidates from its elites and structure parameters (`island.py`, `sampling`), leaving out what
+1. draw: each island draws candidates from its elites and structure parameters (`islands/island.py`, `sampling`), leaving out what
    all tried before this stage and what it tried itself since; islands hear of each other only between stages;
-2. fit: every candidate's constants are fitted to the island's reading of the target (`steps.py`), wherever that is done
-   (`execution.py`);
-3. learn: islands keep their elites and learn their structure parameters (`island.py`);
+2. fit: every candidate's constants are fitted to the island's reading of the target (`islands/steps.py`), wherever that is done
+   (`execution/execution.py`);
+3. learn: islands keep their elites and learn their structure parameters (`islands/island.py`);
 4. compete: at certain ages the worse half of a generation is closed; what the better half was opened with is chosen more
-   often from then on (`portfolio.py`);
-5. polish: what islands found is cut to shape (`promotion.py`) and offered to the front of loss against complexity
-   (`leaderboard.py`);
-6. see: direct methods look for formulas that need no search (`seeing.py`, `direct`): the cheapest at the very start, a
+   often from then on (`islands/portfolio.py`);
+5. polish: what islands found is cut to shape (`offers/promotion.py`) and offered to the front of loss against complexity
+   (`front/leaderboard.py`);
+6. see: direct methods look for formulas that need no search (`offers/seeing.py`, `direct`): the cheapest at the very start, a
    quick one soon, all after the first stage, those of linear algebra first, those for noise later; also at the smaller
    tables that symmetries of the data allow, for which it is asked once, after the first stages (`symmetries`).
 
 Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. Where time is
-the budget, accelerators take whole generations, competitions included, while the processor does the rest (`flights.py`).
-What the search carries is a `SearchState` (`state.py`); how it is made and what others see of it stands in `running.py`.
+the budget, accelerators take whole generations, competitions included, while the processor does the rest
+(`execution/flights.py`). What the search carries is a `SearchState` (`state.py`); how it is made and what others
+see of it stands in `running.py`.
 
 The search ends when a formula is exact, when a budget is spent, or when nothing has been gained for long (`stopping.py`).
 With a candidate budget the result depends on the seed alone, not on threads or clocks.
@@ -35,13 +36,13 @@ from gmeql.formula.nodes import Constant
 from gmeql.search.accelerator.advance import Generation
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
-from gmeql.search.execution import Executor
-from gmeql.search.flights import Flights
+from gmeql.search.execution.execution import Executor
+from gmeql.search.execution.flights import Flights
 from gmeql.search.guesses import try_guesses
-from gmeql.search.island import Island
-from gmeql.search.losses import is_reweighed
-from gmeql.search.offering import Offering
-from gmeql.search.promotion import (
+from gmeql.search.islands.island import Island
+from gmeql.search.losses.losses import is_reweighed
+from gmeql.search.offers.offering import Offering
+from gmeql.search.offers.promotion import (
     is_exact,
     judge_front,
     offer_elites,
@@ -51,9 +52,9 @@ from gmeql.search.promotion import (
     polish_island,
     reweigh,
 )
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 from gmeql.search.running import RunningSearch
-from gmeql.search.seeing import (
+from gmeql.search.offers.seeing import (
     is_time_to_look,
     is_time_to_look_again,
     look_again,
@@ -64,10 +65,10 @@ from gmeql.search.seeing import (
     views_of_leading,
 )
 from gmeql.search.state import SearchState
-from gmeql.search.steps import Step
+from gmeql.search.islands.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
 from gmeql.search.symmetries.views import View, find_views
-from gmeql.search.viewed import ViewedTable
+from gmeql.search.data.viewed import ViewedTable
 
 POLL_SECONDS = 0.02
 """How often the thread that offers formulas is asked, while accelerators have the search."""

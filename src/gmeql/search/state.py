@@ -12,21 +12,21 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.search.config import SearchConfig
-from gmeql.search.effective import InputErrors
+from gmeql.search.losses.effective import InputErrors
 from gmeql.search.events import Progress
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.groups.sharing import share
 from gmeql.search.groups.table import Grouping
-from gmeql.search.island import Island
-from gmeql.search.leaderboard import Leaderboard
+from gmeql.search.islands.island import Island
+from gmeql.search.front.leaderboard import Leaderboard
 from gmeql.search.polish.scoring import Scored
-from gmeql.search.portfolio import Portfolio, allowed_functions, Strategy
-from gmeql.search.rows import FloatArray, SearchRows
+from gmeql.search.islands.portfolio import Portfolio, allowed_functions, Strategy
+from gmeql.search.data.rows import FloatArray, SearchRows
 from gmeql.search.symmetries.dimensional import dimensional_views
 from gmeql.search.symmetries.origins import view_from_origins
 from gmeql.search.symmetries.stated import stated_view
 from gmeql.search.symmetries.views import View
-from gmeql.search.tried import TriedStructures
+from gmeql.search.islands.tried import TriedStructures
 
 VERSION = 4
 """Of the plain data. Version 3, that of gmeql 0.1, had the same under other names."""

@@ -11,7 +11,7 @@ from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig
 from gmeql.search.polish.recognition import n_loose_constants
 from gmeql.search.polish.scoring import JudgedRows, Scored
-from gmeql.search.rows import FloatArray
+from gmeql.search.data.rows import FloatArray
 from gmeql.search.state import SearchState
 
 

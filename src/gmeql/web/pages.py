@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from gmeql.knowledge.knowledge import UNIT_CHECKS
 from gmeql.model.rules import RULES
 from gmeql.report import asset
-from gmeql.search.losses import LOSSES
+from gmeql.search.losses.losses import LOSSES
 from gmeql.tables.read import read
 from gmeql.web.answers import find_upload, function_choices, render, table_record
 from gmeql.web.guard import MAX_BODY_BYTES

@@ -13,8 +13,8 @@ from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.programs import input_slots
 from gmeql.network.architecture import Architecture
 from gmeql.search.config import IslandConfig
-from gmeql.search.island import Island
-from gmeql.search.tried import TriedStructures
+from gmeql.search.islands.island import Island
+from gmeql.search.islands.tried import TriedStructures
 
 
 def drawn_jobs(n_rows: tuple[int, int] = (100, 80)) -> list[FitJob]:

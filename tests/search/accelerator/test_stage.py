@@ -16,7 +16,7 @@ from gmeql.search.accelerator.source import MOST_NODES, RECORD_BYTES
 from gmeql.search.accelerator.advance import advance
 from gmeql.search.accelerator.stage import Card, Stage, can_hold
 from gmeql.search.config import IslandConfig
-from gmeql.search.island import Island
+from gmeql.search.islands.island import Island
 from gmeql.search.sampling.moves import count_choices
 
 

@@ -10,7 +10,7 @@ from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.structure import linear_columns
+from gmeql.search.judging.structure import linear_columns
 
 
 def proposals(

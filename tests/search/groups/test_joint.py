@@ -7,7 +7,7 @@ from scipy.optimize import least_squares
 
 from gmeql.formula.nodes import Constant, leaves
 from gmeql.formula.parsing import parse_tree
-from gmeql.search.effective import InputErrors
+from gmeql.search.losses.effective import InputErrors
 from gmeql.search.groups.joint import GroupedTable, fit_jointly, refit_jointly
 
 

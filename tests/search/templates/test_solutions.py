@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from gmeql.formula.parsing import parse_tree
 from gmeql.knowledge.templates import read_template
-from gmeql.search.effective import InputErrors
+from gmeql.search.losses.effective import InputErrors
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.templates.solutions import (
     OpenSolution,

@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 import pytest
 
-from gmeql.search.tried import TriedStructures
+from gmeql.search.islands.tried import TriedStructures
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Progress
 from gmeql.search.search import Search

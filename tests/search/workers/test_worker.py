@@ -14,8 +14,8 @@ from gmeql.fitters.programs import input_slots
 from gmeql.formula.operators import OPERATORS
 from gmeql.formula.registration import register_operator, unregister_operator
 from gmeql.network.architecture import architecture_preset
-from gmeql.search.island import Island, IslandConfig, TriedStructures
-from gmeql.search.steps import StepTask, advance
+from gmeql.search.islands.island import Island, IslandConfig, TriedStructures
+from gmeql.search.islands.steps import StepTask, advance
 from gmeql.search.workers import worker
 from gmeql.search.workers.worker import Assignment, Message, carry_out, forget, packed, start, unpacked
 

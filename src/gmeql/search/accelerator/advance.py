@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import numpy as np
 
 from gmeql.search.accelerator.stage import Card, Stage
-from gmeql.search.island import Island
-from gmeql.search.steps import StepTask
+from gmeql.search.islands.island import Island
+from gmeql.search.islands.steps import StepTask
 
 LOOK_STEPS = 4
 """Steps between two looks at the islands' best losses, at most; the first look comes after one, the next after two."""

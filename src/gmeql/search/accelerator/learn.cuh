@@ -1,4 +1,4 @@
-// What islands keep of a step and learn from it (`island.py`): the best taken to convergence, elites, structure parameters.
+// What islands keep of a step and learn from it (`islands/island.py`): the best taken to convergence, elites, structure parameters.
 
 DEVICE u64 order_of(double loss) { return loss >= 0.0 && loss < infinity() ? (u64)bits_of(loss) : ~0ULL; }
 

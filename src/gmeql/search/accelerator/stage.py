@@ -17,10 +17,10 @@ from gmeql.network.repository import Repository, size
 from gmeql.search.accelerator.layout import CANDIDATES, ELITES, ISLAND, STEP, TRIED, WIRING, Arena, flat_wiring
 from gmeql.search.accelerator.source import MOST_NODES, MOST_RECORDS, RECORD_BYTES, step_source
 from gmeql.search.config import IslandConfig
-from gmeql.search.island import CLASS_WIDTH, UNSEEN_WEIGHT, Island
+from gmeql.search.islands.island import CLASS_WIDTH, UNSEEN_WEIGHT, Island
 from gmeql.search.sampling.arrays import DrawNumbers
 from gmeql.search.sampling.tried import MOST
-from gmeql.search.steps import EXHAUSTED_SHARE, FINISH_TOLERANCE, FINISHED_PER_STEP, StepTask
+from gmeql.search.islands.steps import EXHAUSTED_SHARE, FINISH_TOLERANCE, FINISHED_PER_STEP, StepTask
 
 TRIED_BITS = 25
 """Structures that are remembered there, as a power of two: 400 MB, which a card fills in twenty seconds."""

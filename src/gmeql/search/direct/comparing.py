@@ -17,7 +17,7 @@ from gmeql.formula.nodes import Constant, Node, leaves
 from gmeql.search.direct.table import DirectTable
 from gmeql.search.polish.rounding import snap
 from gmeql.search.polish.scoring import JudgedRows, Scored, length_in_nats
-from gmeql.search.structure import unwritten_factors
+from gmeql.search.judging.structure import unwritten_factors
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
-from gmeql.search.independent import INDEPENDENT, with_reference
-from gmeql.search.structure import linear_columns
+from gmeql.search.sums.independent import INDEPENDENT, with_reference
+from gmeql.search.judging.structure import linear_columns
 
 
 @dataclass(frozen=True)

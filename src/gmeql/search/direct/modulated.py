@@ -33,7 +33,7 @@ from gmeql.search.direct.terms import SUMS, best_inexact, best_of
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, sum_of
 from gmeql.search.direct.waves import POWERS, angles_of, node_values
 from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 
 BEFORE = replace(BRIEF_TERMS, powers=(1, -1), mixed=(1, -1), kinds=("exp -x", "log"))
 """What may stand before a wave besides polynomials."""

@@ -26,7 +26,7 @@ from gmeql.search.direct.logarithms import LOGARITHMS, factors_of_logarithm
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, formulas_in, sum_of
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 
 FloatArray = NDArray[np.float64]
 Undo = Callable[[Node], Node]

@@ -21,7 +21,7 @@ from gmeql.formula.nodes import Call, Constant, Node, build
 from gmeql.search.direct.term_sums import orthonormal
 from gmeql.search.direct.waves import node_values
 from gmeql.search.polish.waves import stands_out
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 
 FloatArray = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct.polynomials import Monomial, Polynomial, divided, monomials, term_by_term, values, written
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 
 
 @dataclass(frozen=True)

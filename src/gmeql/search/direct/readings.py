@@ -9,7 +9,7 @@ import numpy as np
 from gmeql.formula.nodes import build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import FloatArray
-from gmeql.search.readings import PLAIN, READINGS, Reading, read_target
+from gmeql.search.data.readings import PLAIN, READINGS, Reading, read_target
 
 LARGEST_EXPONENT = 30.0
 """A target must stay within this to be read as a logarithm."""

@@ -29,7 +29,7 @@ from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, fraction_in, small_terms, sum_of
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 
 FloatArray = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from gmeql.search.direct.library import Library, library
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import TermSum
 from gmeql.search.polish.scoring import JudgedRows, description_length
-from gmeql.search.readings import PLAIN, READINGS, read_target
+from gmeql.search.data.readings import PLAIN, READINGS, read_target
 
 
 @dataclass(frozen=True)

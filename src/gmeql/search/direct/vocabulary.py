@@ -28,7 +28,7 @@ from gmeql.search.direct.library import PLAIN_TERMS, vocabulary
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 
 FloatArray = NDArray[np.float64]
 Weighted = list[tuple[float, Node]]

@@ -32,7 +32,7 @@ from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.polish.waves import stands_out
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 
 FloatArray = NDArray[np.float64]
 

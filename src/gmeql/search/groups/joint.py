@@ -30,7 +30,7 @@ from gmeql.fitters.method import (
 from gmeql.fitters.programs import ProgramTooLong, from_expression
 from gmeql.formula.calculus import row_slopes
 from gmeql.formula.nodes import Constant, Leaf, Node, leaves, transform
-from gmeql.search.effective import InputErrors, scaled_slopes
+from gmeql.search.losses.effective import InputErrors, scaled_slopes
 from gmeql.search.groups.config import GROUPS
 
 FloatArray = NDArray[np.float64]

@@ -27,7 +27,7 @@ from gmeql.knowledge.knowledge import Knowledge
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.observed import observed, two_valued
 from gmeql.search.polish.recognition import is_recognised, n_loose_constants, plain_nats
-from gmeql.search.structure import structure_nats
+from gmeql.search.judging.structure import structure_nats
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int) 
 
 def unseen_length(root: Node, unseen: float, rows: JudgedRows, *, node_cost: float = POLISH.node_cost) -> float:
     """Description length with the loss to expect on other rows in place of the loss over the rows left free; a sum of
-    columns pays for saying which (`structure.py`)."""
+    columns pays for saying which (`judging/structure.py`)."""
     n, n_constants = len(rows.target), rows.n_fitted(root)
     if not math.isfinite(unseen) or n_constants >= n - 1:
         return math.inf

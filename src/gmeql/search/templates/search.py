@@ -18,9 +18,9 @@ from gmeql.search.clock import Clock
 from gmeql.search.direct.table import Effort
 from gmeql.search.events import Progress
 from gmeql.search.groups.config import GROUPS
-from gmeql.search.losses import find_loss
+from gmeql.search.losses.losses import find_loss
 from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.promotion import reweigh
+from gmeql.search.offers.promotion import reweigh
 from gmeql.search.running import RunningSearch
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import why_stop

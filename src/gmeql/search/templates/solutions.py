@@ -19,7 +19,7 @@ from gmeql.fitters.programs import ProgramTooLong, from_expression
 from gmeql.formula.nodes import Constant, Leaf, Node, Variable, build, transform, tree_complexity
 from gmeql.formula.parsing import FIRST_NAME
 from gmeql.knowledge.templates import Template, close_constants, open_constants
-from gmeql.search.effective import InputErrors, least_effective_values
+from gmeql.search.losses.effective import InputErrors, least_effective_values
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.templates.config import TEMPLATES
 

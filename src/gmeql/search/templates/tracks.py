@@ -19,12 +19,12 @@ from gmeql.formula.nodes import Variable
 from gmeql.formula.parsing import FIRST_NAME
 from gmeql.knowledge.templates import Template
 from gmeql.network.families import FAMILIES, FunctionSet, draw_architecture
-from gmeql.search.candidates import Candidates
+from gmeql.search.islands.candidates import Candidates
 from gmeql.search.config import SearchConfig
 from gmeql.search.direct.table import Effort
-from gmeql.search.island import Island
+from gmeql.search.islands.island import Island
 from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 from gmeql.search.templates.config import TEMPLATES
 from gmeql.search.templates.solutions import (
     Fitted,
@@ -36,7 +36,7 @@ from gmeql.search.templates.solutions import (
     refit_solutions,
 )
 from gmeql.search.templates.seen import seen
-from gmeql.search.tried import IslandTried, TriedStructures
+from gmeql.search.islands.tried import IslandTried, TriedStructures
 
 SMALL_FAMILIES = ("small", "sums", "middle", "general", "ratios", "complete")
 """Families that free functions are drawn from, in turn: what a template leaves open is rarely large."""

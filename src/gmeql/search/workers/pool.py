@@ -17,9 +17,9 @@ import numpy as np
 
 from gmeql._version import __version__
 from gmeql.formula.operators import OPERATORS
-from gmeql.search.island import Island
-from gmeql.search.steps import Step, StepTask, TrimmedStep
-from gmeql.search.tried import TriedStructures
+from gmeql.search.islands.island import Island
+from gmeql.search.islands.steps import Step, StepTask, TrimmedStep
+from gmeql.search.islands.tried import TriedStructures
 from gmeql.search.workers.backends import Backend, WorkerSlot, active_backend
 from gmeql.search.workers.worker import Assignment, Message, carry_out, packed, start
 

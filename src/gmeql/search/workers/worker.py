@@ -13,9 +13,9 @@ from gmeql.formula.operators import OPERATORS, Operator
 from gmeql.network.architecture import architecture_preset
 from gmeql.network.repository import size
 from gmeql.search.config import IslandConfig
-from gmeql.search.island import Island
-from gmeql.search.steps import StepTask, TrimmedStep, advance
-from gmeql.search.tried import TriedStructures
+from gmeql.search.islands.island import Island
+from gmeql.search.islands.steps import StepTask, TrimmedStep, advance
+from gmeql.search.islands.tried import TriedStructures
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from gmeql.search.direct.readings import DIRECT_READINGS, INVERTED_BY
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.scoring import JudgedRows, Scored, refit
-from gmeql.search.readings import PLAIN
+from gmeql.search.data.readings import PLAIN
 
 Ints = NDArray[np.int64]
 Places = tuple[Ints, Ints, Ints]

@@ -1,0 +1,1 @@
+"""Where the steps of islands are taken, and whole generations on accelerators."""

@@ -1,0 +1,102 @@
+"""Sums of columns and plain curves beside a finished front, judged as its members are.
+
+While a search goes on, a sum of weak columns falls behind whatever odd form fits the rows a little better, and is gone.
+In the end all of them are looked at once more: those chosen step by step, those of whole categories (`sums/kind_sums.py`), and
+the sum of all columns with factors drawn towards 0 (`sums/shrinking.py`); and with them curves of text-books
+(`sums/textbook.py`), which odd forms outdo as well. `model.front` lets the one in that describes the rows most briefly of all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Node, tree_complexity
+from gmeql.network.families import FunctionSet
+from gmeql.search.front.choosing import sums_of_columns
+from gmeql.search.losses.converging import mean_loss
+from gmeql.search.events import Member
+from gmeql.search.sums.kind_sums import sums_of_kinds
+from gmeql.search.losses.losses import Loss, find_loss
+from gmeql.search.judging.outlook import left_out_costs, outlooks
+from gmeql.search.polish.printable import is_printable, with_known_digits
+from gmeql.search.data.rows import SearchRows
+from gmeql.search.sums.textbook import textbook_curves
+from gmeql.search.sums.shrinking import ShrunkSum, shrunk_likelihood_sum, shrunk_sum
+
+MOST_ROWS = 20_000
+"""Beyond so many rows luck is small and least squares needs no help."""
+NODES_PER_COLUMN = 4
+"""Complexity of one more column in a sum: plus, times, factor, column."""
+
+
+def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]:
+    """Sums of columns with what they promise on unseen rows; none where the front is exact or not judged, where rows are
+    many or have groups or errors, or where the user knows of the form.
+
+    Under a loss with a value of its own the front has those chosen step by step; of the others, likelihoods with a link
+    have one with factors drawn towards 0.
+    """
+    config, functions, loss = rows.config, FunctionSet(rows.config.functions), find_loss(rows.config.loss)
+    if any(member.outlook is None for member in front):
+        return ()
+    if len(rows.y) > MOST_ROWS or any(given is not None for given in (rows.groups, rows.errors, rows.knowledge)):
+        return ()
+    if not functions.allows({"add"}):
+        return ()
+    most = (config.max_complexity - 1) // NODES_PER_COLUMN
+    known = [member.expression.root for member in front]
+    if loss.value is not None:
+        return _likelihood_sums(known, rows, loss, max(most, config.most_summed or 0))
+    if rows.polished.is_exact(front[-1].loss ** 2):
+        return ()
+    found = sums_of_columns(rows.X, rows.y, rows.weights, functions)[:most]
+    shrunk = shrunk_sum(rows.X, rows.y, rows.weights, most_columns=most)
+    found = [_rounded(root, rows) for root in found]
+    shrunk = None if shrunk is None else replace(shrunk, root=_rounded(shrunk.root, rows))
+    kinds = sums_of_kinds(rows.X, rows.y, rows.weights, most_columns=most, products=functions.allows({"mul"}))
+    curves = textbook_curves(rows.X, rows.y, rows.weights, functions)
+    stated = [(s.root, s.nats) for s in kinds] + [(c.root, c.nats) for c in curves]
+    known_costs: dict[Node, ShrunkSum] = {}
+    for root, nats in [(_rounded(root, rows), nats) for root, nats in stated]:
+        if tree_complexity(root) <= config.max_complexity:
+            known_costs[root] = ShrunkSum(root, left_out_costs(root, rows.X, rows.y, rows.weights), None, nats)
+    if shrunk is not None:
+        known_costs[shrunk.root] = shrunk
+    roots = [root for root in dict.fromkeys([*found, *known_costs]) if math.isfinite(_loss(root, rows))]
+    judged = outlooks(roots, rows.X, rows.y, rows.weights, rivals=known, shrunk=known_costs)
+    sums = []
+    for root, outlook in zip(roots, judged, strict=True):
+        error, expression = _loss(root, rows), Expression(root, rows.names)
+        if is_printable(root, error, rows.polished):
+            sums.append(Member(expression, math.sqrt(error), expression.complexity, outlook))
+    return tuple(sums)
+
+
+def _likelihood_sums(known: Sequence[Node], rows: SearchRows, loss: Loss, most_columns: int) -> tuple[Member, ...]:
+    """The sum of all columns under a likelihood of something else than the formula's value itself."""
+    if not loss.mean_is_nats or loss.link is None:
+        return ()
+    # the penalty says how far chances are believed, so the fit is to the classes too
+    table = rows.X, rows.judged_y, rows.given_weights
+    shrunk = shrunk_likelihood_sum(*table, loss, most_columns=most_columns)
+    if shrunk is None:
+        return ()
+    expression = Expression(shrunk.root, rows.names)
+    (outlook,) = outlooks([shrunk.root], *table, loss=loss, rivals=known, shrunk={shrunk.root: shrunk})
+    mean = mean_loss(expression(rows.X), rows.judged_y, rows.given_weights, loss)
+    return (Member(expression, mean, expression.complexity, outlook),) if math.isfinite(mean) else ()
+
+
+def _rounded(root: Node, rows: SearchRows) -> Node:
+    return with_known_digits(Expression(root, rows.names), rows.X, rows.y, rows.weights).root
+
+
+def _loss(root: Node, rows: SearchRows) -> float:
+    """Mean squared error over all rows."""
+    with np.errstate(all="ignore"):
+        return float(np.average((Expression(root, rows.names)(rows.X) - rows.y) ** 2, weights=rows.weights))

@@ -1,0 +1,277 @@
+"""What a formula is likely to do on rows it was not fitted to: errors with each row left out, values between the rows.
+
+A search tries thousands of formulas, so one of them goes through the few rows that stick out: by a pole beside them, a
+high power, a term that one row pays for. Two figures show it.
+
+- The error of each row with that row left out of the fit, in closed form from the fit's own slopes: with the hat matrix
+  `H = J (JᵀWJ)⁻¹ JᵀW` of the linearised fit it is `rᵢ / (1 - hᵢᵢ)` (Cook and Weisberg, Residuals and Influence in
+  Regression, 1982). A row that one constant exists for has `hᵢᵢ` near 1; where it is 1 to rounding, nothing but that row
+  tells what happens there, and its error without it is that of the others' mean.
+- The values at rows that could have been: columns of two rows mixed, and points on the line between two rows, kept
+  where they are no further from a row than rows are from each other; and rows just beyond the ends. What lies far
+  outside the range of the target there counts as error. A denominator that takes both signs there has a zero in between,
+  so the formula has a pole.
+
+Legend: `N` rows, `V` columns, `K` constants, `S` points between the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.nodes import Constant, Node, calls, evaluate
+from gmeql.search.losses.losses import LOSSES, Loss
+from gmeql.search.losses.magnitudes import magnitudes
+
+POINTS = 2000
+"""Points drawn of each kind, before those that no row is near are dropped."""
+DISCRETE = 10
+"""A column of at most this many different values takes no values between them."""
+NEAR_QUANTILE = 0.95
+"""A point is near a row where rows have a neighbour that near in this share of cases."""
+ALLOWANCE = 4.0
+"""Multiple of the target's range by which values between the rows may leave it: a product of powers grows that fast."""
+MARGIN_ROWS = 3.0
+"""Points stand out beyond the ends of a column by up to as much as this many rows take up of its range on average."""
+LONELY_GAP = 0.3
+"""Share of a column's range to the next row from which on a row has the end of the column to itself."""
+MOST_ROWS = 20_000
+"""Rows on which leverage is looked at, and poles are looked for."""
+LARGEST_LEVERAGE = 1.0 - 1e-6
+"""A row of more leverage stands alone; where the target runs over many magnitudes, the largest ones do so by right."""
+SQUARED = LOSSES["squared"]
+NEAREST_ROWS = 10
+"""Rows nearest to a pole by which it is seen whether the target has it too, or a fifth of the rows if those are fewer, ..."""
+POLE_EXPLAINS = 0.95
+"""... and the share of their squares beside every formula without a pole that one with it must explain there."""
+DETERMINED = 1e-9
+"""Directions of the constants whose singular value is below this share of the largest are not determined at all."""
+
+
+def unseen_loss(
+    root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, points: np.ndarray, *, pole_price: float
+) -> float:
+    """Mean squared error to expect on other rows: of rows left out, of values between the rows, of poles among them.
+
+    A formula with a pole has no finite error to expect; its error counts `pole_price` times, so that it is chosen only
+    where it explains nearly everything, as a law with a pole does.
+    """
+    loss = float(np.average(left_out_squares(root, X, y, weights), weights=weights)) + excursion(root, points, y)
+    return loss * pole_price if has_pole(root, np.vstack([X[:MOST_ROWS], points])) else loss
+
+
+def left_out_squares(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The squared error of each row [N] with that row left out of the fit; infinite where there is none.
+
+    Of a large table the leverage is looked at on the first rows only: with N rows it is K/N on average.
+    """
+    few = left_out_errors(root, X[:MOST_ROWS], y[:MOST_ROWS], weights[:MOST_ROWS], n_rows=len(y))
+    if len(y) <= MOST_ROWS:
+        return few**2
+    with np.errstate(all="ignore"):
+        rest = y[MOST_ROWS:] - _values(root, X[MOST_ROWS:])
+    return np.concatenate([few, np.where(np.isfinite(rest), rest, math.inf)]) ** 2
+
+
+def left_out_errors(
+    root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, *, n_rows: int | None = None
+) -> np.ndarray:
+    """The error of each row [N] with that row left out of the fit; infinite where the formula has no slope.
+
+    Where the rows are a sample of `n_rows` that were fitted, each had that much less leverage.
+    """
+    values, slopes = constant_slopes(root, X)
+    residual = y - values
+    if slopes.shape[1] == 0 or not np.isfinite(residual).all():
+        return np.where(np.isfinite(residual), residual, math.inf)
+    if not np.isfinite(slopes).all():
+        return np.full(len(y), math.inf)
+    leverage = _leverage(slopes, weights, n_rows or len(y))
+    errors = residual / (1.0 - leverage)
+    alone = _stand_alone(leverage)
+    if alone.all() or not alone.any() or magnitudes(y) is not None:
+        return np.asarray(errors)
+    unknown = y - np.average(y[~alone], weights=weights[~alone])
+    return np.asarray(np.where(alone & (np.abs(errors) < np.abs(unknown)), unknown, errors))
+
+
+def left_out_losses(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, loss: Loss) -> np.ndarray:
+    """The loss of each row [N] with that row left out of the fit; infinite where there is none.
+
+    Around the values `f` a loss is the square `h/2 (f' - z)²` with `z = f - g/h` (`losses/losses.py`), so that leaving a row out
+    moves its value by `g/h` times its leverage over one less that; the loss itself is then taken there.
+    """
+    assert loss.value is not None and loss.slope is not None and loss.curvature is not None
+    values, slopes = constant_slopes(root, X[:MOST_ROWS])
+    with np.errstate(all="ignore"):
+        rest = _values(root, X[MOST_ROWS:])
+        if slopes.shape[1] and np.isfinite(values).all():
+            steepness, curvature = loss.slope(values, y[:MOST_ROWS]), loss.curvature(values, y[:MOST_ROWS])
+            if not np.isfinite(slopes).all() or not np.isfinite(curvature).all():
+                return np.full(len(y), math.inf)
+            leverage = _leverage(slopes, weights[:MOST_ROWS] * curvature, len(y))
+            values = values + steepness / curvature * leverage / (1.0 - leverage)
+        found = loss.value(np.concatenate([values, rest]), y)
+    return np.where(np.isfinite(found), found, math.inf)
+
+
+def _leverage(slopes: np.ndarray, weights: np.ndarray, n_rows: int) -> np.ndarray:
+    """Of each row [N] in the linearised fit, where the rows are a sample of `n_rows`; just below 1 at most."""
+    weighted = slopes * np.sqrt(weights)[:, None]
+    peaks = np.abs(weighted).max(axis=0)
+    left, singular, _ = np.linalg.svd(weighted / np.where(peaks > 0, peaks, 1.0), full_matrices=False)
+    leverage = np.sum(left[:, singular > DETERMINED * max(float(singular[0]), 1e-300)] ** 2, axis=1)
+    return np.asarray(np.minimum(leverage * (len(slopes) / n_rows), LARGEST_LEVERAGE))
+
+
+def _stand_alone(leverage: np.ndarray) -> np.ndarray:
+    """Of which rows [N] nothing is known without them."""
+    return leverage >= LARGEST_LEVERAGE
+
+
+def points_between(X: np.ndarray, rng: np.random.Generator, n: int = POINTS) -> np.ndarray:
+    """Rows that could have been, [S, V]: near a row of `X`, but with values mixed or in between."""
+    from scipy.spatial import cKDTree
+
+    N, V = X.shape
+    if N < 3:
+        return X.copy()
+    one, other = X[rng.integers(0, N, n)], X[rng.integers(0, N, n)]
+    mixed = np.where(rng.random((n, V)) < 0.5, one, other)
+    share = rng.random((n, 1))
+    between = one + share * (other - one)
+    for column in range(V):
+        if len(np.unique(X[:, column])) <= DISCRETE:
+            between[:, column] = np.where(share[:, 0] < 0.5, one[:, column], other[:, column])
+    spread = X.std(axis=0)
+    spread[spread == 0] = 1.0
+    tree = cKDTree(X / spread)
+    neighbour, _ = tree.query(X / spread, k=2)
+    points = np.vstack([mixed, between])
+    distance, _ = tree.query(points / spread, k=1)
+    near = points[distance <= np.quantile(neighbour[:, 1], NEAR_QUANTILE)]
+    return np.vstack([near, _beyond_the_ends(X, rng, n // 10)])
+
+
+def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+    """Rows moved a little beyond one end of one continuous column, where the next row may well lie; at most n of them.
+
+    A column that never changes sign (a length, a time, a count) keeps it: there a root or a logarithm is defined on every
+    row that can come. Beyond an end that one row has to itself, far from all others, only that row is moved: how the other
+    columns might stand there is not known of any other.
+    """
+    continuous = [column for column in range(X.shape[1]) if len(np.unique(X[:, column])) > DISCRETE]
+    if not continuous:
+        return np.empty((0, X.shape[1]))
+    points = X[rng.integers(0, len(X), n)]
+    columns, up = rng.choice(continuous, n), rng.random(n) < 0.5
+    for column, is_up, row in _lonely_ends(X):
+        points[(columns == column) & (up == is_up)] = X[row]
+    low, high = X.min(axis=0)[columns], X.max(axis=0)[columns]
+    step = rng.random(n) * (high - low) * min(MARGIN_ROWS / len(X), 0.5)
+    below, above = low - step, high + step
+    below = np.where(low >= 0, np.maximum(below, low / 2), below)
+    above = np.where(high <= 0, np.minimum(above, high / 2), above)
+    points[np.arange(n), columns] = np.where(up, above, below)
+    return points
+
+
+def _lonely_ends(X: np.ndarray) -> list[tuple[int, bool, int]]:
+    """Ends of columns with one row far from all others: column, whether it is the upper end, and the row."""
+    ordered = np.sort(X, axis=0)
+    gap = LONELY_GAP * (ordered[-1] - ordered[0])
+    lower = [(int(c), False, int(X[:, c].argmin())) for c in np.flatnonzero(ordered[1] - ordered[0] > gap)]
+    return lower + [(int(c), True, int(X[:, c].argmax())) for c in np.flatnonzero(ordered[-1] - ordered[-2] > gap)]
+
+
+def excursion(root: Node, points: np.ndarray, y: np.ndarray, loss: Loss = SQUARED) -> float:
+    """Mean squared distance of the values at `points` [S, V] from the target's range with its allowance, or what another
+    loss makes of that distance; where values are no predictions, only one that is none counts.
+
+    A law whose values run over many magnitudes leaves any range between the rows; there too only that counts.
+    """
+    if len(points) == 0:
+        return 0.0
+    low, high = float(y.min()), float(y.max())
+    allowance = ALLOWANCE * (high - low)
+    with np.errstate(all="ignore"):
+        values = _values(root, points)
+        if loss.link is not None:
+            return 0.0 if np.isfinite(values).all() else math.inf
+        if loss.value is None:
+            beyond = np.maximum(np.maximum(low - allowance - values, values - high - allowance), 0.0)
+            costs = np.where(np.isfinite(beyond), beyond, math.inf) ** 2
+        else:
+            allowed = np.clip(values, low - allowance if low < 0 else min(low, 0.0), high + allowance)
+            costs = np.where(values == allowed, 0.0, loss.value(values, allowed))
+        mean = float(np.mean(np.where(np.isfinite(costs), costs, math.inf)))
+    return 0.0 if math.isfinite(mean) and magnitudes(y) is not None else mean
+
+
+def has_pole(root: Node, points: np.ndarray) -> bool:
+    """Whether some denominator takes both signs, or is zero, at `points` [S, V]: a pole lies among them."""
+    return any(_changes_sign(part, points) for part in denominators(root))
+
+
+def squares_at_poles(
+    root: Node, X: np.ndarray, weights: np.ndarray, points: np.ndarray, y: np.ndarray, without: Sequence[np.ndarray]
+) -> np.ndarray | None:
+    """The squared error of each row [N], each left out, of a formula whose poles among `points` [S, V] are the target's own;
+    None where they are not.
+
+    They are where the rows nearest to each pole follow it: there the formula errs by a small part of what every one
+    `without` a pole does (squares [N] of each), the largest error of that one not counted. So a pole that was put beside
+    one row, or beside none, is not the target's. Of the row next to the pole the others know nothing but that it lies
+    there: it counts with the error that it has.
+    """
+    rows = min(len(X), MOST_ROWS)
+    values, slopes = constant_slopes(root, X[:rows])
+    if not np.isfinite(values).all() or not np.isfinite(slopes).all():
+        return None
+    leverage = _leverage(slopes, weights[:rows], len(X)) if slopes.shape[1] else np.zeros(rows)
+    with np.errstate(all="ignore"):
+        residual = y - _values(root, X)
+    residual[:rows] = np.where(_stand_alone(leverage), y[:rows] - values, (y[:rows] - values) / (1.0 - leverage))
+    square = np.where(np.isfinite(residual), residual, math.inf) ** 2
+    met = np.flatnonzero(~_stand_alone(leverage))
+    few = min(NEAREST_ROWS, len(X) // 5, len(met))
+    if few < 3 or not without:
+        return None
+    for part in denominators(root):
+        if not _changes_sign(part, points):
+            continue
+        with np.errstate(all="ignore"):
+            distance = np.abs(_values(part, X[met]))
+        nearest = met[np.argsort(distance, kind="stable")[:few]]
+        others = min(float(np.sort(each[nearest])[:-1].sum()) for each in without)
+        if not float(square[nearest].sum()) < (1.0 - POLE_EXPLAINS) * others:
+            return None
+    return square
+
+
+def denominators(root: Node) -> list[Node]:
+    """What a formula divides by: divisors, and what is raised to a negative power."""
+    found = []
+    for call in calls(root):
+        if call.operator == "div":
+            found.append(call.args[1])
+        elif call.operator == "inv":
+            found.append(call.args[0])
+        elif call.operator == "pow" and isinstance(call.args[1], Constant) and call.args[1].value < 0:
+            found.append(call.args[0])
+    return found
+
+
+def _changes_sign(part: Node, points: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        values = _values(part, points)
+    values = values[np.isfinite(values)]
+    return len(values) > 0 and float(values.min()) <= 0.0 <= float(values.max())
+
+
+def _values(root: Node, points: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(evaluate(root, lambda index: points[:, index], np.float64, np), (len(points),))

@@ -1,0 +1,309 @@
+"""One step of a search: direct methods look at every table, and what they see goes to the front.
+
+It is taken once, after the look for symmetries, when the islands had a stage and a small share of the budget: smaller
+tables come first, since there a formula is short. Of several tables with as many columns, which the same symmetry
+gives, the plainest is looked at. Methods that cost next to nothing are asked about the plain columns at the very start,
+quick ones after some thousand candidates, those of linear algebra after the first stage; methods for noisy targets
+later, when nothing exact was found for long and the best formula so far tells how large noise can be. Time or work is
+shared out over the tables and, as `SHARES` says, over the methods; time that a method leaves over is the next one's.
+Some more is kept for the first method that has seen part of a formula.
+
+Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
+to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from gmeql.formula.nodes import Constant, Node, row_values, transform
+from gmeql.search.clock import Clock
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LAST, LATER, SHARES, SOON
+from gmeql.search.direct.table import DirectTable, Effort, worked
+from gmeql.search.groups.config import GROUPS
+from gmeql.search.polish.recognition import all_recognised
+from gmeql.search.polish.scoring import Scored, clean, refit
+from gmeql.search.offers.promotion import polish_formula
+from gmeql.search.state import SearchState
+from gmeql.search.stopping import has_exact_formula
+from gmeql.search.symmetries.config import SYMMETRIES
+from gmeql.search.symmetries.formulas import views_of_formula
+from gmeql.search.symmetries.views import View
+
+
+def look_at_once(state: SearchState, clock: Clock) -> None:
+    """Before anything is drawn, ask the cheapest methods: there is something to show, and to be better than."""
+    if state.rows.groups is not None and not state.direct_done:
+        state.direct_done = True
+        _look_at_groups(state, clock, _asked(state, AT_FIRST))
+    elif not state.direct_done:
+        _look(state, clock, _asked(state, AT_ONCE), state.config.direct_seconds, cut=False)
+
+
+def look_soon(state: SearchState, clock: Clock) -> None:
+    """Ask the methods that islands need not wait for, once these have drawn some thousand candidates for nothing."""
+    if not state.direct_done and not has_exact_formula(state):
+        _look(state, clock, _asked(state, SOON), state.config.clock.soon_share * state.config.direct_seconds, cut=False)
+
+
+def look_early(state: SearchState, clock: Clock) -> bool:
+    """Ask methods of linear algebra about the columns as they are, once; whether that made a formula exact."""
+    if state.direct_done or state.direct_spent > 0 or has_exact_formula(state):
+        return False
+    _look(state, clock, _asked(state, EARLY), state.config.clock.early_share * state.config.direct_seconds, cut=True)
+    return has_exact_formula(state)
+
+
+def look_directly(state: SearchState, clock: Clock) -> None:
+    """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
+    state.direct_done = True
+    numbers, seconds = state.config.clock, state.config.direct_seconds
+    # what was left over early is theirs; a trail that was followed then is not taken from them
+    at_least = (1.0 - numbers.later_share - numbers.early_share) * seconds
+    left = max((1.0 - numbers.later_share) * seconds - state.direct_spent, at_least)
+    _look(state, clock, _asked(state, AT_FIRST), left, cut=True)
+
+
+def is_time_to_look(state: SearchState) -> bool:
+    """Whether the islands had their share of the budget, so that the data may be asked for symmetries and directly.
+
+    A look takes about as long as the islands took until then; a formula that they are about to find should not wait.
+    """
+    numbers = state.config.clock
+    return _share_spent(state) >= numbers.islands_share or state.candidates >= numbers.islands_candidates
+
+
+def is_time_to_look_again(state: SearchState) -> bool:
+    """Whether so much of the budget went by that an exact formula is no longer likely."""
+    later_from = state.config.clock.later_from
+    if not state.direct_done or state.later_looks >= len(later_from):
+        return False
+    return _share_spent(state) >= later_from[state.later_looks]
+
+
+def _share_spent(state: SearchState) -> float:
+    """How much of the budget went by, of time or candidates whichever is scarcer; of a usual one where there is none."""
+    config = state.config
+    spent = [] if config.max_time is None else [state.elapsed / config.max_time]
+    spent += [] if config.max_candidates is None else [state.candidates / config.max_candidates]
+    return max(spent or [state.candidates / config.clock.later_candidates])
+
+
+def views_of_leading(state: SearchState) -> list[View]:
+    """Smaller tables that the leading formulas would fit in, of which there are none yet."""
+    known = {table.view for table in state.portfolio.tables}
+    found: dict[View, None] = {}
+    for scored in state.leaderboard.leading(state.config.formulas_viewed):
+        for slack in SYMMETRIES.formula_slacks:
+            views = views_of_formula(scored.root, state.rows.polished.X, slack=slack)
+            found |= dict.fromkeys(view for view in views[:1] if view not in known)
+    return list(found)
+
+
+def look_again(state: SearchState, clock: Clock) -> None:
+    """Let the methods for noisy targets see the smallest tables, the newest first, with what is left of the share."""
+    numbers, seconds = state.config.clock, state.config.direct_seconds
+    # their own share in any case: a method that had seen part of a formula may have taken more than its own
+    left = max((seconds - state.direct_spent) / (len(numbers.later_from) - state.later_looks),
+               numbers.later_share * seconds / len(numbers.later_from))  # fmt: skip
+    state.later_looks += 1
+    _look(state, clock, _asked(state, LATER), left, cut=True)
+    left = seconds - state.direct_spent  # what all others left over, which is seldom nothing where time is the budget
+    if state.later_looks == len(numbers.later_from) and left > 0 and not has_exact_formula(state):
+        _look(state, clock, _asked(state, LAST), left, cut=True, views=[state.portfolio.tables[0].view])
+
+
+def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
+    """Those of some methods that the user did not leave out; derivatives where he asked for them."""
+    asked = [name for name in names if state.config.direct is None or name in state.config.direct]
+    return [name for name in asked if name != "derivatives" or state.portfolio.functions.derivatives]
+
+
+def _look(
+    state: SearchState, clock: Clock, names: list[str], seconds: float, *, cut: bool, views: list[View] | None = None
+) -> None:
+    """Offer what methods see within some seconds, which are noted as spent: what was left over where time is the budget."""
+    began = worked()
+    _take_in(state, clock, _proposals(state, clock, names, seconds, views), cut=cut)
+    if cut:
+        state.direct_spent += seconds if state.config.max_time is None else worked() - began
+
+
+def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, Node]], *, cut: bool) -> None:
+    from threadpoolctl import threadpool_limits
+
+    # the matrices are small, and one thread always rounds alike
+    with threadpool_limits(1, user_api="blas"):
+        solved: View | None = None
+        for view, root in proposals:
+            if solved not in (None, view) or clock.is_closing():
+                return  # the other methods had their turn on that table: one of them may have a shorter form
+            _offer(state, view.restore(root), clock, cut=cut)
+            if solved is None and has_exact_formula(state):
+                solved = view
+                best, numbers = state.leaderboard.best, state.config.front
+                if best.complexity <= (numbers.short_written if all_recognised(best.root) else numbers.short):
+                    return
+
+
+def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
+    """Let the methods look at the largest groups one by one; the shortest descriptions of these are fitted to all.
+
+    What a method leaves over of its time is shared by those after it.
+    """
+    from threadpoolctl import threadpool_limits
+
+    rows = state.rows.polished
+    assert rows.groups is not None
+    largest = np.argsort(-np.bincount(rows.groups), kind="stable")[: GROUPS.looked]
+    looks = [(name, rows.only(np.flatnonzero(rows.groups == g))) for name in names for g in largest]
+    shares = np.array([SHARES.get(name, 1.0) for name, _ in looks])
+    searched = min(GROUPS.searched, int(rows.groups.max()) + 1)
+    left, exact = GROUPS.longer * state.config.direct_seconds_with(groups=searched), ""
+    found: dict[Node, Scored] = {}
+    with threadpool_limits(1, user_api="blas"):
+        for i, (name, seen) in enumerate(looks):
+            if exact not in ("", name) or clock.is_closing():
+                break  # the method that met a group exactly has seen the others too
+            seconds, began = left * float(shares[i] / shares[i:].sum()), worked()
+            table = DirectTable(seen.X, seen.target, seen.weights / seen.weights.mean())
+            rng = np.random.default_rng([state.seed, i])
+            effort = _effort(state, clock, seconds, began + seconds)
+            proposed = DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng)
+            cleaned = [root for root in (clean(root, seen) for root in proposed) if root is not None]
+            for scored in refit(cleaned, seen, keep_recognised=False):
+                shape = _shape(scored.root)
+                if shape not in found or scored.length < found[shape].length:
+                    found[shape] = scored
+                exact = name if seen.is_exact(scored.loss) else exact
+            left -= seconds if state.config.max_time is None else worked() - began
+        for scored in sorted(found.values(), key=lambda s: s.length)[: GROUPS.seen_most]:
+            if clock.is_closing() or has_exact_formula(state):
+                return
+            state.offer_to_groups(scored.root)
+
+
+def _shape(root: Node) -> Node:
+    """A formula with all constants alike."""
+    return transform(root, lambda leaf: Constant(0.0) if isinstance(leaf, Constant) else leaf)
+
+
+def _effort(state: SearchState, clock: Clock, seconds: float, until: float) -> Effort:
+    """Work worth so many seconds; where time is the budget, with a moment at which it ends: at the latest when the whole
+    search closes, however little of the processor was had until then."""
+    if state.config.max_time is None:
+        return Effort(seconds, clock.is_interrupted)
+    left = max(until - worked(), 0.0)
+    return Effort.timed(left, until=until, is_interrupted=clock.is_closing)
+
+
+def _proposals(
+    state: SearchState, clock: Clock, names: list[str], seconds: float, views: list[View] | None = None
+) -> Iterator[tuple[View, Node]]:
+    """What the methods see, over the columns of which view; tables of few columns first where none are named.
+
+    Methods that were asked at once are heard again only where they fit better than the best formula so far.
+    """
+    tables = [(view, table) for view in views or _views(state) if (table := _table(view, state)) is not None]
+    first = not state.direct_done
+    looked = (
+        EARLY if state.direct_done and state.direct_spent > 0 and not state.later_looks else ()
+    )  # ... and those asked early are not asked twice
+    # what formulas suggest that were found until now is worth more than what the data did; of that, the columns as they
+    # are get half, since a symmetry may be an illusion
+    smaller = max(len(tables) - 1, 1)
+    at_first = [1.0 / smaller] * (len(tables) - 1) + [1.0]
+    sizes = at_first if not state.later_looks else [1.0 / (1 + place) for place in range(len(tables))]
+    looks, shares = [], np.zeros(0)
+    for (view, table), size in zip(tables, sizes, strict=True):
+        asked = [name for name in names if not (view.is_raw and name in looked)]
+        looks += [(view, table, name) for name in asked]
+        shares = np.append(shares, [size * SHARES.get(name, 1.0) for name in asked])
+    each, began = seconds * shares / shares.sum(), worked()
+    kept = _Kept(state, clock, state.config.trail_seconds)
+    for i, (view, table, name) in enumerate(looks):
+        until = began + float(each[: i + 1].sum())
+        effort = replace(_effort(state, clock, float(each[i]), until), more=kept.take)
+        rng = np.random.default_rng([state.seed, i])
+        for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
+            if first or name not in (*AT_ONCE, *SOON) or table.error(root) < table.unexplained:
+                paused = worked()
+                yield view, root
+                began += worked() - paused  # what is done with a formula is not the next method's time
+        if kept.is_taken_by_last():
+            began += max(worked() - until, 0.0)  # the others keep their time
+
+
+class _Kept:
+    """Work kept for methods that have seen part of a formula: what the first leaves over is the next one's."""
+
+    def __init__(self, state: SearchState, clock: Clock, seconds: float) -> None:
+        self._state, self._clock, self._seconds = state, clock, seconds
+        self._until: float | None = None
+
+    def take(self) -> Effort | None:
+        """All that is left; None where nothing is."""
+        if not self._seconds > 0:
+            return None
+        seconds, self._seconds = self._seconds, 0.0
+        self._until = worked() + seconds
+        return _effort(self._state, self._clock, seconds, self._until)
+
+    def is_taken_by_last(self) -> bool:
+        """Whether some was taken since this was asked last; what is over by the clock is kept again."""
+        until, self._until = self._until, None
+        if until is not None and self._state.config.max_time is not None:
+            self._seconds = max(until - worked(), 0.0)
+        return until is not None
+
+
+def _views(state: SearchState) -> list[View]:
+    """The plainest view of each number of columns, the smallest first, and the columns as they are.
+
+    Later the smallest few that were not looked at again yet, the newest first: those that formulas found until then
+    suggest.
+    """
+    views = [table.view for table in state.portfolio.tables]
+    if state.later_looks:
+        new = [i for i in reversed(range(len(views))) if i not in state.looked_again]
+        new = sorted(new, key=lambda i: len(views[i].columns))[: state.config.tables_looked_at_again]
+        state.looked_again += new
+        return [views[i] for i in new]
+    plainest: dict[int, View] = {}
+    for view in views[1:]:
+        plainest.setdefault(len(view.columns), view)
+    return [*(view for _, view in sorted(plainest.items())), views[0]]
+
+
+def _table(view: View, state: SearchState) -> DirectTable | None:
+    """The rows that formulas are cut to shape on, as a view shows them; None where that is not finite or hides rows."""
+    rows = state.rows.polished
+    with np.errstate(all="ignore"):
+        factors = view.factors(rows.X)
+        X, y, weights = view.table(rows.X), rows.target / factors, rows.weights * factors**2
+    if not (np.isfinite(X).all() and np.isfinite(y).all() and np.isfinite(weights).all() and weights.sum() > 0):
+        return None
+    if (weights[rows.weights > 0] == 0).any():  # a factor over so many magnitudes that its square is no number
+        return None
+    table = DirectTable(X, y, weights / weights.mean())
+    with np.errstate(all="ignore"):
+        best = row_values(state.leaderboard.best.root, rows.names, rows.X) / factors
+    # in the table's own spread: what a factor explains is no part of it
+    return replace(table, unexplained=table.error_of(best), explained=best) if np.isfinite(best).all() else table
+
+
+def _offer(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> None:
+    """Refit a formula on the rows that all are judged on, and offer it: cut to shape all the way where it is exact."""
+    rows, numbers = state.rows.polished, state.config.front
+    cleaned = clean(root, rows)
+    for scored in refit(
+        [] if cleaned is None else [cleaned], rows, keep_recognised=False, max_steps=numbers.exact_steps
+    ):
+        state.offer([scored])
+        if scored.loss < (numbers.exact * rows.spread) ** 2:
+            polish_formula(state, scored.root, clock.is_late, thorough=True)
+        elif cut and state.leaderboard.is_promising(scored.loss, scored.complexity):
+            polish_formula(state, scored.root, clock.is_late, thorough=False)

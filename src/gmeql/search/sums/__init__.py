@@ -1,0 +1,1 @@
+"""Sums of many columns and curves of one: what everybody tries first."""

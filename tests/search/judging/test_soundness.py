@@ -1,0 +1,181 @@
+"""What a formula does on rows it was not fitted to: leverage against refits, points between the rows, poles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.search.losses.converging import converged
+from gmeql.search.losses.losses import find_loss
+from gmeql.search.judging.soundness import (
+    denominators,
+    excursion,
+    has_pole,
+    left_out_errors,
+    left_out_losses,
+    left_out_squares,
+    points_between,
+    unseen_loss,
+)
+
+x, z = Variable(0), Variable(1)
+
+
+def line(a: float, b: float) -> Node:
+    return build("add", build("mul", Constant(a), x), Constant(b))
+
+
+def fitted_line(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    design = np.stack([X[:, 0], np.ones(len(X))], axis=1) * np.sqrt(weights)[:, None]
+    return np.linalg.lstsq(design, y * np.sqrt(weights), rcond=None)[0]
+
+
+def test_errors_of_rows_left_out_are_those_of_refits(rng: np.random.Generator) -> None:
+    X, weights = rng.uniform(0, 3, (12, 1)), rng.uniform(0.5, 2.0, 12)
+    y = 2 * X[:, 0] + 1 + rng.standard_normal(12)
+    errors = left_out_errors(line(*fitted_line(X, y, weights)), X, y, weights)
+    for i in range(12):
+        kept = np.arange(12) != i
+        a, b = fitted_line(X[kept], y[kept], weights[kept])
+        assert errors[i] == pytest.approx(y[i] - a * X[i, 0] - b, rel=1e-9)
+
+
+def test_a_row_that_one_constant_exists_for_has_a_huge_error(rng: np.random.Generator) -> None:
+    X = np.append(rng.uniform(0, 1, 50), 9.0)[:, None]
+    y = np.append(rng.standard_normal(50), 80.0)
+    spike = build("mul", Constant(80.0 / 9.0**30), build("pow", x, Constant(30.0)))  # meets the last row alone
+    errors = left_out_errors(spike, X, y, np.ones(51))
+    assert abs(y[-1] - 80.0) < 1e-9 and abs(left_out_errors(spike, X, y + (X[:, 0] > 8), np.ones(51))[-1]) > 1e3
+    assert np.abs(errors[:-1]) == pytest.approx(np.abs(y[:-1]), abs=1e-6)
+
+
+def test_a_row_that_a_pole_was_put_beside_is_not_known_without_it(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 5, (60, 1))
+    X[17, 0] = 2.5
+    y = X[:, 0].copy()
+    y[17] = 250.0  # a slip of the decimal point
+    beside = build("div", Constant(1e-5), build("sub", x, Constant(2.5 - 1e-5 / 247.5)))
+    errors = left_out_errors(build("add", build("mul", Constant(1.0), x), beside), X, y, np.ones(60))
+    assert abs(errors[17]) > 200 and np.abs(np.delete(errors, 17)).max() < 0.1
+
+
+def test_leverage_of_a_large_table_is_looked_at_on_its_first_rows(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 1, (25_000, 1))
+    y = X[:, 0] + rng.standard_normal(25_000)
+    root = line(*fitted_line(X, y, np.ones(25_000)))
+    squares = left_out_squares(root, X, y, np.ones(25_000))
+    plain = (y - root_values(root, X)) ** 2
+    assert squares.shape == (25_000,)
+    assert squares[20_000:] == pytest.approx(plain[20_000:])
+    assert 1 < np.mean(squares[:20_000] / plain[:20_000]) < 1 + 10 * 2 / 25_000
+
+
+def root_values(root: Node, X: np.ndarray) -> np.ndarray:
+    return -left_out_errors(root, X, np.zeros(len(X)), np.full(len(X), 1.0), n_rows=10**15)
+
+
+def test_points_between_stay_near_rows_and_respect_discrete_columns(rng: np.random.Generator) -> None:
+    t = rng.uniform(0, 1, 400)
+    X = np.stack([t, t + 0.01 * rng.standard_normal(400), rng.integers(0, 2, 400).astype(float)], axis=1)
+    points = points_between(X, np.random.default_rng(0), 2000)
+    assert len(points) > 500
+    assert set(np.unique(points[:, 2])) == {0.0, 1.0}
+    inside = (points[:, 0] >= t.min()) & (points[:, 0] <= t.max()) & (points[:, 1] >= X[:, 1].min())
+    assert np.quantile(np.abs(points[inside, 0] - points[inside, 1]), 0.9) < 0.1  # the two columns stay together
+    assert points[:, 0].min() < t.min() and points[:, 0].max() > t.max()  # and the ends are passed a little
+    assert points[:, 0].min() > t.min() - 3 / 400 and points[:, 0].max() < t.max() + 3 / 400
+    np.testing.assert_array_equal(points, points_between(X, np.random.default_rng(0), 2000))
+
+
+def test_beyond_an_end_that_one_row_has_to_itself_only_that_row_is_moved(rng: np.random.Generator) -> None:
+    """Nothing is known of a small share in a district as large as the largest: x1/x2 there is not held against a formula."""
+    X = np.stack([rng.uniform(0, 1, 200), rng.uniform(0.01, 1, 200)], axis=1)
+    X[7] = [50.0, 0.5]
+    points = points_between(X, np.random.default_rng(0), 2000)
+    large = points[points[:, 0] > 25]
+    assert len(large) and (large[:, 0] >= 50.0 * 0.9).all() and (np.abs(large[:, 1] - 0.5) < 0.2).all()
+
+
+def test_two_rows_have_nothing_between_them() -> None:
+    X = np.array([[0.0], [1.0]])
+    np.testing.assert_array_equal(points_between(X, np.random.default_rng(0)), X)
+
+
+@pytest.mark.parametrize(
+    ("root", "pole"),
+    [
+        (build("inv", x), True),
+        (build("inv", build("add", build("square", x), Constant(1.0))), False),
+        (build("pow", build("sub", x, Constant(0.3)), Constant(-2.0)), True),
+        (build("div", Constant(1.0), build("sin", build("mul", Constant(9.0), x))), True),
+        (build("exp", build("inv", build("sub", x, z))), True),
+        (build("mul", x, z), False),
+    ],
+)
+def test_a_denominator_of_both_signs_is_a_pole(root: Node, pole: bool) -> None:
+    points = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    assert has_pole(root, points) is pole
+
+
+def test_denominators_are_found_wherever_they_stand() -> None:
+    root = build("add", build("div", x, z), build("exp", build("pow", z, Constant(-0.5))))
+    assert denominators(root) == [z, z]
+
+
+def test_values_within_the_allowance_are_no_excursion() -> None:
+    y = np.array([0.0, 1.0])
+    points = np.linspace(-4, 5, 50)[:, None]
+    assert excursion(x, points, y) == 0.0
+    assert excursion(x, np.array([[7.0]]), y) == pytest.approx(4.0)  # two beyond 1 + 4 ranges
+    assert excursion(build("inv", x), np.array([[0.0]]), y) == math.inf
+
+
+def test_the_loss_to_expect_counts_poles_many_times(rng: np.random.Generator) -> None:
+    X = rng.uniform(-1, 1, (60, 2))
+    y = rng.standard_normal(60)
+    weights, points = np.ones(60), X[:0]
+    plain = unseen_loss(build("inv", x), X, y, weights, points, pole_price=1.0)
+    assert unseen_loss(build("inv", x), X, y, weights, points, pole_price=20.0) == pytest.approx(20 * plain)
+    tame = unseen_loss(line(0.0, 0.0), X, y, weights, points, pole_price=20.0)
+    assert tame == pytest.approx(np.mean(y**2), rel=0.2)
+    assert unseen_loss(build("log", x), X, y, weights, points, pole_price=20.0) == math.inf
+
+
+def test_rows_to_come_keep_the_sign_of_a_column() -> None:
+    """A root of times from 0 on is defined on every row that can come; a column of both signs goes on either way."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(0, 3, 300), -rng.uniform(0, 3, 300), rng.uniform(-1, 1, 300)])
+    points = points_between(X, np.random.default_rng(1))
+    assert (points[:, 0] > 0).all() and (points[:, 1] < 0).all()
+    assert points[:, 0].max() > X[:, 0].max()
+    assert points[:, 2].min() < X[:, 2].min()
+
+
+@pytest.mark.parametrize("loss", ["absolute", "poisson", "log-cosh", "relative"])
+def test_losses_of_rows_left_out_are_those_of_refits(loss: str, rng: np.random.Generator) -> None:
+    """To first order in the leverage of a row, here of one over twenty."""
+    X = rng.uniform(1, 3, (40, 1))
+    y = rng.poisson(8 * X[:, 0]).astype(float) + 1
+    weights, entry = np.ones(40), find_loss(loss)
+    assert entry.value is not None
+    fitted, _ = converged(line(1.5, 1.5), X, y, weights, entry)
+    closed = left_out_losses(fitted, X, y, weights, entry)
+    refits = []
+    for i in range(40):
+        rest = np.arange(40) != i
+        root, _ = converged(fitted, X[rest], y[rest], weights[rest], entry)
+        refits.append(entry.value(root_values(root, X[i : i + 1]), y[i : i + 1])[0])
+    plain = float(np.mean(entry.value(root_values(fitted, X), y)))
+    assert np.mean(closed) > plain
+    assert np.mean(closed) == pytest.approx(np.mean(refits), rel=0.05)
+
+
+def test_an_excursion_costs_what_the_loss_makes_of_it() -> None:
+    y, points = np.array([0.0, 1.0]), np.array([[0.0], [100.0]])
+    assert excursion(Variable(0), points, y) == pytest.approx(95.0**2 / 2)
+    assert excursion(Variable(0), points, y, find_loss("absolute")) == pytest.approx(95.0 / 2)
+    assert excursion(Variable(0), points, y, find_loss("logistic")) == 0.0
+    assert excursion(build("inv", Variable(0)), points, y, find_loss("logistic")) == math.inf

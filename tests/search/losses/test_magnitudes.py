@@ -1,0 +1,68 @@
+"""Targets of many magnitudes are told from heavy tails and from noise, and every row of them counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.parsing import parse_tree
+from gmeql.model.preparation import prepare
+from gmeql.search.losses.magnitudes import WIDEST, magnitudes
+from gmeql.search.polish.scoring import JudgedRows
+from gmeql.search.data.readings import PLAIN, read_target
+from gmeql.search.judging.soundness import excursion
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-20, 20, (300, 1))
+LAW = np.exp(3 * X[:, 0]) + 5
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        RNG.normal(size=500),
+        RNG.standard_cauchy(500),
+        np.exp(2 * RNG.normal(size=500)),
+        RNG.integers(0, 3, 500).astype(float),
+        np.zeros(500),
+        10.0 ** RNG.uniform(-9, 0, 500) + 1e-3 * RNG.normal(size=500),
+    ],
+)
+def test_heavy_tails_counts_and_noise_are_not_many_magnitudes(y: np.ndarray) -> None:
+    assert magnitudes(y) is None
+
+
+def test_sizes_are_relative_to_the_largest_and_bounded() -> None:
+    found = magnitudes(-(10.0 ** np.linspace(-150, 100, 50)))
+    assert found is not None
+    assert found.max() == 1.0 and found.min() == 1 / WIDEST
+
+
+def test_every_row_counts_by_its_own_size() -> None:
+    """The formula without its offset is exact on the largest rows, and five times too small on the others."""
+    data = prepare(X, LAW, names=("x",))
+    assert data.weight is not None
+    rows = JudgedRows.of(data.X, data.y, data.weight, ("x",))
+    scale = 2.0**-data.target_exponent
+    for formula, exact in ((f"{scale!r}*exp(3*x)", False), (f"{scale!r}*(exp(3*x) + 5)", True)):
+        residual = Expression(parse_tree(formula, ("x",)), ("x",))(data.X) - data.y
+        assert rows.is_exact(float(np.average(residual**2, weights=rows.weights))) == exact
+    assert data.target_largest < 1e-3 * LAW.max()  # rounding is that of rows as they count
+
+
+def test_ordinary_targets_keep_their_weights() -> None:
+    assert prepare(X, X[:, 0] ** 2, names=("x",)).weight is None
+
+
+def test_the_target_itself_is_always_a_reading() -> None:
+    weights = 1 / LAW**2
+    found = read_target(LAW / LAW.max(), weights / weights.mean())
+    assert PLAIN in found and "log" in found
+
+
+def test_values_between_the_rows_may_leave_the_range_of_such_a_target() -> None:
+    root = parse_tree("exp(4*x)", ("x",))
+    assert excursion(root, X, LAW) == 0.0
+    assert excursion(root, X, X[:, 0]) > 0.0
+    assert excursion(parse_tree("log(x)", ("x",)), X, LAW) == np.inf

@@ -1,0 +1,319 @@
+"""Direct methods as a step of the search: once, on every table, within their share, and resumable."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.formula.parsing import parse_tree
+from gmeql.search.clock import Clock
+from gmeql.search.config import FrontConfig, SearchConfig
+from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY
+from gmeql.search.direct.table import worked
+from gmeql.search.groups.table import Grouping
+from gmeql.search.search import Search
+from gmeql.search.polish.scoring import refit
+from gmeql.search.offers.seeing import (
+    _Kept,
+    _effort,
+    _table,
+    is_time_to_look,
+    is_time_to_look_again,
+    look_again,
+    look_at_once,
+    look_directly,
+    look_early,
+    views_of_leading,
+)
+from gmeql.search.state import SearchState
+from gmeql.search.stopping import has_exact_formula
+from gmeql.search.judging.structure import linear_columns
+from gmeql.search.symmetries.views import View
+
+
+def pagie(n_rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).uniform(-3, 3, (n_rows, 2))
+    return X, 1 / (1 + X[:, 0] ** -4) + 1 / (1 + X[:, 1] ** -4)
+
+
+def state(X: np.ndarray, y: np.ndarray, **options: Any) -> SearchState:
+    return Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1, **options))._state
+
+
+def test_a_fraction_is_seen_without_a_single_candidate() -> None:
+    seen = state(*pagie())
+    look_directly(seen, Clock.unlimited())
+    assert has_exact_formula(seen) and seen.candidates == 0 and seen.direct_done
+    assert seen.rows.polished.is_exact(seen.leaderboard.best.loss)
+
+
+def test_sums_of_columns_are_there_before_the_first_candidate() -> None:
+    X = np.random.default_rng(0).standard_normal((100, 5))
+    seen = state(X, X @ np.array([1.0, -2.0, 0.5, 3.0, 1.5]) + np.sin(X[:, 0] * X[:, 1]))
+    look_at_once(seen, Clock.unlimited())
+    assert seen.candidates == 0 and not seen.direct_done
+    assert max(len(linear_columns(m.root) or ()) for m in seen.leaderboard.members.values()) == 5
+    alone = state(X, X[:, 0], direct=())
+    look_at_once(alone, Clock.unlimited())
+    assert len(alone.leaderboard.members) == 1
+
+
+def test_linear_algebra_is_asked_early_and_once() -> None:
+    X, y = pagie()
+    seen = state(X, y)
+    assert look_early(seen, Clock.unlimited())
+    assert has_exact_formula(seen) and not seen.direct_done and seen.candidates == 0
+    waves = state(X, np.sin(5 * X[:, 0] * X[:, 1]))
+    assert not look_early(waves, Clock.unlimited())
+    spent = waves.direct_spent
+    assert 0 < spent < waves.config.direct_seconds
+    assert not look_early(waves, Clock.unlimited()) and waves.direct_spent == spent
+
+
+def test_what_was_asked_early_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def noting(name: str) -> Any:
+        def propose(*_: Any, **__: Any) -> list[Any]:
+            asked.append(name)
+            return []
+
+        return propose
+
+    monkeypatch.setattr("gmeql.search.offers.seeing.DIRECT_METHODS", {name: noting(name) for name in DIRECT_METHODS})
+    seen = state(*pagie())
+    look_early(seen, Clock.unlimited())
+    look_directly(seen, Clock.unlimited())
+    assert asked[: len(EARLY)] == list(EARLY)
+    assert sorted(asked) == sorted(name for name in AT_FIRST if name != "derivatives")
+
+
+def test_methods_can_be_left_out() -> None:
+    seen = state(*pagie(), direct=())
+    look_directly(seen, Clock.unlimited())
+    assert len(seen.leaderboard.members) == 1
+
+
+def test_an_architecture_is_the_users_word() -> None:
+    assert state(*pagie(), architecture=[["add", "mul"]]).direct_done
+
+
+def test_the_state_remembers_that_it_was_done() -> None:
+    X, y = pagie()
+    seen = state(X, y)
+    for done in (True, False):
+        seen.direct_done = done
+        plain = seen.to_dict()
+        assert SearchState.from_dict(plain, X, y).direct_done is done
+    del plain["direct_done"]  # as earlier versions wrote it
+    assert SearchState.from_dict(plain, X, y).direct_done is False
+
+
+def test_the_config_goes_through_plain_data() -> None:
+    config = SearchConfig(direct=("rational",))
+    assert SearchConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+@pytest.mark.parametrize(
+    ("budget", "seconds"),
+    [({"max_time": 30}, 3.0), ({"max_candidates": 100_000}, 2.5), ({"max_time": 1, "max_candidates": 10**9}, 0.1)],
+)
+def test_their_share_follows_the_budget(budget: dict[str, Any], seconds: float) -> None:
+    assert SearchConfig(**budget).direct_seconds == pytest.approx(seconds)
+
+
+@pytest.mark.slow
+def test_a_search_ends_with_what_was_seen() -> None:
+    search = Search(*pagie(), names=("x", "y"), config=SearchConfig(max_candidates=40_000, n_jobs=1))
+    *_, last = search.run()
+    assert last.reason == "exact" and last.candidates < 20_000
+
+
+def test_a_view_that_hides_rows_is_not_looked_at() -> None:
+    """A factor over hundreds of magnitudes gives most rows the weight 0, and a mean over such rows is no number."""
+    X = np.column_stack([np.linspace(-400, 0, 300), np.random.default_rng(0).uniform(1, 2, 300)])
+    seen = state(X, X[:, 1])
+    assert _table(View((Variable(1),), build("exp", Variable(0))), seen) is None
+    assert _table(View((Variable(0),), Variable(1)), seen) is not None
+
+
+@pytest.mark.parametrize("noise", [0.0, pytest.param(0.05, marks=pytest.mark.slow)])
+def test_what_is_seen_in_one_group_is_fitted_to_all(noise: float) -> None:
+    """A law that islands meet seldom: own frequencies and phases, a shared rate."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(6), 60)
+    t, w, p = rng.uniform(0, 9, 360), rng.uniform(0.7, 1.6, 6), rng.uniform(0, 0.3, 6)
+    y = np.exp(-0.34 * t) * np.cos(w[codes] * t + p[codes])
+    y += noise * y.std() * rng.standard_normal(360)
+    config = SearchConfig(max_candidates=10_000, n_jobs=1)
+    seen = Search(t[:, None], y, config=config, groups=Grouping.of(codes))._state
+    look_at_once(seen, Clock.unlimited())
+    best = seen.leaderboard.best
+    assert seen.direct_done and seen.candidates == 0
+    assert best.own is not None and best.own.shape == (6, 2)
+    assert has_exact_formula(seen) == (noise == 0)
+    for values in (w, p):
+        closest = min(np.abs(best.own - values[:, None]).max(axis=0))
+        assert closest < (1e-6 if noise == 0 else 0.1)
+
+
+def noisy(n_rows: int = 800) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    X = rng.uniform(1.0, 4.0, (n_rows, 4))
+    y = (X[:, 0] * X[:, 2] + X[:, 1] * X[:, 3]) / (X[:, 0] + X[:, 1])
+    return X, y + 0.05 * np.sqrt(np.mean(y**2)) * rng.standard_normal(n_rows)
+
+
+def test_tables_of_a_stand_in_show_the_law_in_noise() -> None:
+    """A formula that is nearly right tells in which table to look; there the law is a pair of small formulas."""
+    X, y = noisy()
+    seen = Search(X, y, config=SearchConfig(max_candidates=200_000, n_jobs=1))._state
+    seen.candidates, seen.direct_done = 60_000, True
+    near = parse_tree("0.45*x1*(x3 - x4)/(0.5*x1 + 0.45*x2) + 1.01*x4", seen.rows.names)
+    seen.offer(refit([near], seen.rows.polished))
+    views = views_of_leading(seen)
+    assert any(len(view.columns) == 2 for view in views)
+    assert is_time_to_look_again(seen)
+    seen.portfolio.add_tables([seen.portfolio.table(view, seen.rows) for view in views])
+    assert not set(views_of_leading(seen)) & set(views)
+    look_again(seen, Clock.unlimited())
+    law = (X[:, 0] * X[:, 2] + X[:, 1] * X[:, 3]) / (X[:, 0] + X[:, 1])
+    found = Expression(seen.leaderboard.best.root, seen.rows.names)(X)
+    assert np.sqrt(np.mean((found - law) ** 2)) < 0.02 * law.std()
+
+
+def test_another_look_is_taken_when_its_time_has_come() -> None:
+    X, y = noisy()
+    seen = state(X, y)
+    for candidates, looks, due in (
+        (0, 0, False),
+        (10_000, 0, True),
+        (10_000, 1, False),
+        (24_000, 1, True),
+        (40_000, 2, False),
+    ):
+        seen.candidates, seen.later_looks, seen.direct_done = candidates, looks, True
+        assert is_time_to_look_again(seen) is due
+        assert SearchState.from_dict(seen.to_dict(), X, y).later_looks == looks
+    seen.direct_done, seen.later_looks = False, 0
+    assert not is_time_to_look_again(seen)
+
+
+@pytest.mark.parametrize(
+    ("budget", "elapsed", "candidates", "due"),
+    [
+        ({"max_time": 30.0}, 1.0, 29_000, False),
+        ({"max_time": 30.0}, 1.3, 100, True),
+        ({"max_candidates": 100_000}, 100.0, 3_999, False),
+        ({"max_candidates": 100_000}, 0.1, 4_000, True),
+        ({"max_time": 30.0, "max_candidates": 1000}, 0.1, 50, True),
+        ({"max_time": 3600.0}, 5.0, 30_000, True),
+        ({}, 100.0, 14_000, True),
+    ],
+)
+def test_islands_have_a_share_of_the_budget_before_the_first_look(
+    budget: dict[str, float], elapsed: float, candidates: int, due: bool
+) -> None:
+    seen = Search(*pagie(), config=SearchConfig(n_jobs=1, **budget))._state
+    seen.elapsed, seen.candidates = elapsed, candidates
+    assert is_time_to_look(seen) is due
+
+
+@pytest.mark.parametrize(("short_written", "asked"), [(40, 1), (1, 2)])
+def test_no_other_method_is_asked_after_an_exact_formula_of_written_numbers(
+    short_written: int, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long one with fitted constants may have a shorter twin; 0.8 and 1.2 are nobody's accident."""
+    X = np.random.default_rng(0).uniform(0, 2, (100, 3))
+    law = parse_tree("0.8*x3**4 + 0.8*x1**3 + 1.2*x2**2 + 1.4*x3", ("x1", "x2", "x3"))
+    calls: list[str] = []
+
+    def propose(name: str) -> Any:
+        return lambda table, **options: iter([calls.append(name) or law])
+
+    for name in DIRECT_METHODS:
+        monkeypatch.setitem(DIRECT_METHODS, name, propose(name))
+    y = Expression(law, ("x1", "x2", "x3"))(X)
+    seen = state(X, y, direct=("rational", "terms"), front=FrontConfig(short_written=short_written))
+    assert Expression(law, ("x1", "x2", "x3")).complexity > seen.config.front.short
+    look_directly(seen, Clock.unlimited())
+    assert len(calls) == asked and has_exact_formula(seen)
+
+
+def test_another_look_is_at_tables_that_were_not_looked_at() -> None:
+    X, y = noisy()
+    seen = state(X, y, direct=())
+    views = [View((Variable(i),), Variable(3)) for i in range(3)]
+    seen.portfolio.add_tables([seen.portfolio.table(view, seen.rows) for view in views])
+    look_again(seen, Clock.unlimited())
+    assert seen.looked_again == [3, 2]  # the smallest, of these the newest
+    again = SearchState.from_dict(seen.to_dict(), X, y)
+    assert again.looked_again == [3, 2] and again.direct_spent == pytest.approx(seen.direct_spent)
+    look_again(again, Clock.unlimited())
+    assert again.looked_again == [3, 2, 1, 0]
+    assert again.direct_spent == pytest.approx(again.config.direct_seconds)  # nothing was spent before
+
+
+def test_a_method_that_was_left_out_is_not_asked_again() -> None:
+    X, y = noisy()
+    seen = state(X, y)
+    alone = state(X, y, direct=("rational",))
+    alone.direct_done = True
+    look_again(alone, Clock.unlimited())
+    assert len(alone.leaderboard.members) == 1
+    assert state(X, y, architecture=[["add", "mul"]]).later_looks == len(seen.config.clock.later_from)
+
+
+def test_the_error_so_far_is_in_the_spread_of_the_table() -> None:
+    """What a view's factor explains is no part of what is left to see."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.exp(rng.normal(0, 1.5, 300)), rng.uniform(0.1, 0.6, 300)])
+    seen = state(X, X[:, 0] / np.sqrt(1 - X[:, 1] ** 2) * (1 + 0.02 * rng.standard_normal(300)))
+    seen.offer(refit([parse_tree("1.2*x1", seen.rows.names)], seen.rows.polished))
+    view = View((Variable(1),), Variable(0))
+    table, raw = _table(view, seen), _table(View.raw(2), seen)
+    assert table is not None and raw is not None
+    assert table.unexplained == pytest.approx(table.error(Constant(seen.leaderboard.best.root.args[0].value)), rel=1e-6)
+    assert raw.unexplained < 0.2 < 0.7 < table.unexplained
+
+
+def test_what_is_kept_for_a_trail_is_given_once() -> None:
+    kept = _Kept(state(*pagie()), Clock.unlimited(), 2.0)
+    assert not kept.is_taken_by_last()
+    given = kept.take()
+    assert given is not None and given.seconds == 2.0
+    assert kept.take() is None
+    assert kept.is_taken_by_last() and not kept.is_taken_by_last()
+
+
+def test_what_a_trail_leaves_of_its_time_is_kept_again() -> None:
+    kept = _Kept(Search(*pagie(), config=SearchConfig(max_time=30.0))._state, Clock.unlimited(), 600.0)
+    assert kept.take() is not None and kept.is_taken_by_last()
+    again = kept.take()
+    assert again is not None and 0 < again.seconds < 600.0
+
+
+def test_a_wave_with_sums_beside_it_is_asked_for_once_islands_had_some_thousand_candidates() -> None:
+    X = np.random.default_rng(3).uniform(-3, 3, (300, 3))
+    y = 0.7 * X[:, 0] - 1.9 * X[:, 0] * X[:, 1] * np.sin(1.7 * X[:, 2]) + 2.3 * X[:, 1]
+    search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
+    for _ in search.run():
+        pass
+    seen = search._state
+    assert has_exact_formula(seen) and not seen.direct_done
+    soon = seen.config.clock.soon_candidates
+    assert soon <= seen.candidates < 2 * soon
+
+
+def test_methods_that_get_little_of_the_processor_end_with_the_search() -> None:
+    """They count their own processor time; where that hardly moves, the whole search's clock holds."""
+    seen = Search(*pagie(), config=SearchConfig(max_time=10.0, n_jobs=1))._state
+    clock, until = Clock.start(seen.config), worked() + 1000.0
+    assert not _effort(seen, clock, 1.0, until).out_of_time()
+    assert _effort(seen, replace(clock, closing=clock.started), 1.0, until).out_of_time()

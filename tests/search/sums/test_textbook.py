@@ -1,0 +1,69 @@
+"""Curves of text-books: found with their constants, and only where the rows speak for them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from gmeql import GMEQLRegressor
+from gmeql.formula.expression import Expression
+from gmeql.network.families import FunctionSet
+from gmeql.search.sums.textbook import textbook_curves
+
+ALL = FunctionSet(None)
+LAWS = {
+    "saturation": lambda x: 8 * x / (x + 1.2),
+    "rise": lambda x: 5 * (1 - np.exp(-0.7 * x)),
+    "growth": lambda x: 0.5 * np.exp(0.3 * x),
+    "decay to a level": lambda x: 20 * np.exp(-0.6 * x) + 3,
+    "power": lambda x: 2 * x**0.75,
+    "logistic": lambda x: 1 / (1 + np.exp(1.1 * (5 - x))),
+    "logarithm": lambda x: 2 * np.log(x) + 1,
+    "parabola": lambda x: 0.5 * x**2 - 4 * x + 1,
+}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_every_curve_is_found_among_columns_of_no_use(law: object, rng: np.random.Generator) -> None:
+    X = np.column_stack([rng.standard_normal(60), rng.uniform(0.2, 10, 60)])
+    truth = law(X[:, 1])  # type: ignore[operator]
+    y = truth + 0.02 * truth.std() * rng.standard_normal(60)
+    best, *_ = textbook_curves(X, y, np.ones(60), ALL)
+    expression = Expression(best.root, ("a", "b"))
+    assert expression.variables == (1,) and best.nats < 4
+    assert np.sqrt(np.mean((expression(X) - truth) ** 2)) < 0.01 * truth.std()
+
+
+def test_functions_that_are_not_allowed_and_codes_have_no_curves(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 5, (50, 1))
+    assert all(
+        "exp" not in str(Expression(c.root))
+        for c in textbook_curves(X, X[:, 0], np.ones(50), FunctionSet(("add", "div")))
+    )
+    assert textbook_curves(np.rint(X), X[:, 0], np.ones(50), ALL) == []
+    assert textbook_curves(X[:3], X[:3, 0], np.ones(3), ALL) == []
+
+
+def test_twenty_rows_of_saturation_are_written_as_people_write_it() -> None:
+    hits = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0.2, 10, (20, 1))
+        y = 8 * X[:, 0] / (X[:, 0] + 1.2) + 0.3 * rng.standard_normal(20)
+        model = GMEQLRegressor(max_candidates=1000, max_time=None, random_state=seed, n_jobs=1).fit(X, y)
+        hits += "/(x1 + " in str(model.expression_) and len(model.expression_.constants) == 2
+    assert hits >= 2
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(100.0, 1.0), (0.0, 1e200), (0.0, 1e308)])
+def test_numbers_beyond_all_range_are_no_curve_and_no_warning(
+    shift: float, scale: float, rng: np.random.Generator
+) -> None:
+    X = shift + rng.normal(size=(100, 1))
+    y = scale * rng.uniform(-1, 1, 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for curve in textbook_curves(X, y, np.ones(100), ALL):
+            assert np.isfinite(Expression(curve.root, ("x",))(X)).all()
