@@ -7,9 +7,14 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 # Before anything imports JAX. A machine with an accelerator runs its tests with JAX_PLATFORMS set by hand.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Most of what tests of JAX take is its compiler; what it made is kept for the next run, and for the other test worker.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # Before anything imports SciPy. Without it scikit-learn skips its check of array API input.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Test workers run side by side; thread pools inside each of them would only compete.

@@ -12,6 +12,7 @@ import pytest
 
 from gmeql.formula.printing.export import EXPORTS
 from gmeql.report import content
+from gmeql.report.numbers import plain_list
 from report_pages import front_for, training
 
 
@@ -45,9 +46,9 @@ def test_rows_are_sampled_evenly_and_always_the_same():
 @pytest.mark.parametrize("spread", [1e-7, 1.0, 5e4])
 def test_points_of_a_plot_keep_the_digits_by_which_they_differ(offset, spread):
     values = offset + spread * np.linspace(0, 1, 50)
-    shown = np.array(content.plain_list(values))
+    shown = np.array(plain_list(values))
     assert np.abs(shown - values).max() <= 1e-5 * spread + 1e-15 * abs(offset)
-    assert content.plain_list(np.array([np.nan, 2.0, np.inf])) == [None, 2.0, None]
+    assert plain_list(np.array([np.nan, 2.0, np.inf])) == [None, 2.0, None]
 
 
 def test_errors_are_those_of_the_formula_and_not_of_rounded_values():
@@ -61,9 +62,22 @@ def test_errors_are_those_of_the_formula_and_not_of_rounded_values():
 
 def test_a_long_history_is_thinned_and_keeps_its_end():
     history = [{"elapsed": float(k), "best": {"loss": 1 / (k + 1)}} for k in range(5000)]
-    points = content.history_points([*history, {"elapsed": 1.0, "best": None}])
+    points = content.history_points([*history, {"elapsed": 1.0, "best": None}], 0.5)
     assert len(points["loss"]) <= content.MAX_HISTORY + 1
     assert points["elapsed"][0] == 0.0 and points["elapsed"][-1] == 4999.0
+
+
+def test_the_course_of_a_search_ends_at_the_chosen_formula() -> None:
+    """What is judged after the last record may be another formula than the best that the record names."""
+    history = [{"elapsed": 1.0, "best": {"loss": 3.3}}, {"elapsed": 2.0, "best": {"loss": 3.5}, "done": True}]
+    assert content.history_points(history, 3.4)["loss"] == [3.3, 3.4]
+
+
+def test_a_category_stands_in_the_title_under_its_own_name() -> None:
+    """As the user's table calls it, not as the columns of 0 and 1 that are made of it."""
+    data = replace(training(), names=("kind=red", "kind=blue", "b=c"), table_names=("kind", "b=c", "y"))
+    assert content.given_columns(data, data.names) == ["kind", "b=c"]
+    assert content.given_columns(replace(data, table_names=None), data.names) == ["kind=red", "kind=blue", "b=c"]
 
 
 def test_how_to_repeat_a_run_depends_on_its_budget():

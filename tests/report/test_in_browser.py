@@ -158,6 +158,15 @@ def test_the_chosen_formula_keeps_its_ring_and_the_list_follows(page, wide_run):
     assert page.locator("tr.pick .badge").count() == 1
 
 
+def test_a_list_that_hides_rows_says_where(page, wide_run):
+    page.goto((wide_run / "report.html").as_uri())
+    page.add_style_tag(content=".scroll { max-height: 140px !important; }")
+    shown = page.locator(".scroll:has(tr.pick)")
+    for place, hidden, other in (("0", "below", "above"), ("list.scrollHeight", "above", "below")):
+        shown.evaluate(f"(list) => {{ list.scrollTop = {place}; }}")
+        page.locator(f".scroll.more-{hidden}:not(.more-{other}):has(tr.pick)").wait_for()
+
+
 def test_a_row_that_is_taller_than_the_list_shows_its_head(page, run):
     page.goto((run / "report.html").as_uri())
     page.evaluate(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["build"]
 
 ASSETS = Path(__file__).parent / "assets"
+LEAST_SHARE = 0.0005  # of the evidence, of a formula nearly as good: less would be written as 0.0 %
 
 
 def asset(name: str) -> str:
@@ -101,6 +102,7 @@ def build(
             {"share": f"{100 * one['weight']:.1f} %", "loss": four_digits(one["loss"])}
             | {key: one[key] for key in ("complexity", "formula")}
             for one in others
+            if one["weight"] >= LEAST_SHARE
         ],
         style=Markup(asset("style.css")),
         script=Markup(script),

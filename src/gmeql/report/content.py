@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,11 @@ from gmeql.report.groups import group_view, n_columns
 from gmeql.report.judgement import Figures, figures, judge, outliers_of, predictions
 from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
-from gmeql.report.numbers import four_digits, r2_text
+from gmeql.report.numbers import four_digits, plain, plain_list, r2_text
+from gmeql.report.responses import kinds_of_categories, responses
 from gmeql.report.unseen import promise, unseen_text
 from gmeql.search.losses.losses import find_loss
+from gmeql.tables.categories import column_of
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -31,14 +32,12 @@ if TYPE_CHECKING:
     from gmeql.tables.read import Training
 
 MAX_POINTS = 1200  # rows drawn in a plot; more are sampled evenly, which the page says
-MAX_RESPONSES = 8  # response curves of one formula
-CURVE_POINTS = 160
 MAX_HISTORY = 600
 MAX_RANGES = 50  # columns whose range the page states
 MAX_MEMBERS = 60
-DIGITS = 6  # significant digits of numbers in plots
 READINGS = {"logistic": "The formula is the logit of the chance, which is 1/(1 + exp(-formula)): 0 means even odds."}
 """What a formula says where it is not the target itself, by the loss."""
+HELD_KINDS = " (a category at its most frequent kind)"
 PARITY_LINES = {"logistic": "Rows of other classes stand on the left, rows of this class on the right."}
 AXES = {"logistic": ["measured (1: this class)", "predicted chance"]}
 EXPORTS = {
@@ -107,13 +106,14 @@ def assemble(
         views.append(shown | {"index": number, "judgement": told, "groups": groups})
         records.append(member_record(front[k], training, X, y, predicted[rows], place, len(columns)))
     chosen = members.index(selected)
-    log = history_points(history)
+    log = history_points(history, front[selected].loss)
     names, drawn = ", ".join(columns), [front[k].expression for k in members]
     if own is not None and training.groups is not None:
         drawn = [own.compact(expression, len(columns)) for expression in drawn]
     written = created.replace("T", " ").replace("+00:00", " UTC")
     view = {
-        "title": f"{training.target} from {_listing(columns)}" + ("" if own is None else f", by {own.column}"),
+        "title": f"{training.target} from {_listing(given_columns(training, columns))}"
+        + ("" if own is None else f", by {own.column}"),
         "subtitle": " · ".join(
             part
             for part in (
@@ -132,6 +132,7 @@ def assemble(
         "search_line": search_line(history, settings),
         "network": Markup(draw_network(dict(enumerate(drawn)), training.target)),
         "reading": READINGS.get(loss, ""),
+        "held_line": HELD_KINDS if kinds_of_categories(training) else "",
         "parity_line": PARITY_LINES.get(loss, "On the dashed line both are equal."),
         "source": training.source,
         "columns": names if len(names) < 2000 else _listing(columns),
@@ -216,6 +217,11 @@ def member_record(
     }
 
 
+def given_columns(training: Training, names: Sequence[str]) -> list[str]:
+    """The columns of the user's table that the names stand for, each once: of a category its column of words."""
+    return list(dict.fromkeys(column_of(name, training.table_names or ()) for name in names))
+
+
 def _listing(names: Sequence[str], most: int = 4) -> str:
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
@@ -234,20 +240,6 @@ def shown_members(count: int, selected: int) -> list[int]:
         return list(range(count))
     spread = {round(i * (count - 1) / (MAX_MEMBERS - 2)) for i in range(MAX_MEMBERS - 1)}
     return sorted(spread | {selected})
-
-
-def plain(value: float, digits: int = DIGITS) -> float | None:
-    """The number with the digits a plot needs; None where it is not finite."""
-    value = float(value)
-    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
-
-
-def plain_list(values: np.ndarray) -> list[float | None]:
-    """The numbers with the digits by which they differ from each other: times of a clock share their first ones."""
-    finite = np.asarray(values, float)[np.isfinite(values)]
-    spread, largest = (float(np.ptp(finite)), float(np.abs(finite).max())) if len(finite) else (0.0, 0.0)
-    shared = math.ceil(math.log10(largest / spread)) if 0 < spread < largest else 0
-    return [plain(value, DIGITS + shared) for value in values]
 
 
 def exports(expression: Expression, table_columns: Sequence[str] | None = None) -> dict[str, str]:
@@ -306,50 +298,17 @@ def equation(target: str, expression: Expression, constants: Sequence[Mapping[st
     return f"{head}<mrow>{left}<mo>=</mo>{right}</mrow></math>"
 
 
-def responses(
-    expression: Expression,
-    training: Training,
-    X: np.ndarray,
-    residuals: np.ndarray,
-    place: Mapping[int, int],
-    n_columns: int,
-) -> list[dict[str, Any]]:
-    """A curve per used column, the others at their median, and each row at its distance from the formula.
+def history_points(history: Sequence[Mapping[str, Any]], chosen: float) -> dict[str, list[float | None]]:
+    """Time and loss of the best formula, thinned to what a plot can show; the first and the last stay.
 
-    Own constants of groups, behind the first `n_columns`, are no columns that move. For a formula of one column the
-    points are the measured values themselves.
+    A finished search ends at the loss of the `chosen` formula: what is judged after the last record may be another one.
     """
-    middle = np.median(training.X, axis=0)
-    found = []
-    for column in [c for c in expression.variables if c < n_columns][:MAX_RESPONSES]:
-        low, high = float(training.X[:, column].min()), float(training.X[:, column].max())
-        grid = np.linspace(low, high, CURVE_POINTS)
-        on_curve = np.tile(middle, (CURVE_POINTS, 1))
-        on_curve[:, column] = grid
-        at_rows = np.tile(middle, (len(X), 1))
-        at_rows[:, column] = X[:, column]
-        with np.errstate(all="ignore"):
-            curve, points = expression(on_curve), expression(at_rows) + residuals
-        found.append(
-            {
-                "name": training.names[column],
-                "column": place[column],
-                "x": plain_list(grid),
-                "y": plain_list(curve),
-                "points": plain_list(points),
-            }
-        )
-    return found
-
-
-def history_points(history: Sequence[Mapping[str, Any]]) -> dict[str, list[float | None]]:
-    """Time and best loss of the run, thinned to what a plot can show; the first, the last and each gain stay."""
     points: list[tuple[float, float]] = []
     for entry in history:
         best = entry.get("best") or {}
         loss = best.get("loss")
         if isinstance(loss, int | float):
-            points.append((float(entry["elapsed"]), float(loss)))
+            points.append((float(entry["elapsed"]), float(chosen if entry.get("done") else loss)))
     if len(points) > MAX_HISTORY:
         step = len(points) / MAX_HISTORY
         keep = {int(i * step) for i in range(MAX_HISTORY)} | {len(points) - 1}

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from gmeql._version import __version__
 from gmeql.report import asset, environment, policy
-from gmeql.report.content import plain_list, safe_json, sample_rows
+from gmeql.report.content import safe_json, sample_rows
+from gmeql.report.numbers import plain_list
 from gmeql.report.numbers import four_digits
 
 if TYPE_CHECKING:

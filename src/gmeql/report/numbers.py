@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 MOST_DIGITS = 7  # of a number that is certain to rounding
+DIGITS = 6  # of numbers in plots
 PLAIN = (1e-4, 1e6)  # sizes written without a power of ten
 
 
@@ -87,3 +90,17 @@ def percent_text(percent: float) -> str:
     if percent < 1e-4:
         return "under 0.0001 %"
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
+
+
+def plain(value: float, digits: int = DIGITS) -> float | None:
+    """The number with the digits a plot needs; None where it is not finite."""
+    value = float(value)
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+
+
+def plain_list(values: np.ndarray) -> list[float | None]:
+    """The numbers with the digits by which they differ from each other: times of a clock share their first ones."""
+    finite = np.asarray(values, float)[np.isfinite(values)]
+    spread, largest = (float(np.ptp(finite)), float(np.abs(finite).max())) if len(finite) else (0.0, 0.0)
+    shared = math.ceil(math.log10(largest / spread)) if 0 < spread < largest else 0
+    return [plain(value, DIGITS + shared) for value in values]

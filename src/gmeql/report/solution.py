@@ -12,7 +12,9 @@ import numpy as np
 
 from gmeql._version import __version__
 from gmeql.report import asset, environment, policy
-from gmeql.report.content import CURVE_POINTS, plain_list, safe_json
+from gmeql.report.content import safe_json
+from gmeql.report.numbers import plain_list
+from gmeql.report.responses import CURVE_POINTS
 from gmeql.report.numbers import four_digits
 
 if TYPE_CHECKING:

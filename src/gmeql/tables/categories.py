@@ -7,6 +7,7 @@ one that changes a slope is a factor.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 import numpy as np
 
@@ -37,3 +38,9 @@ def indicator(labels: np.ndarray, category: str) -> np.ndarray:
 def indicator_name(column: str, category: str) -> str:
     """What the column of a category is called."""
     return f"{column}{MARK}{category}"
+
+
+def column_of(name: str, columns: Collection[str]) -> str:
+    """The column among `columns` whose category `name` says; the name itself where it is a column or says none."""
+    words = [column for column in columns if name.startswith(indicator_name(column, ""))]
+    return max(words, key=len) if words and name not in columns else name

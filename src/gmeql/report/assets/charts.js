@@ -258,15 +258,24 @@ function hintScroll(node) {
   };
   node.addEventListener("scroll", look, { passive: true }); new ResizeObserver(look).observe(node); new MutationObserver(look).observe(node, { childList: true, subtree: true }); look();
 }
-/* The shown row of a list, brought into the list's own view, its head first where it is taller; the page stays where it is. */
+/* A list that hides rows says so at the edge that hides them. */
+function hintRows(list) {
+  const look = () => {
+    const hidden = list.scrollHeight - list.clientHeight;
+    list.classList.toggle("more-above", hidden > 2 && list.scrollTop > 2); list.classList.toggle("more-below", hidden > 2 && list.scrollTop < hidden - 2);
+  };
+  list.addEventListener("scroll", look, { passive: true }); new ResizeObserver(look).observe(list); new MutationObserver(look).observe(list, { childList: true, subtree: true }); look();
+}
+/* The shown row of a list, brought to the middle of the list's own view, its head first where it is taller; the page stays where it is. */
 function revealRow(row) {
   const list = row.closest(".scroll"), head = list.querySelector("thead").offsetHeight, top = row.offsetTop - head, bottom = row.offsetTop + row.offsetHeight;
-  if (top < list.scrollTop || bottom - top > list.clientHeight) list.scrollTop = top; else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
+  if (bottom - top > list.clientHeight) list.scrollTop = top; else if (top < list.scrollTop || bottom > list.scrollTop + list.clientHeight) list.scrollTop = top - (list.clientHeight - bottom + top) / 2;
 }
 
 /* Theme and copy buttons, the same on every page. */
 (() => {
   const root = document.documentElement;
+  for (const list of document.querySelectorAll(".scroll")) hintRows(list);
   const button = document.getElementById("theme");
   if (button) button.addEventListener("click", () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
