@@ -17,6 +17,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.judging.outlook import left_out_costs, outlooks, paired_z
+from judged_fronts import judged
 
 x = Variable(0)
 
@@ -92,6 +93,26 @@ def test_formulas_that_say_the_same_and_formulas_with_a_pole_are_no_rivals(rng: 
     front = Front.from_members(members, rows=100, target_spread=y.std(), target_largest=abs(y).max())
     assert len(front) == 3 and front.select("best").index == 0
     assert rivals(front, X, y) == ()
+
+
+def test_a_term_more_that_changes_little_is_a_rival_and_is_harder_to_beat_than_the_mean(
+    rng: np.random.Generator,
+) -> None:
+    """Heavy tails: one column more changes values by a tenth of the typical error, and nobody knows whether for the better."""
+    X = np.column_stack([rng.lognormal(0, 1, 200), rng.standard_normal(200)])
+    y = 2 * X[:, 0] + rng.standard_t(1.5, 200)
+    front = judged(X, y, "2.08*x1", "2.08*x1 + 0.22*x2")
+    assert [m.complexity for m in front] == [1, 3, 7] and front.select("best").index == 1
+    assert [rival.index for rival in rivals(front, X, y)] == [2, 0]
+
+
+def test_what_says_the_same_is_told_by_the_rows_that_are_no_outliers(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 9, (150, 1))
+    y = 32 * X[:, 0] + 0.6 * rng.standard_normal(150)
+    y[:12] += rng.choice([-500.0, 500.0], 12)
+    slope, offset = np.polyfit(X[:, 0], y, 1)
+    front = judged(X, y, "33*x1", f"{slope}*x1 + {offset}")
+    assert len(front) == 3 and len(rivals(front, X, y)) == 2
 
 
 def test_a_front_nobody_looked_ahead_for_has_no_rivals(line: tuple) -> None:

@@ -13,14 +13,18 @@ from gmeql.formula.parsing import parse_tree
 from gmeql.model.evidence import Rival
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
+from gmeql.model.unmoved import with_unmoved
 from gmeql.report import judgement
 from gmeql.report.judgement import figures, judge, percent
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.losses import find_loss
 from gmeql.search.judging.outlook import outlooks
 from gmeql.search.losses.robust import robust_weights
+from gmeql.search.config import SearchConfig
 from gmeql.tables import read as tables
+from judged_fronts import judged
 from report_pages import front_for, training
+from struck_rows import struck_line
 
 
 def judged_front(data: tables.Training) -> Front:
@@ -188,3 +192,35 @@ def test_a_formula_is_told_by_the_loss_it_was_fitted_by(rng: np.random.Generator
     assert "mean half deviance of 0.5" in said[0] and "logarithm" not in " ".join(said)
     said = fitted_by("logistic", (rng.random(300) < 1 / (1 + np.exp(4 - line))).astype(float), X)
     assert "mean log loss" in said[0] and "outliers" not in " ".join(said)
+
+
+def test_formulas_that_promise_less_error_and_were_passed_over_are_told_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    data = training()
+    front = judged_front(data)
+    best = front.select("best").index
+    monkeypatch.setattr(judgement, "rivals", lambda *_, **__: ())
+    monkeypatch.setattr(Front, "select", lambda self, *_: self[best])
+    for pole, why in ((True, "but a denominator passes through zero among the rows."), (False, "within the spread.")):
+        better = replace(front[0].outlook, error=0.5 * front[best].outlook.error, pole=pole)
+        members = (replace(front[0], outlook=better), *front.members[1:])
+        text = " ".join(judge(replace(front, members=members), best, data))
+        assert "Formula 0 of the front promises less error (" in text and why in text
+    assert "promises less error" not in " ".join(judge(front, best, data))
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_formula_that_outliers_do_not_move_is_judged_by_the_rows_it_follows(both: bool):
+    X, y = struck_line(1, both=both)
+    data = tables.Training(X, y, ("x1",), "y", None, np.arange(150), (), "x")
+    front = with_unmoved(judged(X, y, "3.1*x1", "0.45*x1**2"), X, y, None, config=SearchConfig())
+    best = front.select("best").index
+    assert front[best].is_unmoved
+    text = " ".join(judge(front, best, data))
+    assert "predict unseen rows that are no outliers better" in text and "12 rows lie far from the others" in text
+    if both:
+        assert "Its constants follow the other 138, where its typical error is 0.5" in text
+    else:
+        assert "Its level is the mean of all rows" in text and "fits the other 138" in text
+    assert not (both and "not told from 0" in text)

@@ -15,6 +15,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.printing.spreadsheet import to_spreadsheet
 from gmeql.model.front import Front
 from gmeql.model.intervals import PredictionBasis
+from gmeql.model.member import FrontMember
 from gmeql.model.model_file import StoredModel, load_model, save_model
 from gmeql.model.parameters import rebuilt, to_plain
 from gmeql.model.pictures import Pictures
@@ -43,6 +44,10 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
         return fronts
 
     def _expressions(self, index: int | Sequence[int] | None = None) -> list[Expression]:
+        return [member.expression for member in self._members(index)]
+
+    def _members(self, index: int | Sequence[int] | None = None) -> list[FrontMember]:
+        """One member of each target's front: the chosen one, or that of an index."""
         fronts = self._fronts()
         if index is None:
             chosen = as_list(self.selected_index_)
@@ -54,7 +59,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
             raise ValueError(f"index={index!r} must be a whole number, or a list with one per target")
         if len(chosen) != len(fronts):
             raise ValueError(f"index has {len(chosen)} entries for {len(fronts)} targets; give one for each")
-        return [front[k].expression for front, k in zip(fronts, chosen, strict=True)]
+        return [front[k] for front, k in zip(fronts, chosen, strict=True)]
 
     # --- the formula in other forms ----------------------------------------------------------------------------------
 

@@ -315,6 +315,7 @@ callable, default="squared"
         targets = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         sample_weight = weight_of_errors(y_error, sample_weight)
         errors = input_errors(x_error, y_error, column_names(self), len(X))
+        members = self._members(index)
         found: tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]] = one_or_list(
             [
                 constant_intervals(
@@ -323,7 +324,7 @@ callable, default="squared"
                     targets[:, j],
                     sample_weight=sample_weight,
                     errors=errors,
-                    loss=self.loss,
+                    loss=members[j].interval_loss(self.loss),
                     level=level,
                     method=method,
                     resamples=resamples,

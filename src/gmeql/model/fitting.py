@@ -25,6 +25,7 @@ from gmeql.knowledge.scene import Scene
 from gmeql.model.preparation import FloatArray, PreparedData, prepare
 from gmeql.model.progress import ProgressDisplay
 from gmeql.model.ranges import column_ranges
+from gmeql.model.unmoved import with_unmoved
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import OwnConstants
@@ -147,6 +148,8 @@ def run_search(
         loss=config.loss if isinstance(config.loss, str) else "own",
         beaten=beaten,
     ).with_sums([data.restore_member(m) for m in (search.sums if whole else ())])
+    if whole and data.groups is None and data.errors is None:
+        front = with_unmoved(front, *data.as_given, config=config)
     return RunResult(
         front=front,
         history=history,

@@ -94,12 +94,12 @@ class Front(Sequence[FrontMember]):
         fitted = [m for m in figured if not m.is_shrunk and _is_supported(m)]
         for m in sorted(fitted, key=self.description_length)[:1]:
             if self.description_length(m) < self.description_length(found._briefest()):
-                found = found._with(m)
+                found = found.joined(m)
         for m in (m for m in figured if m.is_shrunk):
-            found = found._with(m) if found._is_better(m, found._briefest()) else found
+            found = found.joined(m) if found._is_better(m, found._briefest()) else found
         return found
 
-    def _with(self, member: FrontMember) -> Front:
+    def joined(self, member: FrontMember) -> Front:
         """The front with one more; those that would leave no place for it are behind."""
         back = [m for m in self if m.loss <= member.loss and m.complexity <= member.complexity]
         return Front.from_members(
@@ -166,7 +166,8 @@ class Front(Sequence[FrontMember]):
           Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over, and a
           gain of z standard errors counts 2 z² nats at most. A sum of all columns
           with factors drawn towards 0 (`search/sums/shrinking.py`) is taken where it errs less on rows left out, or is
-          briefer with as many constants as it is worth. Where nobody looked
+          briefer with as many constants as it is worth; and the formula of all rows but outliers where it stands there
+          (`unmoved.py`). Where nobody looked
           beyond the rows, `mse` is the residual sum of squares over `N - K`, and a unit of complexity costs 2. Where
           members reach rounding level there is no noise to weigh against, and the simplest of those wins.
         - `"accurate"`: smallest loss.
@@ -262,8 +263,8 @@ class Front(Sequence[FrontMember]):
         exact = self._exact_members()
         if exact:
             return exact[0]
-        best = self._briefest()
-        return next((m for m in self.members if m.is_shrunk and self._is_better(m, best)), best)
+        best = next((m for m in self.members if m.is_unmoved), None) or self._briefest()
+        return next((m for m in self.members if m.is_shrunk and not best.is_unmoved and self._is_better(m, best)), best)
 
     def _briefest(self) -> FrontMember:
         """The shortest description whose gain over simpler ones has support, of those with freely fitted constants."""

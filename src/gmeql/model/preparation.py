@@ -71,6 +71,12 @@ class PreparedData:
     def is_scaled(self) -> bool:
         return self.target_exponent != 0 or any(self.column_exponents)
 
+    @property
+    def as_given(self) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Columns, target and weights in the user's units."""
+        X = np.ldexp(self.X, np.array(self.column_exponents))
+        return X, np.ldexp(self.y, self.target_exponent), self.weight
+
     def restore_expression(self, expression: Expression) -> Expression:
         """A formula of the scaled table, in the user's units."""
         if not self.is_scaled:
@@ -105,7 +111,7 @@ class PreparedData:
 
     def measured(self, member: Member) -> Member:
         """A member in the user's units with its root mean squared error on all rows; `inf` where it has no value."""
-        X, y = np.ldexp(self.X, np.array(self.column_exponents)), np.ldexp(self.y, self.target_exponent)
+        X, y, _ = self.as_given
         with np.errstate(all="ignore"):
             scaled = np.ldexp(member.expression(X) - y, -self.target_exponent)
             loss = times_power(float(np.sqrt(np.average(scaled**2, weights=self.weight))), self.target_exponent)

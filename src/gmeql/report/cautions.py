@@ -13,12 +13,14 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
 from gmeql.model.intervals import constant_intervals
 from gmeql.model.member import free_constants
+from gmeql.model.outliers import OUTLIERS, OtherRows, Outliers, rows_far_away, size_grows, varies_by_factors
 from gmeql.model.weighing import CountedRows
 from gmeql.report.numbers import four_digits, percent_text, three_digits
-from gmeql.report.outliers import NORMAL_MEDIAN, OUTLIERS, OtherRows, Outliers, rows_far_away
 from gmeql.search.losses.losses import Loss, find_loss
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gmeql.model.member import FrontMember
     from gmeql.tables.read import Training
 
@@ -33,12 +35,6 @@ class CautionConfig:
     """Lag-one correlation of the residuals, in its standard errors, that counts as a pattern."""
     least_rows: int = 10
     """Fewer rows show no pattern."""
-    skewed: float = 5.0
-    """A positive target whose 95 % quantile is this multiple of its 5 % quantile spans orders."""
-    growing: float = 3.0
-    """Rank correlation of sizes of errors with the prediction, in its standard errors, that counts as growth, ..."""
-    least_growth: float = 0.3
-    """... and the least correlation that matters."""
     nearly_the_target: float = 0.9999
     """Squared correlation from which a column is the target in other units."""
     counted: float = 100.0
@@ -70,7 +66,7 @@ def cautions(
 
     What the rows say that are no `outliers` is looked up there.
     """
-    outliers = Outliers(training, counted, (member.expression,)) if outliers is None else outliers
+    outliers = outliers_in(training, counted, [member.expression]) if outliers is None else outliers
     sentences = []
     if member.outlook is not None and member.outlook.pole:
         sentences.append("Careful: a denominator passes through zero among the rows, so unseen rows may lie at a pole.")
@@ -87,7 +83,7 @@ def cautions(
     residuals = predicted - training.y
     if exact:
         return sentences + _forgotten((counted.weights == 0) & (counted.given > 0), counted)
-    sentences += _undetermined(member.expression, training, constants, counted)
+    sentences += _undetermined(member, training, constants, counted)
     loss = find_loss(counted.loss)
     if loss.link is not None:  # a yes is never near a chance of one half
         return sentences
@@ -99,6 +95,8 @@ def cautions(
     sentences += _nearly_the_target(training) + _few_values(member.expression, training)
     copies = copied_rows(training.X, training.y)
     sentences += _copied(copies)
+    if member.is_unmoved and not counted.by_the_loss:
+        return sentences + _without_outliers(member, residuals, predicted, outliers)
     if not counted.by_the_loss and varies_by_factors(predicted, training.y, far):
         sentences.append(_by_factors(int(far.sum())))
         return sentences
@@ -127,6 +125,12 @@ def cautions(
     return sentences
 
 
+def outliers_in(training: Training, counted: CountedRows, formulas: Iterable[Expression]) -> Outliers:
+    """Outliers of a table, and what the other rows say, by some formulas."""
+    by_group, names = training.groups is not None, tuple(training.names)
+    return Outliers(training.X, training.y, counted.given, tuple(formulas), names, by_group)
+
+
 def _expected_sizes(predicted: np.ndarray, y: np.ndarray, loss: Loss) -> np.ndarray:
     """Sizes [N] of errors that a loss expects, up to a factor: of counts the root of the mean, of relative ones the target."""
     if not (loss.mean_is_nats or loss.is_square):
@@ -144,6 +148,28 @@ def _forgotten(far: np.ndarray, counted: CountedRows) -> list[str]:
     share = counted.share(far)
     weight = "no weight" if share == 0 else f"{percent_text(100 * share)} of the weight"
     return [f"{rows} far from it; the loss gives {them} {weight}."]
+
+
+def _without_outliers(
+    member: FrontMember, residuals: np.ndarray, predicted: np.ndarray, outliers: Outliers
+) -> list[str]:
+    """What a formula follows that outliers do not move: all rows but these, with their own level or that of all rows."""
+    assert member.outlook is not None
+    kept = ~rows_far_away(residuals)
+    count, rest = int(np.sum(~kept)), int(kept.sum())
+    if member.outlook.levelled:
+        level = "Its level is the mean of all rows, which squared errors ask for; everything else follows those."
+        sentences = [_far_away(count, outliers.others), level]
+    else:
+        error = math.sqrt(float(np.mean(residuals[kept] ** 2)))
+        rows = "1 row lies" if count == 1 else f"{count:,} rows lie"
+        sentences = [
+            f"{rows} far from the others: outliers? Its constants follow the other {rest:,}, where its typical error is "
+            f"{three_digits(error)}."
+        ]
+    if has_pattern(predicted[kept], residuals[kept]):
+        sentences.append("Its errors there still show a pattern, so there may be more to find: give it more time.")
+    return sentences
 
 
 def _far_away(count: int, others: OtherRows | None) -> str:
@@ -189,14 +215,13 @@ def _copied(copies: np.ndarray) -> list[str]:
     ]
 
 
-def _undetermined(expression: Expression, training: Training, constants: int, counted: CountedRows) -> list[str]:
+def _undetermined(member: FrontMember, training: Training, constants: int, counted: CountedRows) -> list[str]:
     """Which constants the data leave open: those without a finite interval, or with one that holds zero."""
+    expression, loss = member.expression, member.interval_loss(counted.loss)
     if not expression.variables:
         return []
     try:
-        intervals = constant_intervals(
-            expression, training.X, training.y, sample_weight=training.weights, loss=counted.loss
-        )
+        intervals = constant_intervals(expression, training.X, training.y, sample_weight=training.weights, loss=loss)
     except ValueError:  # too few rows, or no slope somewhere: the table of constants says so
         return []
     unknown = [item for item in intervals if not math.isfinite(item.standard_error)]
@@ -256,21 +281,6 @@ def copied_rows(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return copies if alike > CAUTIONS.copies_alike * pairs else np.zeros(len(y), bool)
 
 
-def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
-    """Whether rows `far` [N] from a positive prediction are no outliers once errors are counted as factors.
-
-    Either all lie above it, or errors on both sides grow with it.
-    """
-    if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
-        return False
-    if (y < predicted)[far].any() and not size_grows(predicted, y - predicted):
-        return False
-    factors = np.log(y / predicted)
-    sizes = np.abs(factors - np.median(factors))
-    beyond = sizes > OUTLIERS.far * NORMAL_MEDIAN * float(np.median(sizes))
-    return not beyond.any() and float(np.ptp(factors)) > math.log(CAUTIONS.skewed)
-
-
 def are_in_proportion(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
     """Whether errors grow with a positive prediction, so that rows `far` [N] from it are to be looked for in proportion."""
     if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
@@ -288,16 +298,7 @@ def are_counts(y: np.ndarray) -> bool:
 def errors_grow(predicted: np.ndarray, y: np.ndarray, residuals: np.ndarray) -> bool:
     """Whether a positive target spans orders and the sizes of errors rise with the prediction (rank correlation)."""
     low, high = np.quantile(y, [0.05, 0.95])
-    return float(y.min()) > 0 and high >= CAUTIONS.skewed * low and size_grows(predicted, residuals)
-
-
-def size_grows(predicted: np.ndarray, residuals: np.ndarray, least: float = CAUTIONS.least_growth) -> bool:
-    """Whether the sizes of errors rise with the prediction, by a rank correlation of more than `least`."""
-    if len(predicted) < CAUTIONS.least_rows or np.ptp(predicted) == 0:
-        return False
-    ranks = [np.argsort(np.argsort(values, kind="stable")) for values in (predicted, np.abs(residuals))]
-    correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-    return correlation > max(least, CAUTIONS.growing / math.sqrt(len(predicted)))
+    return float(y.min()) > 0 and high >= OUTLIERS.orders * low and size_grows(predicted, residuals)
 
 
 def has_pattern(predicted: np.ndarray, residuals: np.ndarray) -> bool:

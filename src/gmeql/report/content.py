@@ -14,7 +14,8 @@ from gmeql.model.ranges import column_ranges
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.constants import constant_rows
 from gmeql.report.groups import group_view, n_columns
-from gmeql.report.judgement import Figures, figures, judge, outliers_of, predictions
+from gmeql.report.cautions import outliers_in
+from gmeql.report.judgement import Figures, figures, judge, predictions
 from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
 from gmeql.report.numbers import four_digits, plain, plain_list, r2_text
@@ -95,7 +96,7 @@ def assemble(
     loss = str(settings.get("loss") or "squared")
     columns = training.names[: n_columns(training, own)]
     counted = counted_rows(front, training.X, training.y, training.weights, loss=loss)
-    views, records, outliers = [], [], outliers_of(front, training, counted)
+    views, records, outliers = [], [], outliers_in(training, counted, [m.expression for m in front])
     for number, k in enumerate(members):
         with np.errstate(all="ignore"):
             predicted = predictions(front[k], training.X, loss)
@@ -166,7 +167,7 @@ def member_view(
     """What the template says of one formula."""
     from markupsafe import Markup
 
-    constants, reason = constant_rows(member.expression, training, loss=counted.loss)
+    constants, reason = constant_rows(member.expression, training, loss=member.interval_loss(counted.loss))
     units = unit_texts(member.expression, knowledge)
     for row in constants if units else ():
         row["unit"] = units[int(row["place"])]

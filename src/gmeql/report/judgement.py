@@ -10,10 +10,10 @@ import numpy as np
 
 from gmeql.formula.messages import shortened
 from gmeql.model.evidence import Rival, alternative_weights, rivals
+from gmeql.model.outliers import Outliers
 from gmeql.model.weighing import CountedRows, counted_rows
-from gmeql.report.cautions import cautions
+from gmeql.report.cautions import cautions, outliers_in
 from gmeql.report.numbers import three_digits
-from gmeql.report.outliers import Outliers
 from gmeql.report.unseen import unseen_text
 from gmeql.search.losses.converging import mean_loss_of_constant
 from gmeql.search.losses.losses import Loss, find_loss
@@ -93,13 +93,8 @@ def judge(
     else:
         sentences = [_fit(member, found, counted, exact=exact)]
     sentences += _against_simpler(front, index) if exact else _preference(front, index, training, counted)
-    outliers = outliers_of(front, training, counted) if outliers is None else outliers
+    outliers = outliers_in(training, counted, [m.expression for m in front]) if outliers is None else outliers
     return sentences + cautions(member, training, predicted, counted, exact=exact, outliers=outliers)
-
-
-def outliers_of(front: Front, training: Training, counted: CountedRows) -> Outliers:
-    """Outliers of a table, and what the other rows say, by the formulas of a front."""
-    return Outliers(training, counted, tuple(member.expression for member in front))
 
 
 def predictions(member: FrontMember, X: np.ndarray, loss: str) -> np.ndarray:
@@ -170,13 +165,13 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
     loss = find_loss(counted.loss)
     found = rivals(front, training.X, training.y, counted.weights, among=among, loss=loss)
     if index == best:
-        return _beside_the_next_best(front, best, found, counted)
+        return _beside_the_next_best(front, best, found, counted) + _passed_over(front, best, found)
     if not found:
         return []
     chance, name = found[0].chance, f"formula {best} of the front, {_short(front[best])},"
     if chance < LIKELY:
         return [f"{name[0].upper()}{name[1:]} is about as good."]
-    return [f"{name[0].upper()}{name[1:]} is {_likely(chance)} to predict unseen rows better."]
+    return [f"{name[0].upper()}{name[1:]} is {_likely(chance)} to predict {_rows_meant(front[best])} better."]
 
 
 def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], counted: CountedRows) -> list[str]:
@@ -187,11 +182,12 @@ def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], cou
     hardest = found[0]
     rival = f"formula {hardest.index} of the front, {_short(front[hardest.index])}"
     if hardest.chance >= LIKELY:
-        doubtful = _promises_less_error(front[hardest.index], front[best])
+        doubtful = _promises_less_error(front[hardest.index], front[best]) and not front[best].is_unmoved
         start = f"{_nothing_beyond(counted, hardly=doubtful)}: it" if constant else "It"
         doubt = ", though that one promises a little less error: the difference is within the spread" * doubtful
         return [
-            f"{start} is {_likely(hardest.chance)} to predict unseen rows better than the next best formula, {rival}{doubt}."
+            f"{start} is {_likely(hardest.chance)} to predict {_rows_meant(front[best])} better than the next best formula, "
+            f"{rival}{doubt}."
         ]
     start = f"Not sure whether the data say more than {_plainest(counted)}" if constant else "Not sure"
     text = f"{start}: {rival}, is about as good"
@@ -201,9 +197,41 @@ def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], cou
     return [text + "."]
 
 
+def _rows_meant(best: FrontMember) -> str:
+    return "unseen rows that are no outliers" if best.is_unmoved else "unseen rows"
+
+
+def _passed_over(front: Front, best: int, found: tuple[Rival, ...]) -> list[str]:
+    """Formulas that promise less error than the chosen one and are not named beside it: why they were not chosen."""
+    named = {best} | ({rival.index for rival in found[:1]} if not front[best].is_unmoved else set())
+    others = [m for m in front if m.index not in named and not m.is_shrunk and _promises_less_error(m, front[best])]
+    poles, longer, sentences = [m for m in others if _has_pole(m)], [m for m in others if not _has_pole(m)], []
+    within = "outliers make most of it" if front[best].is_unmoved else "{its} gain is within the spread"
+    for members, why in ((poles, "a denominator passes through zero among the rows"), (longer, within)):
+        if members:
+            its, promises = ("its", "promises") if len(members) == 1 else ("their", "promise")
+            name = _numbered([m.index for m in members])
+            error = " to ".join(dict.fromkeys(three_digits(m.outlook.error) for m in _ends(members)))  # type: ignore[union-attr]
+            sentences.append(
+                f"{name[0].upper()}{name[1:]} of the front {promises} less error ({error}), but {why.format(its=its)}."
+            )
+    return sentences
+
+
+def _ends(members: list[FrontMember]) -> list[FrontMember]:
+    ordered = sorted(members, key=lambda m: m.outlook.error)  # type: ignore[union-attr]
+    return [ordered[0], ordered[-1]]
+
+
+def _has_pole(member: FrontMember) -> bool:
+    return member.outlook is not None and member.outlook.pole
+
+
 def _promises_less_error(rival: FrontMember, best: FrontMember) -> bool:
     """Whether the front shows less error on unseen rows for a rival than for the best formula, which readers will ask about."""
-    return rival.outlook is not None and best.outlook is not None and rival.outlook.error < best.outlook.error
+    if rival.outlook is None or best.outlook is None or not rival.outlook.error < best.outlook.error:
+        return False
+    return three_digits(rival.outlook.error) != three_digits(best.outlook.error)
 
 
 def _nothing_beyond(counted: CountedRows, *, hardly: bool = False) -> str:

@@ -41,7 +41,7 @@ MOST_ROWS = 2_000
 """Rows between which such points are drawn."""
 MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
-OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains"}
+OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains", "outliers", "levelled"}
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
 """Share of the rows, at least one, without which a gain must show where few rows outweigh all others, ..."""
@@ -82,6 +82,10 @@ class Outlook:
 
     gains: tuple[tuple[int, float], ...] = ()
     """That of `support` beside each of those members by itself, with their complexity."""
+    outliers: int = 0
+    """Rows far from all others that its constants do not follow (`model/unmoved.py`); 0 where they follow all rows."""
+    levelled: bool = False
+    """Whether, of such constants, the level is that of all rows, since outliers lie to one side."""
 
     @property
     def doubtful_pole(self) -> bool:
@@ -110,6 +114,8 @@ class Outlook:
             **({} if self.nats is None else {"nats": self.nats}),
             **({} if self.freedom is None else {"freedom": self.freedom}),
             **({"pole_seen": True} if self.pole_seen else {}),
+            **({"outliers": self.outliers} if self.outliers else {}),
+            **({"levelled": True} if self.levelled else {}),
             **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
         }
 
@@ -126,7 +132,10 @@ class Outlook:
         for name, given in (("nats", nats), ("freedom", freedom)):
             if given is not None and (type(given) not in (int, float) or not 0.0 <= given < math.inf):
                 raise ValueError(f"{where}.{name} must be a finite number of at least 0")
-        for name in ("pole", "supported", "defined", "pole_seen"):
+        outliers = data.get("outliers", 0)
+        if type(outliers) is not int or outliers < 0:
+            raise ValueError(f"{where}.outliers must be a whole number of at least 0")
+        for name in ("pole", "supported", "defined", "pole_seen", "levelled"):
             if type(data.get(name, False)) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
         for name in ("error", "standard_error", "support", "low", "high"):
@@ -151,6 +160,8 @@ class Outlook:
             freedom=None if freedom is None else float(freedom),
             pole_seen=data.get("pole_seen", False),
             gains=_checked_gains(data.get("gains", []), where),
+            outliers=outliers,
+            levelled=data.get("levelled", False),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
@@ -289,22 +300,22 @@ def paired_z(other: NDArray[np.float64], square: NDArray[np.float64], weights: N
     """
     if not (np.isfinite(other).all() and np.isfinite(square).all()):
         return math.inf if not np.isfinite(other).all() else -math.inf
-    mean, error = _mean_and_error(other - square, weights)
+    mean, error = mean_and_error(other - square, weights)
     paired = mean / error if error > 0 else math.copysign(math.inf, mean) if mean else 0.0
     if mean > 0:
         n_most = math.ceil(MOST_GAINING * len(square))
         rest = np.argsort(other - square)[:-n_most]
         if len(rest) >= LEAST_REST:
-            mean, error = _mean_and_error((other - square)[rest], weights[rest])
+            mean, error = mean_and_error((other - square)[rest], weights[rest])
             paired = max(paired, mean / error) if error > 0 else paired
-    (above, above_error), (below, below_error) = _mean_and_error(other, weights), _mean_and_error(square, weights)
+    (above, above_error), (below, below_error) = mean_and_error(other, weights), mean_and_error(square, weights)
     if not 0 < below < above:
         return paired
     spread = math.hypot(above_error / above, below_error / below)
     return max(paired, math.log(above / below) / spread) if spread > 0 else paired
 
 
-def _mean_and_error(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
+def mean_and_error(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
     """Weighted mean, and its standard error."""
     mean = float(np.average(values, weights=weights))
     return mean, math.sqrt(float(np.average(weights * (values - mean) ** 2, weights=weights)) / len(values))

@@ -7,18 +7,15 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
-from gmeql.model.weighing import CountedRows
-from gmeql.report.outliers import OtherRows, Outliers
-from gmeql.tables import read as tables
+from gmeql.model.outliers import OtherRows, Outliers
 
 x, z = Variable(0), Variable(1)
 
 
-def others(X: np.ndarray, y: np.ndarray, *roots: Node, groups: tuple[str, ...] | None = None) -> OtherRows | None:
+def others(X: np.ndarray, y: np.ndarray, *roots: Node, by_group: bool = False) -> OtherRows | None:
     names = tuple(f"x{k + 1}" for k in range(X.shape[1]))
-    data = tables.Training(X, y, names, "y", None, np.arange(len(y)), (), "x", groups=groups)
-    counted = CountedRows(np.ones(len(y)), np.ones(len(y)))
-    return Outliers(data, counted, tuple(Expression(root, names) for root in roots)).others
+    formulas = tuple(Expression(root, names) for root in roots)
+    return Outliers(X, y, np.ones(len(y)), formulas, names, by_group=by_group).others
 
 
 def struck(rng: np.random.Generator, y: np.ndarray, share: float, size: float) -> np.ndarray:
@@ -63,5 +60,5 @@ def test_none_on_plain_noise_and_where_groups_have_constants_of_their_own(rng: n
     assert others(X, y, x) is None
     wrong = struck(rng, y, 0.05, 100)
     assert others(X, wrong, x) is not None
-    assert others(X, wrong, x, groups=("a",) * 100) is None
+    assert others(X, wrong, x, by_group=True) is None
     assert others(X, np.where(np.arange(100) < 90, 0.0, 5.0), x) is None

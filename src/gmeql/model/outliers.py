@@ -11,7 +11,7 @@ Legend: `N` rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,12 +31,12 @@ from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.losses.robust import LINE_EXPLAINS, least_absolute_line, scale_of
 from gmeql.search.judging.soundness import left_out_squares
+from gmeql.search.direct.middle import pairs
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.sums.textbook import textbook_curves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from gmeql.model.weighing import CountedRows
-    from gmeql.tables.read import Training
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,18 @@ class OutlierConfig:
     """Complexity of formulas beyond which nobody wants to read them in a sentence."""
     rows_per_constant: int = 5
     """Other rows that each constant of what they say must have."""
+    orders: float = 5.0
+    """A positive target whose 95 % quantile is this multiple of its 5 % quantile spans orders."""
+    growing: float = 3.0
+    """Rank correlation of sizes of errors with the prediction, in its standard errors, that counts as growth, ..."""
+    least_growth: float = 0.3
+    """... and the least correlation that matters, ..."""
+    least_rows: int = 10
+    """... of as many rows at least."""
+    curved: int = 2
+    """Columns over which curves of text-books are fitted to the other rows, those that correlate most."""
+    seconds: float = 0.4
+    """Of one core, for pairs of small formulas that the other rows may follow."""
 
 
 OUTLIERS = OutlierConfig()
@@ -75,7 +87,31 @@ def rows_far_away(residuals: np.ndarray) -> np.ndarray:
     return far if far.sum() < OUTLIERS.most_far * len(residuals) else np.zeros(len(residuals), bool)
 
 
-@dataclass(frozen=True)
+def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
+    """Whether rows `far` [N] from a positive prediction are no outliers once errors are counted as factors.
+
+    Either all lie above it, or errors on both sides grow with it.
+    """
+    if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
+        return False
+    if (y < predicted)[far].any() and not size_grows(predicted, y - predicted):
+        return False
+    factors = np.log(y / predicted)
+    sizes = np.abs(factors - np.median(factors))
+    beyond = sizes > OUTLIERS.far * NORMAL_MEDIAN * float(np.median(sizes))
+    return not beyond.any() and float(np.ptp(factors)) > math.log(OUTLIERS.orders)
+
+
+def size_grows(predicted: np.ndarray, residuals: np.ndarray, least: float = OUTLIERS.least_growth) -> bool:
+    """Whether the sizes of errors rise with the prediction, by a rank correlation of more than `least`."""
+    if len(predicted) < OUTLIERS.least_rows or np.ptp(predicted) == 0:
+        return False
+    ranks = [np.argsort(np.argsort(values, kind="stable")) for values in (predicted, np.abs(residuals))]
+    correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    return correlation > max(least, OUTLIERS.growing / math.sqrt(len(predicted)))
+
+
+@dataclass(frozen=True, eq=False)
 class OtherRows:
     """What the rows say that do not lie far off."""
 
@@ -86,23 +122,34 @@ class OtherRows:
     """How many rows lie far from it."""
     rest: int
     """How many do not."""
+    kept: np.ndarray
+    """[N], which these are."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outliers:
     """The rows of a table, formulas that were found for it, and what all rows but the outliers say: looked at once."""
 
-    training: Training
-    counted: CountedRows
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    """[N], of mean one: those that the user gave."""
     formulas: tuple[Expression, ...]
+    names: tuple[str, ...]
+    by_group: bool = False
+    """Whether groups have constants of their own, so that no one formula tells what the others follow."""
+    functions: FunctionSet = field(default_factory=FunctionSet)
+    """Functions that formulas may be made of."""
+    seconds: float = math.inf
+    """At most so many for pairs of small formulas."""
 
     def behind(self, residuals: np.ndarray) -> bool:
         """Whether a line through the middle of the rows tells outliers that the formula, with these residuals, was pulled
         to."""
-        y, line = self.training.y, self._line
-        if line is None or self.counted.by_the_loss or np.mean(y == np.median(y)) > OUTLIERS.most_far:
+        y, line = self.y, self._line
+        if line is None or np.mean(y == np.median(y)) > OUTLIERS.most_far:
             return False
-        around = y - line[0] - self.training.X @ line[1:]
+        around = y - line[0] - self.X @ line[1:]
         scale = scale_of(around, y)
         if not 0 < scale < LINE_EXPLAINS * scale_of(residuals, y):
             return False
@@ -112,29 +159,33 @@ class Outliers:
     def others(self) -> OtherRows | None:
         """The formula that describes all rows but the outliers most briefly; None where there are none, or too many, or
         where groups have constants of their own."""
-        nearest = None
-        if self.training.groups is None:
-            nearest = min(self._through_the_middle(), key=lambda found: found[0], default=None)
+        found = () if self.by_group else self._through_the_middle()
+        nearest = min(found, key=lambda each: each[0], default=None)
         rest = None if nearest is None else self._rest(nearest[1])
         if nearest is None or rest is None:
             return None
-        best = self._briefest(nearest[1], *self._rows(rest))
+        best = self._briefest(nearest[1], *self._rows(self._few(rest)))
         rest = None if best is None else self._rest(best)  # a better formula may tell better which rows lie far off
         if best is None or rest is None:
             return None
         X, y, weights = self._rows(rest)
         fitted, loss = converged(best, X, y, weights, SQUARES)
-        expression = with_known_digits(Expression(fitted, tuple(self.training.names)), X, y, weights)
-        return OtherRows(expression, math.sqrt(loss), int(np.sum(self.counted.given[~rest] > 0)), len(y))
+        expression = with_known_digits(Expression(fitted, self.names), X, y, weights)
+        return OtherRows(expression, math.sqrt(loss), int(np.sum(self.weights[~rest] > 0)), len(y), rest)
 
     def _rest(self, root: Node) -> np.ndarray | None:
         """Which rows [N] count and do not lie far from a formula; None where none does."""
-        far = rows_far_away((self.training.y - self._values(root, self.training.X)) * np.sqrt(self.counted.given))
-        return ~far & (self.counted.given > 0) if far.any() else None
+        far = rows_far_away((self.y - self._values(root, self.X)) * np.sqrt(self.weights))
+        return ~far & (self.weights > 0) if far.any() else None
+
+    def _few(self, kept: np.ndarray) -> np.ndarray:
+        """As many of the kept rows as formulas are looked at by."""
+        numbers = np.flatnonzero(kept)
+        return numbers[:: max(len(numbers) // OUTLIERS.looked_at, 1)]
 
     def _rows(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        weights = self.counted.given[kept]
-        return self.training.X[kept], self.training.y[kept], weights / weights.mean()
+        weights = self.weights[kept]
+        return self.X[kept], self.y[kept], weights / weights.mean()
 
     def _briefest(self, nearest: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Node | None:
         """The formula that describes rows without outliers most briefly, terms left out that only those had brought."""
@@ -153,15 +204,15 @@ class Outliers:
     @cached_property
     def _line(self) -> np.ndarray | None:
         some = self._some
-        return least_absolute_line(self.training.X[some], self.training.y[some], self.counted.given[some])
+        return least_absolute_line(self.X[some], self.y[some], self.weights[some])
 
     @property
     def _some(self) -> slice:
-        return slice(None, None, max(len(self.training.y) // OUTLIERS.looked_at, 1))
+        return slice(None, None, max(len(self.y) // OUTLIERS.looked_at, 1))
 
     def _values(self, root: Node, X: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return np.asarray(Expression(root, tuple(self.training.names))(X))
+            return np.asarray(Expression(root, self.names)(X))
 
     @cached_property
     def _roots(self) -> list[Node]:
@@ -171,7 +222,7 @@ class Outliers:
     def _through_the_middle(self) -> Iterable[tuple[float, Node]]:
         """Nats of formulas fitted by absolute errors, by the scale of the middle half of what they leave."""
         some = self._some
-        X, y, weights = self.training.X[some], self.training.y[some], self.counted.given[some]
+        X, y, weights = self.X[some], self.y[some], self.weights[some]
         roots = list(self._roots)
         if self._line is not None:
             terms = [build("mul", Constant(float(b)), Variable(k)) for k, b in enumerate(self._line[1:]) if b != 0.0]
@@ -183,8 +234,8 @@ class Outliers:
                 yield self._nats(fitted, math.log(scale), len(y), None), fitted
 
     def _nats(self, root: Node, log_scale: float, rows: int, stated: float | None) -> float:
-        fitted = int(free_constants(Expression(root, tuple(self.training.names))).sum())
-        stated = stating_nats(root, self.training.X.shape[1]) if stated is None else stated
+        fitted = int(free_constants(Expression(root, self.names)).sum())
+        stated = stating_nats(root, self.X.shape[1]) if stated is None else stated
         return length_in_nats(2.0 * log_scale, fitted, 0, n_rows=rows) + stated
 
     def _candidates(
@@ -193,10 +244,17 @@ class Outliers:
         """Formulas for the rows without outliers, with the nats that stating them takes, where these are known."""
         yield Constant(float(np.average(y, weights=weights))), None
         yield from ((root, None) for root in (nearest, *self._roots) if not isinstance(root, Constant))
-        functions, most = FunctionSet(("add", "mul")), len(y) // OUTLIERS.rows_per_constant
-        most = min(most, OUTLIERS.longest // 4)
-        yield from ((root, None) for root in sums_of_columns(X, y, weights, functions)[:most])
-        yield from ((s.root, s.nats) for s in sums_of_kinds(X, y, weights, most_columns=most, products=True))
+        functions = self.functions
+        most = min(len(y) // OUTLIERS.rows_per_constant, OUTLIERS.longest // 4)
+        if functions.allows({"add", "mul"}):
+            yield from ((root, None) for root in sums_of_columns(X, y, weights, functions)[:most])
+            yield from ((s.root, s.nats) for s in sums_of_kinds(X, y, weights, most_columns=most, products=True))
+        leading, more = _leading_columns(X, y)
+        curves = textbook_curves(np.where(leading, X, 0.0), y, weights, functions)
+        yield from ((curve.root, curve.nats + more) for curve in curves)
+        table, effort = DirectTable(X, y, weights), Effort(min(OUTLIERS.seconds, self.seconds))
+        found = pairs.propose(table, functions=functions, effort=effort, rng=np.random.default_rng(0))
+        yield from ((root, None) for root in found if tree_complexity(root) <= OUTLIERS.longest)
 
     def _length(self, root: Node, stated: float | None, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
         with np.errstate(all="ignore"):
@@ -204,6 +262,15 @@ class Outliers:
         if not math.isfinite(mean):
             return math.inf
         return self._nats(root, 0.5 * math.log(max(mean, float(np.finfo(float).tiny))), len(y), stated)
+
+
+def _leading_columns(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Which columns [V] correlate most with the target, and the nats that this choice is worth."""
+    centred = X - X.mean(axis=0)
+    sizes = np.sqrt(np.sum(centred**2, axis=0))
+    correlation = np.abs(centred.T @ (y - y.mean())) / np.where(sizes > 0, sizes, np.inf)
+    few = np.argsort(-correlation, kind="stable")[: OUTLIERS.curved]
+    return np.isin(np.arange(X.shape[1]), few), math.log(X.shape[1] / len(few))
 
 
 def _without_a_term(root: Node) -> list[Node]:

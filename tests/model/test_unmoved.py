@@ -1,0 +1,80 @@
+"""The formula that outliers do not move: chosen where they lie to both sides, never where errors are skewed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.model.front import Front
+from gmeql.model.unmoved import with_unmoved
+from gmeql.search.config import SearchConfig
+from judged_fronts import judged
+from struck_rows import struck_line
+
+CONFIG = SearchConfig()
+
+
+def chosen(front: Front, X: np.ndarray, y: np.ndarray, config: SearchConfig = CONFIG) -> Front:
+    return with_unmoved(front, X, y, None, config=config)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5])
+def test_the_line_of_the_other_rows_is_chosen_where_outliers_lie_to_both_sides(seed: int) -> None:
+    X, y = struck_line(seed)
+    front = judged(X, y, "2.61*x1", "0.378*x1**2")
+    best = chosen(front, X, y).select("best")
+    assert best.is_unmoved and best.outlook.outliers == 12 and not best.outlook.levelled
+    np.testing.assert_allclose(best.expression(np.array([[0.0], [10.0]])), [-4.0, 28.0], atol=0.5)
+
+
+def test_outliers_to_one_side_raise_the_level_to_the_mean_and_leave_the_slope() -> None:
+    X, y = struck_line(1, both=False)
+    best = chosen(judged(X, y, "3.3*x1", "0.45*x1**2"), X, y).select("best")
+    assert best.is_unmoved and best.outlook.levelled
+    assert float(np.mean(best.expression(X))) == pytest.approx(float(y.mean()), rel=0.01)
+    low, high = best.expression(np.array([[0.0], [10.0]]))
+    assert high - low == pytest.approx(32, rel=0.03)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_skewed_errors_keep_the_mean(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (300, 2))
+    y = np.exp(X[:, 0]) * np.exp(1.5 * rng.standard_normal(300))
+    slope, level = np.polyfit(X[:, 0], y, 1)
+    front = judged(X, y, f"{slope}*x1 + {level}")
+    assert not any(member.is_unmoved for member in chosen(front, X, y))
+
+
+def test_clean_rows_and_exact_formulas_stay_as_they_are(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 9, (200, 1))
+    y = 3.2 * X[:, 0] - 4
+    exact = judged(X, y, "3.2*x1 - 4")
+    assert chosen(exact, X, y) is exact
+    noisy = y + rng.standard_normal(200)
+    front = judged(X, noisy, "3.2*x1 - 4")
+    assert chosen(front, X, noisy) is front
+
+
+def test_rows_that_a_formula_of_the_front_explains_are_no_outliers(rng: np.random.Generator) -> None:
+    """One kind of rows in ten lies far above: the product says so, a line through the others does not."""
+    kind = (rng.random(300) < 0.1).astype(float)
+    X = np.column_stack([rng.uniform(1, 9, 300), kind])
+    y = X[:, 0] + 40 * kind + 0.3 * rng.standard_normal(300)
+    front = judged(X, y, "1.9*x1", "x1 + 40*x2")
+    assert not chosen(front, X, y).select("best").is_unmoved
+
+
+def test_another_loss_or_what_the_user_knows_is_left_alone() -> None:
+    X, y = struck_line(0)
+    front = judged(X, y, "0.378*x1**2")
+    assert chosen(front, X, y, SearchConfig(loss="huber")) is front
+
+
+def test_it_is_kept_in_files_and_its_intervals_are_those_of_the_other_rows() -> None:
+    X, y = struck_line(1)
+    front = chosen(judged(X, y, "2.61*x1", "0.378*x1**2"), X, y)
+    again = Front.from_dict(front.to_dict())
+    best = again.select("best")
+    assert best.is_unmoved and best.interval_loss("squared") == "robust"
+    assert again.to_dict() == front.to_dict()
