@@ -62,6 +62,16 @@ def test_an_error_inside_leaves_no_stand_in(package: str) -> None:
     assert package not in sys.modules
 
 
+@pytest.mark.parametrize("name", ["solve", "GMEQLDynamics"])
+def test_differential_equations_begin_without_what_others_hardly_use(name: str) -> None:
+    """Most of what their import took, which every command about them waits for."""
+    code = (
+        f"import sys\nfrom gmeql import {name}\nprint([one for one in ('pandas', 'scipy.stats') if one in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_regressor_is_imported_without_what_scikit_learn_hardly_uses() -> None:
     """The most of what its import took; pandas works as ever afterwards, scikit-learn's own use of it too."""
     code = (

@@ -327,6 +327,10 @@ def test_the_page_about_the_paper_fits_a_phone(chromium, tmp_path):
     page = chromium.new_page(viewport={"width": 390, "height": 844})
     page.goto((tmp_path / "index.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    hints = page.locator(".scroll").evaluate_all(
+        "(all) => all.map((one) => getComputedStyle(one).backgroundAttachment)"
+    )
+    assert hints and all("local" in hint and "scroll" in hint for hint in hints)  # an edge that hides more is shaded
     summary = page.locator(".hero .scroll").first
     assert summary.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
     page.close()

@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from scipy.stats import qmc
 
 from gmeql.differential.solving.collocation import (
     ChebyshevSolution,
@@ -217,4 +216,6 @@ def sample_points(box: Sequence[tuple[float, float]], count: int) -> FloatArray:
     low, high = np.array(box, dtype=float).T
     if len(low) == 1:
         return np.asarray(low + (high - low) * ((np.arange(count) + 0.5) / count)[:, None])
+    from scipy.stats import qmc  # slow to import, and only partial differential equations ask for it
+
     return np.asarray(low + qmc.Halton(len(low), scramble=False).random(count + 1)[1:] * (high - low))
