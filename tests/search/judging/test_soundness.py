@@ -179,3 +179,18 @@ def test_an_excursion_costs_what_the_loss_makes_of_it() -> None:
     assert excursion(Variable(0), points, y, find_loss("absolute")) == pytest.approx(95.0 / 2)
     assert excursion(Variable(0), points, y, find_loss("logistic")) == 0.0
     assert excursion(build("inv", Variable(0)), points, y, find_loss("logistic")) == math.inf
+
+
+def test_a_pole_that_the_rows_follow_has_no_price_and_makes_no_excursions() -> None:
+    """Of x/(y z) on columns of both signs a few rows hold nearly all squares; between the rows it leaves any range."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-10, 10, (600, 3))
+    y = X[:, 0] / (X[:, 1] * X[:, 2]) + 0.7 * rng.standard_normal(600)
+    law = build("div", Variable(0), build("mul", Variable(1), Variable(2)))
+    points = np.vstack([points_between(X, rng), [[5.0, 1e-6, 1.0]]])
+    known = dict(weights=np.ones(600), points=points, pole_price=20.0)
+    assert unseen_loss(law, X, y, **known) > y.var()
+    assert unseen_loss(law, X, y, **known, rivals=[line(0.0, 0.0)]) == pytest.approx(0.49, rel=0.2)
+    beside_one_row = build("div", Constant(float(y[0])), build("sub", Variable(0), Constant(float(X[0, 0]) - 1e-3)))
+    doubted = unseen_loss(beside_one_row, X, y, **known, rivals=[line(0.0, 0.0)])
+    assert doubted > 20 * y.var()

@@ -278,9 +278,9 @@ class Leaderboard:
         if judged.is_exact(scored.loss):
             # a fitted exponent may have become a plain one, which weighs less: the tree alone knows its complexity
             return Scored(scored.root, scored.loss, description_length(scored.root, scored.loss, judged))
-        loss = unseen_loss(
-            scored.root, judged.X, judged.target, judged.weights, rows.between, pole_price=numbers.pole_price
-        )
+        simpler = [m.root for c, m in self.members.items() if c < scored.complexity and m.own is None]
+        known = (judged.X, judged.target, judged.weights, rows.between)
+        loss = unseen_loss(scored.root, *known, pole_price=numbers.pole_price, rivals=simpler)
         if rows.knowledge is not None:
             loss *= rows.knowledge.price(scored.root)
         loss *= freedom_factor(judged.n_own(scored.root), len(judged.target))

@@ -53,15 +53,33 @@ DETERMINED = 1e-9
 
 
 def unseen_loss(
-    root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, points: np.ndarray, *, pole_price: float
+    root: Node,
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    points: np.ndarray,
+    *,
+    pole_price: float,
+    rivals: Sequence[Node] | None = None,
 ) -> float:
     """Mean squared error to expect on other rows: of rows left out, of values between the rows, of poles among them.
 
     A formula with a pole has no finite error to expect; its error counts `pole_price` times, so that it is chosen only
-    where it explains nearly everything, as a law with a pole does.
+    where it explains nearly everything, as a law with a pole does. A pole that the rows nearest to it follow is the
+    target's own (`squares_at_poles`): it has no price, and values beside it leave any range. That it is must show beside
+    the mean and `rivals`, and is not asked without these.
     """
+    inside = np.vstack([X[:MOST_ROWS], points])
+    pole = has_pole(root, inside)
+    if pole and rivals is not None:
+        with np.errstate(all="ignore"):
+            found = [(y - _values(one, X)) ** 2 for one in rivals if not has_pole(one, inside)]
+        plain = [(y - np.average(y, weights=weights)) ** 2, *(each for each in found if np.isfinite(each).all())]
+        at_poles = squares_at_poles(root, X, weights, inside, y, plain)
+        if at_poles is not None:
+            return float(np.average(at_poles, weights=weights))
     loss = float(np.average(left_out_squares(root, X, y, weights), weights=weights)) + excursion(root, points, y)
-    return loss * pole_price if has_pole(root, np.vstack([X[:MOST_ROWS], points])) else loss
+    return loss * pole_price if pole else loss
 
 
 def left_out_squares(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
