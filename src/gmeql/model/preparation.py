@@ -23,7 +23,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.groups.table import Grouping
-from gmeql.search.losses.magnitudes import magnitudes
+from gmeql.search.losses.magnitudes import magnitudes, ordinary_size
 from gmeql.search.judging.outlook import times_power
 
 if TYPE_CHECKING:
@@ -169,7 +169,8 @@ def prepare(
     weight = weight / weight.max()
     weight = weight / weight.mean()
     column_exponents = tuple(_exponent(X[:, j]) for j in range(X.shape[1]))
-    target_exponent = _exponent(y)
+    weighed = errors is None and merge  # rows of a target of many magnitudes count by their own size
+    target_exponent = _exponent(np.array([ordinary_size(y)]) if weighed else y)
     X = np.ldexp(X, -np.array(column_exponents, dtype=np.int64))
     y = np.ldexp(y, -target_exponent)
     largest = float(np.abs(y).max())
@@ -178,7 +179,7 @@ def prepare(
         errors = InputErrors(
             np.ldexp(errors.x, -np.array(column_exponents, dtype=np.int64)), np.ldexp(errors.y, -target_exponent)
         )
-    elif merge and sizes is not None:
+    elif weighed and sizes is not None:
         weight = weight / sizes**2
         weight = weight / weight.mean()
         largest = float((np.sqrt(weight) * np.abs(y)).max())

@@ -51,6 +51,18 @@ def test_every_row_counts_by_its_own_size() -> None:
     assert data.target_largest < 1e-3 * LAW.max()  # rounding is that of rows as they count
 
 
+def test_a_few_huge_rows_do_not_make_the_others_vanish() -> None:
+    """They count by their own size; the others by the error in the unit that the target has for most rows."""
+    y = 100 * np.sin(X[:, 0])
+    y[:3] = [1e17, -1e56, 4e140]
+    data = prepare(X, y, names=("x",))
+    assert data.target_exponent == 0 and data.weight is not None
+    small = np.abs(data.y) <= np.median(np.abs(data.y))
+    assert np.ptp(data.weight[small]) == 0 and data.weight[~small].max() <= data.weight[small][0]
+    relative = np.sqrt(data.weight) * np.abs(data.y)
+    assert relative.max() < 1.5 * np.median(relative[~small])
+
+
 def test_ordinary_targets_keep_their_weights() -> None:
     assert prepare(X, X[:, 0] ** 2, names=("x",)).weight is None
 

@@ -18,7 +18,7 @@ QUANTILES = (0.05, 0.95)
 UNSEEN = 1e-8
 """Size of the median row, relative to the largest, from which it counts too: below, the squares of half of the rows are
 rounding beside that of the largest."""
-WIDEST = 1e100
+WIDEST = 1e150
 """Sizes further below the largest than this count as this: their weights would not be finite."""
 
 
@@ -29,12 +29,38 @@ def magnitudes(y: FloatArray) -> FloatArray | None:
     True
     >>> magnitudes(np.logspace(-9, 0, 4)).round(12).tolist()
     [1e-09, 1e-06, 0.001, 1.0]
-    >>> magnitudes(np.array([1.0, 2.0, 3.0, 1e140])).round(12).tolist()
-    [0.0, 0.0, 0.0, 1.0]
+
+    Where a few rows are huge and all others alike, only what is larger than the middle row counts by its own size: else the
+    rows where the target passes through zero would outweigh all others.
+
+    >>> (magnitudes(np.array([*[0.001, 2.0, 3.0] * 20, 1e20])) * 1e20).round(6)[:3].tolist()
+    [2.0, 2.0, 3.0]
     """
     size = np.abs(y)
-    low, high = np.quantile(size, QUANTILES)
-    is_wide = low > 0 and high / low > MANY
-    if not is_wide and not 0 < np.median(size) < UNSEEN * size.max():
+    if not _is_wide(size) and not _has_huge_rows(size):
         return None
-    return np.asarray(np.maximum(size / size.max(), 1 / WIDEST))
+    counted = size if _is_wide(size) else np.maximum(size, np.median(size))
+    return np.asarray(np.maximum(counted / size.max(), 1 / WIDEST))
+
+
+def ordinary_size(y: FloatArray) -> float:
+    """The size that most rows have: that of the largest, or where a few are huge and all others alike of the middle one.
+
+    >>> ordinary_size(np.array([1.0, -3.0])), ordinary_size(np.array([*[0.001, 2.0, 3.0] * 20, 1e140]))
+    (3.0, 2.0)
+    """
+    size = np.abs(y)
+    if _is_wide(size) or not _has_huge_rows(size):
+        return float(size.max())
+    return max(float(np.median(size)), float(size.max()) / WIDEST)
+
+
+def _is_wide(size: FloatArray) -> bool:
+    """Whether most rows run over many magnitudes."""
+    low, high = np.quantile(size, QUANTILES)
+    return bool(low > 0 and high / low > MANY)
+
+
+def _has_huge_rows(size: FloatArray) -> bool:
+    """Whether the middle row is rounding beside the largest."""
+    return bool(0 < np.median(size) < UNSEEN * size.max())
