@@ -11,15 +11,16 @@ Legend: `N` rows, `V` columns, `E` exponents tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations, islice, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values, transform, tree_complexity
+from gmeql.formula.nodes import Constant, Node, Variable, build, calls, tree_complexity
 from gmeql.network.families import FunctionSet
+from gmeql.search.direct.shapes import SHAPES, converged, monomial, product_of_powers, put
 from gmeql.search.direct.table import DirectTable, Effort
 
 FloatArray = NDArray[np.float64]
@@ -49,7 +50,6 @@ class CorrectedConfig:
     order: int = 4  # of the series in w on all rows
     explained: float = 0.005  # share of the deviation that it may leave
     screened: int = 200  # rows that functions are fitted to first
-    steps: int = 12  # of Gauss and Newton, for the two constants of a function
     met: float = 1e-3  # share of the deviation that a function may leave: the series of another differs from it by more
     outer: tuple[float, ...] = (1, -1, 2, -2, 0.5, -0.5, 1.5, -1.5)  # powers of a function,
     proposed: int = 3
@@ -58,62 +58,6 @@ class CorrectedConfig:
 
 
 CORRECTED = CorrectedConfig()
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """A function of v that is c v**power (1 + first v**degree + ...) for small v."""
-
-    form: Callable[[Node], Node]
-    power: int
-    degree: int
-    first: float
-    has_powers: bool = True
-    """Whether its powers are no functions of the same kind with another constant inside."""
-
-
-_ONE = Constant(1.0)
-
-
-def _plus(v: Node) -> Node:
-    return build("add", _ONE, v)
-
-
-def _root(v: Node) -> Node:
-    return build("sqrt", _plus(v))
-
-
-def _bose(v: Node) -> Node:
-    return build("sub", build("exp", v), _ONE)
-
-
-def _both(operator: str, v: Node) -> Node:
-    """Twice the hyperbolic cosine or sine."""
-    return build(operator, build("exp", v), build("exp", build("neg", v)))
-
-
-_SHAPES = (
-    _Shape(_plus, 0, 1, 1.0),
-    _Shape(lambda v: build("div", _plus(v), build("sub", _ONE, v)), 0, 1, 2.0),
-    _Shape(lambda v: build("exp", v), 0, 1, 1.0, has_powers=False),
-    _Shape(lambda v: build("add", build("exp", v), _ONE), 0, 1, 0.5),
-    _Shape(lambda v: build("cos", v), 0, 2, -0.5),
-    _Shape(lambda v: _both("add", v), 0, 2, 0.5),
-    _Shape(lambda v: build("log", _plus(v)), 1, 1, -0.5),
-    _Shape(lambda v: build("sub", build("exp", v), _ONE), 1, 1, 0.5),
-    _Shape(lambda v: build("sub", _root(v), _ONE), 1, 1, -0.25),
-    _Shape(lambda v: build("sub", build("inv", _root(v)), _ONE), 1, 1, -0.75),
-    _Shape(lambda v: build("sub", build("inv", _plus(v)), _ONE), 1, 1, -1.0),
-    _Shape(lambda v: build("sin", v), 1, 2, -1 / 6),
-    _Shape(lambda v: build("div", build("sin", v), build("cos", v)), 1, 2, 1 / 3),
-    _Shape(lambda v: build("tanh", v), 1, 2, -1 / 3),
-    _Shape(lambda v: _both("sub", v), 1, 2, 1 / 6),
-    _Shape(lambda v: build("atan", v), 1, 2, -1 / 3),
-    _Shape(lambda v: build("asin", v), 1, 2, 1 / 6),
-    _Shape(lambda v: build("sub", _ONE, build("cos", v)), 2, 2, -1 / 12),
-    _Shape(lambda v: build("sub", build("inv", build("tanh", v)), build("inv", v)), 1, 2, -1 / 15),
-)
-"""The one table of functions, the plainest first."""
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -146,7 +90,7 @@ def _products(X: FloatArray, y: FloatArray) -> list[tuple[FloatArray, NDArray[np
     """Products of powers that the target nearly is on many rows: exponents [V], which rows, the target over it."""
     found: dict[tuple[float, ...], tuple[NDArray[np.bool_], FloatArray]] = {}
     for powers in _powers_before(X, y):
-        rest = y / _values(X, powers)
+        rest = y / product_of_powers(X, powers)
         rest = rest / _typical(rest)
         inner = np.abs(rest - 1.0) < CORRECTED.largest
         if inner.sum() >= CORRECTED.few_rows and float(np.std(rest[inner])) > CORRECTED.smallest:
@@ -161,11 +105,6 @@ def _typical(values: FloatArray) -> float:
     half = len(ordered) // 2
     place = int(np.argmin(ordered[half:] - ordered[: len(ordered) - half]))
     return float(np.median(ordered[place : place + half + 1]))
-
-
-def _values(X: FloatArray, powers: FloatArray) -> FloatArray:
-    """A product of powers on every row [N], with its sign where columns have both."""
-    return np.asarray(np.prod(X**powers, axis=1))
 
 
 def _powers_before(X: FloatArray, y: FloatArray) -> Iterator[FloatArray]:
@@ -211,7 +150,7 @@ def _arguments(X: FloatArray, rest: FloatArray, tried: FloatArray) -> list[tuple
         tried = tried[np.argsort(left, kind="stable")[:kept_most]]
     kept = []
     for powers in tried:
-        w = _values(X, powers)
+        w = product_of_powers(X, powers)
         size = float(np.abs(w).max())
         series = np.vander(w / size, CORRECTED.order + 1, increasing=True)
         if not np.isfinite(series).all():
@@ -255,9 +194,9 @@ def _fitted(
     """
     some = np.flatnonzero(rows)[: CORRECTED.screened]
     X, y = table.X[some], table.y[some]
-    quotients = y / _values(X, powers)
+    quotients = y / product_of_powers(X, powers)
     allowed = CORRECTED.met * float(np.std(quotients / np.mean(quotients)))
-    for shape, outer in product(_SHAPES, CORRECTED.outer):
+    for shape, outer in product(SHAPES, CORRECTED.outer):
         # (c v**power (1 + first v**degree))**outer
         if outer != 1 and not shape.has_powers:
             continue
@@ -271,49 +210,12 @@ def _fitted(
         if not functions.allows({call.operator for call in calls(form)}):
             continue
         scale = math.copysign(abs(ratio) ** (1 / shape.degree), ratio)
-        few = _converged(y, form, _values(X, inner), _values(X, before), scale)
+        few = converged(y, form, product_of_powers(X, inner), product_of_powers(X, before), scale)
         if few is None or not few[0] < allowed:
             continue
-        found = _converged(table.y, form, _values(table.X, inner), _values(table.X, before), few[2])
+        found = converged(table.y, form, product_of_powers(table.X, inner), product_of_powers(table.X, before), few[2])
         if found is not None and found[0] < allowed:
             error, factor, scale = found
-            argument = build("mul", Constant(scale), _monomial(inner))
-            root = build("mul", Constant(factor), _monomial(before), _put(form, argument))
+            argument = build("mul", Constant(scale), monomial(inner))
+            root = build("mul", Constant(factor), monomial(before), put(form, argument))
             yield error, tree_complexity(root), root
-
-
-def _converged(
-    y: FloatArray, form: Node, inner: FloatArray, before: FloatArray, scale: float
-) -> tuple[float, float, float] | None:
-    """Relative error (root mean square), factor and constant inside of least squares; None where there is no value."""
-
-    def quotient(a: float) -> FloatArray:
-        return y / (row_values(form, ("v",), (a * inner)[:, None]) * before)
-
-    best: tuple[float, float, float] | None = None
-    for _ in range(CORRECTED.steps):
-        now, ahead = quotient(scale), quotient(scale * (1 + 1e-6))
-        factor = float(np.mean(now))
-        error = float(np.std(now)) / abs(factor) if factor else math.inf
-        if not math.isfinite(error):
-            break
-        if best is not None and not error < best[0]:
-            break
-        best = error, factor, scale
-        # quotients are all alike where the constant is right: the step that takes their deviations away
-        slope = (ahead / np.mean(ahead) - now / factor) / 1e-6
-        squares = float(slope @ slope)
-        if not squares > 0:
-            break
-        step = -float(slope @ (now / factor - 1.0)) / squares
-        scale *= 1.0 + min(max(step, -0.5), 1.0)
-    return best
-
-
-def _put(form: Node, argument: Node) -> Node:
-    return transform(form, lambda leaf: argument if isinstance(leaf, Variable) else leaf)
-
-
-def _monomial(powers: Sequence[float] | FloatArray) -> Node:
-    """A product of powers of the columns."""
-    return build("mul", _ONE, *(build("pow", Variable(j), Constant(float(p))) for j, p in enumerate(powers) if p))

@@ -7,6 +7,7 @@ from gmeql.search.direct import (
     corrected,
     damped,
     derivatives,
+    exponentials,
     fast_waves,
     forms,
     linear,
@@ -29,6 +30,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
     "cancelled": cancelled.propose,
     "corrected": corrected.propose,
+    "exponentials": exponentials.propose,
     "rational": rational.propose,
     "vocabulary": vocabulary.propose,
     "modulated": modulated.propose,
@@ -57,7 +59,7 @@ AT_ONCE = ("linear",)
 """Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
 SOON = ("modulated",)
 """Methods that see in a tenth of a second what islands need long for, asked when these did not find it in that time."""
-EARLY = ("cancelled", "corrected", "rational", "vocabulary", "sections", "nested", "subsets")
+EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "sections", "nested", "subsets")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
