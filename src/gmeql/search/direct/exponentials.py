@@ -3,8 +3,9 @@
 Least squares see the largest rows of such a target alone. In logarithms every row counts: with y = C P f(c Q)**k,
 log |y| = log |C| + p · log |x| + k log |f(c Q)|, which is linear in all but c. Where exponentials of Q are far from 1, as on most
 rows of a diode, log f is nearly c Q, and what is left bends where c Q is near 1. So every product w of small powers is asked
-first how much w and one bend, at a few places, leave of log |y|; the best are asked for their function. What deviates
-little from a product of powers everywhere is seen by `corrected`.
+first how much w and one bend, at a few places, leave of log |y|; the best are asked for their function. Where nothing is seen,
+each column is added to the target or taken off first. What deviates little from a product of powers everywhere is seen by
+`corrected`.
 
 Legend: `N` rows, `V` columns, `E` exponents tried, `A` constants tried.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.shapes import SHAPES, Shape, converged, monomial, product_of_powers, put
+from gmeql.search.direct.shapes import SHAPES, Shape, converged, monomial, over_columns, product_of_powers, put
 from gmeql.search.direct.table import DirectTable, Effort
 
 FloatArray = NDArray[np.float64]
@@ -33,7 +34,7 @@ class ExponentialsConfig:
 
     few_rows: int = 60
     rows: int = 240  # that products are chosen by
-    bends: float = 0.1  # least deviation of log |y| from a product of powers (root mean square) that is looked at
+    bends: float = 0.03  # least deviation of log |y| from a product of powers (root mean square) that is looked at
     powers: tuple[int, ...] = (6, 6, 4, 3, 2, 1)  # largest in w, for tables of one, two, ... columns
     turns: tuple[float, ...] = (1, 4, 16, 64, 256, 1000)  # largest c w at which a bend is looked for
     chunk: int = 256
@@ -45,6 +46,7 @@ class ExponentialsConfig:
     powers_apart: float = 0.5  # share of such a power that a first fit may be away from it
     near: float = 0.1  # within which exponents come out as multiples of one over
     parts: int = 2
+    cancelled: float = 1e-8  # share of the target below which a difference to a column has too few digits
     met: float = 1e-3  # relative error that a law may leave
     least: float = 1e-13  # error that is rounding
     proposed: int = 3
@@ -53,35 +55,60 @@ class ExponentialsConfig:
 
 
 EXPONENTIALS = ExponentialsConfig()
+_Law = tuple[float, int, Node]
+"""Relative error, complexity and formula."""
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
     """Products of powers times a function of another one that meet every row in its own size. Draws nothing at random."""
-    # where an exponential is below the least number, its row tells nothing
-    told = np.isfinite(table.y) & (table.y != 0)
-    X, y = table.X[told], table.y[told]
-    if table.n_columns > len(EXPONENTIALS.powers) or len(y) < max(EXPONENTIALS.few_rows, len(table.y) // 2):
+    X, y = table.X, table.y
+    if table.n_columns > len(EXPONENTIALS.powers) or not functions.allows({"mul"}) or effort.out_of_time():
         return
-    if not (functions.allows({"mul"}) and np.isfinite(X).all() and (X != 0).all()):
+    if not (np.isfinite(X).all() and (X != 0).all() and np.isfinite(y).all()):
         return
-    tried = _tried(table.n_columns, int(effort.seconds / EXPONENTIALS.seconds_per_product))
-    if not len(tried) or effort.out_of_time():
-        return
-    found: list[tuple[float, int, Node]] = []
     with np.errstate(all="ignore"):
-        logs = _Logarithms(X[: EXPONENTIALS.rows], y[: EXPONENTIALS.rows])
-        if not logs.deviation > EXPONENTIALS.bends:
-            return
-        for exponents in _arguments(logs, tried, effort):
-            for shape in SHAPES:
-                if effort.out_of_time():
-                    break
-                found += _fitted(logs, X, y, exponents, shape, functions)
-            if any(error < EXPONENTIALS.met**2 for error, *_ in found):
-                break
+        found = _laws(X, y, functions, effort)
+        if not found and functions.allows({"add"}):
+            found = list(_beside_columns(X, y, functions, effort))
     found.sort(key=lambda one: (max(one[0], EXPONENTIALS.least), one[1]))
     alike = EXPONENTIALS.alike * max(found[0][0], EXPONENTIALS.least) if found else 0.0
     yield from (root for error, _, root in found[: EXPONENTIALS.proposed] if error < alike)
+
+
+def _laws(X: FloatArray, y: FloatArray, functions: FunctionSet, effort: Effort) -> list[_Law]:
+    """Laws that meet all rows, none where there is no product w."""
+    told = y != 0  # where an exponential is below the least number, its row tells nothing
+    X, y = X[told], y[told]
+    tried = _tried(X.shape[1], int(effort.seconds / EXPONENTIALS.seconds_per_product))
+    if not len(tried) or len(y) < max(EXPONENTIALS.few_rows, len(told) // 2):
+        return []
+    logs = _Logarithms(X[: EXPONENTIALS.rows], y[: EXPONENTIALS.rows])
+    if not logs.deviation > EXPONENTIALS.bends:
+        return []
+    found: list[_Law] = []
+    for exponents in _arguments(logs, tried, effort):
+        for shape in SHAPES:
+            if effort.out_of_time():
+                break
+            found += _fitted(logs, X, y, exponents, shape, functions)
+        if any(error < EXPONENTIALS.met**2 for error, *_ in found):
+            break
+    return found
+
+
+def _beside_columns(X: FloatArray, y: FloatArray, functions: FunctionSet, effort: Effort) -> Iterator[_Law]:
+    """Laws of the other columns with one column added or taken off: a cell's current is its light's less a diode's."""
+    share = replace(effort, seconds=effort.seconds / max(X.shape[1], 1))
+    for j, sign in product(range(X.shape[1] if X.shape[1] > 1 else 0), (1.0, -1.0)):
+        rest = y - sign * X[:, j]
+        rest[np.abs(rest) < EXPONENTIALS.cancelled * np.abs(y)] = 0.0
+        if effort.out_of_time() or not ((rest >= 0).all() or (rest <= 0).all()):
+            continue
+        others = np.delete(np.arange(X.shape[1]), j)
+        for error, _, root in _laws(X[:, others], rest, functions, share):
+            moved = over_columns(root, others)
+            whole = build("add", moved, build("mul", Constant(sign), Variable(j)))
+            yield error, tree_complexity(whole), whole
 
 
 def _tried(n_columns: int, most: int) -> FloatArray:
@@ -156,7 +183,7 @@ def _unit(rows: FloatArray) -> FloatArray:
 
 def _fitted(
     logs: _Logarithms, X: FloatArray, y: FloatArray, exponents: FloatArray, shape: Shape, functions: FunctionSet
-) -> Iterator[tuple[float, int, Node]]:
+) -> Iterator[_Law]:
     """One function of w with its constants, where it meets all rows: relative error, complexity, formula."""
     plain = shape.form(Variable(0))
     if not functions.allows({call.operator for call in calls(plain)}):

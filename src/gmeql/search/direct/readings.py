@@ -1,4 +1,4 @@
-"""Readings of the target that direct methods invert: those of islands, and the exponential for logarithms outside."""
+"""Readings of the target that direct methods invert: those of islands, and those for logarithms and arc tangents outside."""
 
 from __future__ import annotations
 
@@ -13,22 +13,29 @@ from gmeql.search.data.readings import PLAIN, READINGS, Reading, read_target
 
 LARGEST_EXPONENT = 30.0
 """A target must stay within this to be read as a logarithm."""
+LEAST_TURN = 0.5
+"""Radians that a target must span to be read as an arc tangent: below, it is hardly bent."""
 DIRECT_READINGS: dict[str, Reading] = READINGS | {
     "exp": Reading(
         "exp", np.exp, np.exp, lambda f, s: build("log", f), lambda y: float(np.abs(y).max()) < LARGEST_EXPONENT
-    )
-}
+    ),
+    "tan": Reading(
+        "tan", np.tan, lambda y: 1 / np.cos(y) ** 2, lambda f, s: build("atan", f),
+        lambda y: bool((np.abs(y) < math.pi / 2).all()) and float(np.ptp(y)) > LEAST_TURN,
+    ),
+}  # fmt: skip
 INVERTED_BY: dict[str, set[str]] = {
     PLAIN: set(), "square": {"sqrt"}, "inv": {"div"}, "inv_square": {"sqrt", "div"}, "log": {"exp"}, "sqrt": {"square"},
-    "exp": {"log"}, "sin": set(), "cos": set(),
+    "exp": {"log"}, "sin": set(), "cos": set(), "tan": set(),
 }  # fmt: skip
-"""Functions that stand before a formula that a reading found; those of an angle bring asin and acos in, as islands do."""
+"""Functions that stand before a formula that a reading found; those of an angle bring asin, acos and atan in."""
 
 
 def direct_readings(y: FloatArray, functions: FunctionSet) -> dict[str, FloatArray]:
     """The target [N] under every reading that applies to it and that the functions can invert, by name."""
     found = {name: target for name, (target, _) in read_target(y, np.ones_like(y)).items()}
-    exponential = DIRECT_READINGS["exp"]
-    if exponential.applies(y) and math.isfinite(float(np.ptp(np.exp(y)))):
-        found["exp"] = np.exp(y)
+    for name in ("exp", "tan"):
+        reading = DIRECT_READINGS[name]
+        if reading.applies(y) and math.isfinite(float(np.ptp(reading.forward(y)))):
+            found[name] = reading.forward(y)
     return {name: target for name, target in found.items() if functions.allows(INVERTED_BY[name])}

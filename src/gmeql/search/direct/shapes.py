@@ -49,6 +49,10 @@ def _both(operator: str, v: Node) -> Node:
     return build(operator, build("exp", v), build("exp", build("neg", v)))
 
 
+def _inverse_sinh(v: Node) -> Node:
+    return build("log", build("add", v, _root(build("square", v))))
+
+
 SHAPES = (
     Shape(_plus, 0, 1, 1.0),
     Shape(lambda v: build("div", _plus(v), build("sub", _ONE, v)), 0, 1, 2.0),
@@ -59,6 +63,7 @@ SHAPES = (
     Shape(lambda v: build("log", _plus(v)), 1, 1, -0.5),
     Shape(lambda v: build("sub", build("exp", v), _ONE), 1, 1, 0.5),
     Shape(lambda v: build("sub", _root(v), _ONE), 1, 1, -0.25),
+    Shape(lambda v: build("add", _root(v), _ONE), 0, 1, 0.25),
     Shape(lambda v: build("sub", build("inv", _root(v)), _ONE), 1, 1, -0.75),
     Shape(lambda v: build("sub", build("inv", _plus(v)), _ONE), 1, 1, -1.0),
     Shape(lambda v: build("sin", v), 1, 2, -1 / 6),
@@ -68,6 +73,9 @@ SHAPES = (
     Shape(lambda v: build("atan", v), 1, 2, -1 / 3),
     Shape(lambda v: build("asin", v), 1, 2, 1 / 6),
     Shape(lambda v: build("sub", _ONE, build("cos", v)), 2, 2, -1 / 12),
+    Shape(_inverse_sinh, 1, 2, -1 / 6),
+    Shape(lambda v: build("log", build("div", _plus(v), build("sub", _ONE, v))), 1, 2, 1 / 3),
+    Shape(lambda v: build("mul", _plus(v), build("exp", build("neg", v))), 0, 2, -0.5),
     Shape(lambda v: build("sub", build("inv", build("tanh", v)), build("inv", v)), 1, 2, -1 / 15),
 )
 """The one table of functions, the plainest first."""
@@ -109,6 +117,11 @@ def converged(
 def put(form: Node, argument: Node) -> Node:
     """A form with a formula in place of its variable."""
     return transform(form, lambda leaf: argument if isinstance(leaf, Variable) else leaf)
+
+
+def over_columns(root: Node, columns: Sequence[int] | NDArray[np.int64]) -> Node:
+    """A formula over some columns of a table as one over the whole table."""
+    return transform(root, lambda leaf: Variable(int(columns[leaf.index])) if isinstance(leaf, Variable) else leaf)
 
 
 def monomial(powers: Sequence[float] | FloatArray) -> Node:
