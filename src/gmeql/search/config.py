@@ -112,6 +112,7 @@ class ClockConfig:
     early_share: float = 0.3  # of which so much is for those that are asked before symmetries are looked for,
     later_share: float = 0.4  # and so much for those that are asked again when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
+    last_share: float = 0.15  # the least that is there for those that are asked last
     later_candidates: int = 100_000  # or of so many candidates where there is none
     trail_share: float = 0.2  # kept for the first of them that has seen part of a formula
     candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share

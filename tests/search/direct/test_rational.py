@@ -39,6 +39,7 @@ def proposed(given: DirectTable, functions: FunctionSet = ALL, seconds: float = 
         (lambda a, b, c, d, e: a * b / (c**2 - d**2 + 70 * e**2), 20),
         (lambda a, b, c: np.sqrt(a**2 * b**2 + c**2), 16),
         (lambda x: np.exp(-(x**2)), 8),
+        (lambda g, w, v: np.arctan(g * w / ((v + 3) ** 2 - w**2)), 24),
         (lambda a, b, c: a + 2 * b + 0.7 / (b * c + c + 2.08), 18),
         (lambda a, b: 2.01 * a / (14.7 + 4.97 * b) + a**2 - 1.3 * b, 20),
     ],

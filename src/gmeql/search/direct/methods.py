@@ -63,7 +63,7 @@ EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "se
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
-LAST = ("strange",)
+LAST = ("waves", "strange")
 """Methods that take long to begin, asked about the columns as they are when all others had their time."""
-AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *LAST))
+AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, "strange"))
 """All others."""

@@ -111,8 +111,9 @@ def look_again(state: SearchState, clock: Clock) -> None:
                numbers.later_share * seconds / len(numbers.later_from))  # fmt: skip
     state.later_looks += 1
     _look(state, clock, _asked(state, LATER), left, cut=True)
-    left = seconds - state.direct_spent  # what all others left over, which is seldom nothing where time is the budget
-    if state.later_looks == len(numbers.later_from) and left > 0 and not has_exact_formula(state):
+    # what all others left over, and enough for a look: many columns and their smaller tables leave nothing
+    left = max(seconds - state.direct_spent, numbers.last_share * seconds)
+    if state.later_looks == len(numbers.later_from) and not has_exact_formula(state):
         _look(state, clock, _asked(state, LAST), left, cut=True, views=[state.portfolio.tables[0].view])
 
 
@@ -225,6 +226,8 @@ def _proposals(
     each, began = seconds * shares / shares.sum(), worked()
     kept = _Kept(state, clock, state.config.trail_seconds)
     for i, (view, table, name) in enumerate(looks):
+        if i and table is not looks[i - 1][1]:  # small tables end late, each by a little: this one keeps its time
+            began = max(began, worked() - float(each[:i].sum()))
         until = began + float(each[: i + 1].sum())
         effort = replace(_effort(state, clock, float(each[i]), until), more=kept.take)
         rng = np.random.default_rng([state.seed, i])
