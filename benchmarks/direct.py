@@ -26,7 +26,7 @@ import numpy as np
 from gmeql.evaluation.problems.cases import read_cases
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
-from gmeql.search.direct.methods import DIRECT_METHODS, LAST, LATER
+from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, LATER
 from gmeql.search.direct.middle.meeting import compile_look_up
 from gmeql.search.search import Search
 from gmeql.search.offers.seeing import look_again, look_directly
@@ -82,7 +82,7 @@ def cost(name: str, n_rows: int, n_columns: int, max_time: float) -> tuple[float
     clock = search.config.clock
     share = clock.symmetry_share * max_time if name == VIEWS else search.config.direct_seconds
     if name != VIEWS:
-        share *= clock.later_share if name in LATER else 1.0 if name in LAST else 1 - clock.later_share
+        share *= clock.later_share if name in LATER else 1 - clock.later_share if name in AT_FIRST else 1.0
     return share, time.process_time() - start, _megabytes() - before
 
 
@@ -95,7 +95,7 @@ def _search(X: np.ndarray, y: np.ndarray, name: str, max_time: float) -> Search:
 
 def _looked(search: Search, name: str) -> None:
     """Let one method look as often as it is asked in a search."""
-    late = name in (*LATER, *LAST)
+    late = name not in AT_FIRST
     for _ in range(len(search.config.clock.later_from) if late else 1):
         (look_again if late else look_directly)(search._state, search._clock)
 
