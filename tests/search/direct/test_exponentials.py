@@ -34,6 +34,10 @@ LAWS = {
     "line": (lambda a, l, d: a * np.log((l + np.sqrt(l**2 + d**2)) / d), (1, 5), (1, 5), (1, 5)),
     "Yukawa": (lambda g, r, a: -g * np.exp(-r / a) / r**2 * (1 + r / a), (1, 9), (0.1, 10), (0.1, 10)),
     "solar cell": (lambda s, i, v: s - i * (np.exp(v / 0.03) - 1), (1, 10), (1e-10, 1e-8), (0.1, 0.6)),
+    "light on a cell": (
+        lambda s, l, i, v: s * l - i * (np.exp(v / 0.03) - 1),
+        *((0.1, 1), (1, 10), (1e-10, 1e-8), (0.1, 0.6)),
+    ),
     "less a column": (lambda w, f, t: f**2 / (np.exp(f / t) - 1) - w, (1, 5), (0.1, 10), (0.1, 10)),
     "one column": (lambda z: 4 * np.sqrt(z) / (np.exp(z) + 1), (0.01, 100)),
 }
