@@ -36,7 +36,7 @@ def test_a_fraction_is_seen_and_noise_is_not(direct: ModuleType) -> None:
 def test_every_method_has_its_cost(direct: ModuleType, name: str) -> None:
     share, seconds, memory = direct.cost(name, 60, 2, 0.5)
     clock = SearchConfig().clock
-    of_kind = clock.later_share if name in direct.LATER else 1 - clock.later_share
-    of_kind = 1.0 if name in direct.LAST else of_kind
+    of_kind = clock.later_share if name in direct.LATER else 1.0
+    of_kind = 1 - clock.later_share if name in direct.AT_FIRST else of_kind
     assert share == pytest.approx(0.5 * clock.direct_share * of_kind)
     assert seconds >= 0 and memory >= 0
