@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gmeql import GMEQLRegressor
-from gmeql.formula.nodes import Call, tree_complexity, used_columns
+from gmeql.formula.nodes import Call, evaluate, tree_complexity, used_columns
 from gmeql.search.sums.kind_sums import sums_of_kinds
 from gmeql.search.judging.structure import linear_columns
 
@@ -28,6 +28,21 @@ def test_slopes_of_kinds_are_found_whole_with_a_common_level_or_without(rng: np.
     assert found.nats < 6 < tree_complexity(found.root)
     plain = sums_of_kinds(X, y, np.ones(150), most_columns=14, products=False)
     assert all(linear_columns(each.root) is not None for each in plain)
+
+
+def test_two_categories_that_say_something_else_together_than_each_alone(rng: np.random.Generator) -> None:
+    first, second = rng.integers(0, 3, 240), rng.integers(0, 2, 240)
+    tables = [*(first == k for k in range(3)), *(second == k for k in range(2))]
+    X = np.column_stack([rng.uniform(0, 10, 240), *tables]).astype(float)
+    for cells in ([[0.0, 0.0], [0.0, 8.0], [3.0, 3.0]], [[2.0, -2.0], [-2.0, 2.0], [0.0, 0.0]]):
+        means = np.array(cells)[first, second]
+        y = 1.4 * X[:, 0] + means + rng.standard_normal(240)
+        *_, found = sums_of_kinds(X, y, np.ones(240), most_columns=14, products=True)
+        values = evaluate(found.root, lambda k: X[:, k], np.float64, np)
+        assert float(np.sqrt(np.mean((values - y + (y - 1.4 * X[:, 0] - means)) ** 2))) < 0.35
+    y = 1.4 * X[:, 0] + np.array([0.0, 4.0, 7.0])[first] + 3.0 * second + rng.standard_normal(240)
+    *_, found = sums_of_kinds(X, y, np.ones(240), most_columns=14, products=True)
+    assert linear_columns(found.root) is not None  # nothing is said of cells where none differs
 
 
 def test_a_category_of_many_kinds_is_one_choice(rng: np.random.Generator) -> None:

@@ -2,7 +2,8 @@
 
 A category of eight kinds is one question to a statistician, not seven: does the target differ between its kinds, and does its
 slope over a number? So columns come in blocks here (analysis of covariance): a number, the kinds of a category (without
-its reference, `independent.py`), and the products of these with a number that is in already. Step by step the block is
+its reference, `independent.py`), the products of these with a number that is in already, and the products of two
+categories: the cells that differ from what both say by themselves. Step by step the block is
 taken in, or left out again, that shortens the description most (Schwarz 1978). Stating which of `B` blocks are in takes
 `log(B + 1) + log C(B, k)` nats, far less than spelling all terms.
 
@@ -11,6 +12,7 @@ Legend: `N` rows, `V` columns.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -31,6 +33,8 @@ class KindSumsConfig:
     """Blocks beyond which none are looked at: chance would choose among them, and each takes a fit."""
     rows_per_term: int = 4
     """Fewer rows than this for each constant say little about slopes of kinds."""
+    rows_per_cell: int = 4
+    """Fewer rows than this of two kinds together tell nothing about them."""
 
 
 KIND_SUMS = KindSumsConfig()
@@ -38,11 +42,11 @@ KIND_SUMS = KindSumsConfig()
 
 @dataclass(frozen=True)
 class _Block:
-    """Terms that come together; those of a product need the number they multiply."""
+    """Terms that come together; those of a product need the number they multiply, or both categories."""
 
     terms: tuple[Node, ...]
     values: FloatArray
-    needs: int | None = None
+    needs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,7 @@ def sums_of_kinds(
 ) -> list[KindSum]:
     """Sums of blocks, each with a shorter description than the one before; none where no column tells kinds apart.
 
-    With `products`, slopes may differ from kind to kind.
+    With `products`, slopes may differ from kind to kind, and what one category is worth by the kinds of another.
     """
     blocks = _blocks(X, products=products)
     if not 0 < len(blocks) <= KIND_SUMS.most_blocks:
@@ -71,6 +75,8 @@ def sums_of_kinds(
     sums: list[KindSum] = []
     while True:
         nearby = [chosen ^ {k} for k in range(len(blocks))]
+        # two categories may say nothing but together
+        nearby += [chosen.union({k}, block.needs) for k, block in enumerate(blocks) if len(block.needs) > 1]
         tables = {each: _table(blocks, each, root) for each in nearby if _is_allowed(blocks, each)}
         tries = {each: _length(table, target) for each, table in tables.items() if table.shape[1] - 1 <= most}
         best = min(tries, key=lambda each: tries[each], default=chosen)
@@ -83,7 +89,7 @@ def sums_of_kinds(
 
 
 def _is_allowed(blocks: list[_Block], chosen: frozenset[int]) -> bool:
-    return all(blocks[k].needs is None or blocks[k].needs in chosen for k in chosen)
+    return all(chosen.issuperset(blocks[k].needs) for k in chosen)
 
 
 def _table(blocks: list[_Block], chosen: frozenset[int], root: FloatArray) -> FloatArray:
@@ -103,7 +109,14 @@ def _blocks(X: FloatArray, *, products: bool) -> list[_Block]:
     for place, number in enumerate(numbers if products else ()):
         for columns in kinds:
             terms = tuple(build("mul", Variable(number), Variable(k)) for k in columns)
-            blocks.append(_Block(terms, X[:, columns] * X[:, [number]], needs=place))
+            blocks.append(_Block(terms, X[:, columns] * X[:, [number]], needs=(place,)))
+    first = len(numbers)
+    for a, b in itertools.combinations(range(len(kinds)) if products else (), 2):
+        cells = [(k, m) for k in kinds[a] for m in kinds[b] if (X[:, k] * X[:, m]).sum() >= KIND_SUMS.rows_per_cell]
+        if cells:
+            terms = tuple(build("mul", Variable(k), Variable(m)) for k, m in cells)
+            values = np.column_stack([X[:, k] * X[:, m] for k, m in cells])
+            blocks.append(_Block(terms, values, needs=(first + a, first + b)))
     return blocks
 
 
