@@ -224,3 +224,19 @@ def test_a_formula_that_outliers_do_not_move_is_judged_by_the_rows_it_follows(bo
     else:
         assert "Its level is the mean of all rows" in text and "fits the other 138" in text
     assert not (both and "not told from 0" in text)
+
+
+def test_formulas_beside_the_chosen_one_do_not_ask_for_more_time_and_say_whether_they_say_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, (2000, 1))
+    y = 0.2 * X[:, 0] ** 3 + 1 + 0.3 * rng.standard_normal(2000)
+    data = tables.Training(X, y, ("x1",), "y", None, np.arange(2000), (), "x")
+    slope, level = np.polyfit(X[:, 0], y, 1)
+    third, start = np.polyfit(X[:, 0] ** 3, y, 1)
+    cubed, linear, rest = np.linalg.lstsq(np.column_stack([X**3, X, np.ones(2000)]), y, rcond=None)[0]
+    texts_of = f"{slope}*x1 + {level}", f"{third}*x1**3 + {start}", f"{cubed}*x1**3 + {linear}*x1 + {rest}"
+    front = judged(X, y, *texts_of)
+    assert len(front) == 4
+    chosen, texts = front.select("best").index, [" ".join(judge(front, k, data)) for k in range(len(front))]
+    assert chosen == 2 and "says nearly the same as formula 2 of the front" in texts[3]
+    assert "still show a pattern: it does not say all." in texts[1] and "give it more time" not in texts[1]

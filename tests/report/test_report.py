@@ -96,7 +96,7 @@ def test_a_formula_without_a_share_of_the_evidence_is_not_nearly_as_good():
     shares = {"x": 0.9, "2*x": 0.0994, "3*x": 0.0005, "4*x": 0.0001}
     others = [{"weight": share, "loss": 1.0, "complexity": 3, "formula": text} for text, share in shares.items()]
     page = page_for(training(), others=others)
-    assert "0.1 %" in page and "nearly as good" in page and ">0.0 %" not in page
+    assert ">below 1 %<" in page and ">90 %<" in page and "nearly as good" in page and ">0 %" not in page
     assert "nearly as good" not in page_for(training(), others=[others[0], others[-1]])  # the chosen one alone
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gmeql.report.numbers import four_digits
+from gmeql.report.numbers import four_digits, share_text
 from gmeql.report.content import Content, assemble, safe_json
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def build(
         **content.view,
         seeded_from=seeded_from,
         others=[
-            {"share": f"{100 * one['weight']:.1f} %", "loss": four_digits(one["loss"])}
+            {"share": share_text(one["weight"]), "loss": four_digits(one["loss"])}
             | {key: one[key] for key in ("complexity", "formula")}
             for one in others
             if one["weight"] >= LEAST_SHARE

@@ -61,10 +61,12 @@ def cautions(
     *,
     exact: bool,
     outliers: Outliers | None = None,
+    chosen: bool = True,
 ) -> list[str]:
     """Sentences on what speaks against relying on `member`, whose values on the training rows are `predicted` [N].
 
-    What the rows say that are no `outliers` is looked up there.
+    What the rows say that are no `outliers` is looked up there. Errors of a formula that is not the `chosen` one say nothing
+    about what the search did not find.
     """
     outliers = outliers_in(training, counted, [member.expression]) if outliers is None else outliers
     sentences = []
@@ -116,8 +118,9 @@ def cautions(
     elif not far.any() and errors_grow(predicted[rows], training.y[rows], scaled):
         sentences.append("The errors grow with the target: try its logarithm as the target.")
     elif has_pattern(predicted[rows & ~copies], scaled[~copies[rows]]):
-        sentences.append("Its errors still show a pattern, so there may be more to find: give it more time.")
-    elif has_pattern(np.flatnonzero(rows & ~copies), scaled[~copies[rows]]):
+        more = ", so there may be more to find: give it more time." if chosen else ": it does not say all."
+        sentences.append(f"Its errors still show a pattern{more}")
+    elif chosen and has_pattern(np.flatnonzero(rows & ~copies), scaled[~copies[rows]]):
         sentences.append(
             "Errors of neighbouring rows are alike, as in a time series: a column that drives them may be missing, and "
             "later rows may lie further off than stated."

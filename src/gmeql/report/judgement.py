@@ -94,7 +94,8 @@ def judge(
         sentences = [_fit(member, found, counted, exact=exact)]
     sentences += _against_simpler(front, index) if exact else _preference(front, index, training, counted)
     outliers = outliers_in(training, counted, [m.expression for m in front]) if outliers is None else outliers
-    return sentences + cautions(member, training, predicted, counted, exact=exact, outliers=outliers)
+    chosen = index == front.select("best").index
+    return sentences + cautions(member, training, predicted, counted, exact=exact, outliers=outliers, chosen=chosen)
 
 
 def predictions(member: FrontMember, X: np.ndarray, loss: str) -> np.ndarray:
@@ -167,7 +168,11 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
     if index == best:
         return _beside_the_next_best(front, best, found, counted) + _passed_over(front, best, found)
     if not found:
-        return []
+        return (
+            []
+            if _has_pole(front[index])
+            else [f"On these rows it says nearly the same as formula {best} of the front."]
+        )
     chance, name = found[0].chance, f"formula {best} of the front, {_short(front[best])},"
     if chance < LIKELY:
         return [f"{name[0].upper()}{name[1:]} is about as good."]

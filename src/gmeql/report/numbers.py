@@ -10,6 +10,7 @@ import numpy as np
 MOST_DIGITS = 7  # of a number that is certain to rounding
 DIGITS = 6  # of numbers in plots
 PLAIN = (1e-4, 1e6)  # sizes written without a power of ten
+SURE = 0.95  # a larger share of the evidence is said in words; odds beyond 20 to 1 are said by no sentence either
 
 
 def four_digits(value: float) -> str:
@@ -104,3 +105,14 @@ def plain_list(values: np.ndarray) -> list[float | None]:
     spread, largest = (float(np.ptp(finite)), float(np.abs(finite).max())) if len(finite) else (0.0, 0.0)
     shared = math.ceil(math.log10(largest / spread)) if 0 < spread < largest else 0
     return [plain(value, DIGITS + shared) for value in values]
+
+
+def share_text(share: float) -> str:
+    """A share of the evidence, never nearer to all or nothing than evidence by training losses can be.
+
+    >>> share_text(0.9997), share_text(0.834), share_text(0.0041)
+    ('over 95 %', '83 %', 'below 1 %')
+    """
+    if share > SURE:
+        return f"over {100 * SURE:.0f} %"
+    return "below 1 %" if share < 0.01 else f"{100 * share:.0f} %"

@@ -298,7 +298,9 @@ def save_results(run: Run, model: GMEQLRegressor, training: Training) -> None:
 
 
 def _others(model: GMEQLRegressor) -> list[dict[str, Any]]:
-    """Formulas beside the chosen one, as the report lists them."""
+    """Formulas beside the chosen one, as the report lists them; none by squares of rows that it does not follow."""
+    if model.front_.select("best").is_unmoved:
+        return []
     try:
         return alternative_records(model.front_)
     except ValueError:  # losses that are not squared errors have none

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from exported_formulas import assert_agrees
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, Variable
+from gmeql.formula.parsing import parse_tree
 from gmeql.formula.printing.sympy import to_drawing, to_sympy
 from random_trees import NAMES, all_parts_finite, call, expressions, plain_constants, rows
 
@@ -104,3 +105,8 @@ def test_a_drawing_leaves_words_alone() -> None:
     assert "Kanal_online" in drawn and "sidebar" in drawn and "y_hat_total" in drawn
     assert "x₁" in drawn and "θ" in drawn and "vₘₐₓ" in drawn
     assert len(drawn.split("\n")) == 3
+
+
+def test_numbers_that_sympy_multiplies_out_are_rounded_like_all_others():
+    curve = Expression(parse_tree("99.3/(1 + exp(0.109*(45.2 - x)))", ("x",)), ("x",))
+    assert "137.94" in to_drawing(curve, "y") and "137.937" not in to_drawing(curve, "y")

@@ -13,7 +13,7 @@ import numpy as np
 from gmeql.formula.limits import WHOLE_EXPONENT_LIMIT
 from gmeql.formula.nodes import Call, Constant, Leaf, fold
 from gmeql.formula.operators import EXPONENTS, Operator, get_operator
-from gmeql.formula.printing.notation import GREEK, Formula, round_constants, symbol_names
+from gmeql.formula.printing.notation import GREEK, Formula, round_constant, round_constants, symbol_names
 from gmeql.formula.printing.writing import differs_when_protected
 
 _INTEGER_DEGREE = 1000
@@ -94,7 +94,10 @@ def to_drawing(expression: Formula, target: str) -> str:
             is_letter = re.fullmatch(r"([^\W\d_])(_?\d+|_[^\W_]+)?", symbol.name) or symbol.name in GREEK
             return super()._print_Symbol(symbol, bold_name) if is_letter else prettyForm(symbol.name)
 
-    equation = sympy.Eq(sympy.Symbol(target), to_sympy(expression, rounded=True), evaluate=False)
+    drawn = to_sympy(expression, rounded=True)
+    # SymPy multiplies numbers out, as exp(a*(b - x)) into exp(a*b)*exp(-a*x)
+    drawn = drawn.xreplace({number: sympy.Float(round_constant(float(number))) for number in drawn.atoms(sympy.Float)})
+    equation = sympy.Eq(sympy.Symbol(target), drawn, evaluate=False)
     before = pretty_use_unicode(True)
     try:
         return str(Drawing({"use_unicode": True, "wrap_line": False}).doprint(equation))
