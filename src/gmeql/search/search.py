@@ -33,7 +33,6 @@ from functools import partial
 from typing import Any
 
 from gmeql.formula.nodes import Constant
-from gmeql.search.accelerator.advance import Generation
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
 from gmeql.search.execution.execution import Executor
@@ -190,28 +189,31 @@ class Search(RunningSearch):
     def _take_generation(self) -> None:
         """A round where accelerators take whole generations: meanwhile the processor looks at the data, and opens the next."""
         state, flights = self._state, self._flights
-        is_first = state.candidates == 0
-        generation = flights.generation or flights.start(state, self._ages(short=is_first), self._clock)
-        if generation is None:
+        is_first = state.candidates == 0 and not flights.generations
+        if not flights.carry(state.islands) and not flights.start(state, self._ages(short=is_first), self._clock):
             return  # it failed: the processor takes the islands
-        if is_first:
-            state.islands = []  # it is soon over, and may be all there is to do
-        elif not (generation := self._look_beside()):
+        if not is_first and not self._look_beside():
             return
-        elif not state.islands:
-            generation.stop()  # smaller tables were found
-        elif not has_exact_formula(state):
-            self._open_generation(lambda: generation.has_enough)
-        while not generation.is_over(POLL_SECONDS):
+        if not state.islands:  # smaller tables were found
+            while flights.generations:
+                flights.stop()
+                flights.land(state, self._clock, ())
+            return
+        if not has_exact_formula(state):
+            self._open_generation(flights.has_enough)
+        while not flights.is_one_over(POLL_SECONDS):
             if self._is_enough() or has_exact_formula(state):
                 return  # at the end of the time it goes on while the front is polished
+            if state.islands and not is_first and flights.have_room():
+                if flights.start(state, self._ages(), self._clock):
+                    self._open_generation(flights.has_enough)
         flights.land(state, self._clock, self._ages())
         if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:
             state.rows = grown
             state.portfolio.attach_rows(grown)
 
-    def _look_beside(self) -> Generation | None:
-        """Look at the data while accelerators take one generation after the other; the one that is on the way then."""
+    def _look_beside(self) -> bool:
+        """Look at the data while accelerators take one generation after the other; whether some are on the way then."""
         state, flights = self._state, self._flights
 
         def set_out() -> None:
@@ -223,7 +225,7 @@ class Search(RunningSearch):
 
         self._see(replace(self._clock, is_interrupted=is_interrupted))
         flights.take_in_landed(state)
-        return flights.generation
+        return bool(flights.generations)
 
     def _ages(self, *, short: bool = False) -> tuple[int, ...]:
         """Ages at which the worse half of a generation is closed; up to the first of them where it is only a `short` look."""
@@ -371,7 +373,7 @@ class Search(RunningSearch):
         state, clock = self._state, self._clock
         self._flights.stay_up(state, clock)
         self._offering.settle(state)
-        polish_front(state, clock)
+        polish_front(state, self._flights.polishing_clock(clock))
         self._flights.come_down(state, clock)
         judge_front(state, clock)
 

@@ -184,7 +184,7 @@ def test_accelerators_take_generations_where_time_is_the_budget(monkeypatch: pyt
     state, _ = opened()
     executor = Executor(SearchConfig(device="gpu", max_time=60))
     assert executor.takes_generations(state)
-    generation = executor.start(state, (8, 18), lambda: False)
+    generation = executor.start(state, state.islands, (8, 18), lambda: False)
     assert generation is not None and executor.fetch(generation, 1.0) == 50 and executor.on_cards
     executor.processor_rate = 60.0
     executor.fetch(generation, 1.0)
@@ -205,7 +205,7 @@ def test_a_generation_that_fails_gives_up_the_card_with_one_line(monkeypatch: py
     state, _ = opened()
     executor = Executor(SearchConfig(device="gpu", max_time=60))
     monkeypatch.setattr(execution, "Generation", type("Failing", (Going,), {"error": "gone"}))
-    generation = executor.start(state, (8, 18), lambda: False)
+    generation = executor.start(state, state.islands, (8, 18), lambda: False)
     assert generation is not None
     with pytest.warns(RuntimeWarning, match="the accelerator failed .gone."):
         assert executor.fetch(generation, 1.0) == 0
@@ -213,7 +213,7 @@ def test_a_generation_that_fails_gives_up_the_card_with_one_line(monkeypatch: py
     executor = Executor(SearchConfig(device="gpu", max_time=60))
     monkeypatch.setattr(execution, "Generation", failing)
     with pytest.warns(RuntimeWarning, match="the accelerator failed .full."):
-        assert executor.start(state, (8, 18), lambda: False) is None
+        assert executor.start(state, state.islands, (8, 18), lambda: False) is None
     assert not executor.on_cards
 
 

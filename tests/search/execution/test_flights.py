@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from host_cuda import HostDriver, needs_compiler
 from searches import SMALL, waves
 
+from gmeql.fitters.cuda.driver import AcceleratorError
 from gmeql.search.execution import execution
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.clock import Clock
@@ -32,8 +34,14 @@ def made(X: np.ndarray, y: np.ndarray, **changes) -> Search:
 
 
 def ended(search: Search) -> None:
-    while not search._flights.generation.is_over(1.0):
+    while not search._flights.is_one_over(1.0):
         pass
+
+
+def close(search: Search) -> None:
+    search._flights._bring_down(search._state)
+    search._offering.settle(search._state)
+    search._offering._pool.shutdown()
 
 
 @needs_compiler
@@ -42,38 +50,96 @@ def test_a_search_by_time_ends_with_an_exact_formula() -> None:
     search = made(X, 2.5 * X[:, 0] ** 2 + X[:, 1], functions=("add", "mul", "square"))
     *_, final = search.run()
     assert final.reason == "exact" and str(final.best.expression) == "2.5*x1**2 + x2"
-    assert search._flights.generation is None
+    assert not search._flights.generations
 
 
 @needs_compiler
 def test_the_next_generation_sets_out_before_the_last_is_looked_at() -> None:
-    search = made(*waves())
+    search = made(*waves(), device_generations=1)
     state = search._state
     search._round()  # a short first look, three islands
-    assert search._flights.generation is None and state.candidates > 0
-    for n_islands in (6, 6):  # as many as all before, at most six
-        search._round()
-        before = search._flights.generation
-        assert before is not None and len(state.islands) == n_islands
+    for n_islands in (3, 6, 6):  # as many as all before, at most six
+        (before,) = search._flights.generations
+        assert state.candidates > 0 and len(state.islands) == n_islands
         assert all(island.age == 0 for island in state.islands)  # on the way
-    ended(search)
-    search._round()
-    assert search._flights.generation is not before
+        ended(search)
+        search._round()
+        assert search._flights.generations != [before]
     search._offering.settle(state)
     assert len(state.leaderboard.members) > 1
-    search._flights._bring_down(state)
-    search._offering._pool.shutdown()
+    close(search)
+
+
+@needs_compiler
+def test_generations_are_on_the_way_side_by_side() -> None:
+    """What has ended is taken in, whoever set out first; what is on the way when a search ends is taken in as it is."""
+    search = made(*waves(), device_generations=2, device_alone=0.0, stage_ages=(2, 3, 60))
+    state, flights = search._state, search._flights
+    search._round()
+    assert len(flights.generations) == 1  # the first look had the card to itself
+    search._round()
+    assert [flight.place for flight in flights._aloft] == [1, 0] and flights.carry(state.islands)
+    first, second = flights._aloft
+    assert first.generation._settled[0][0].card.tried is second.generation._settled[0][0].card.tried
+    second.generation.stop()
+    drawn = state.candidates
+    search._round()
+    assert [flight.place for flight in flights._aloft] == [1, 0]
+    assert flights._aloft[0] is first and flights._aloft[1] is not second
+    assert state.candidates == drawn + second.generation.drawn
+    expected = state.candidates
+    aloft = list(flights._aloft)
+    close(search)
+    expected += sum(flight.generation.drawn for flight in aloft)
+    assert state.candidates == expected and not flights.generations
+    assert {island.number for island in state.islands} == {
+        island.number for flight in aloft for island in flight.islands if not island.finished
+    }
+
+
+@needs_compiler
+def test_a_card_without_memory_for_two_generations_goes_on_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(card: Card) -> Card:
+        raise AcceleratorError("no memory")
+
+    monkeypatch.setattr(Card, "beside", refuse)
+    search = made(*waves(), device_generations=2, device_alone=0.0)
+    for _ in range(3):
+        search._round()
+        assert len(search._flights.generations) == 1 and search._executor.on_cards
+        assert search._flights.carry(search._state.islands)
+    close(search)
+
+
+@needs_compiler
+def test_a_failure_brings_all_generations_down_with_one_line() -> None:
+    search = made(*waves(), device_generations=2, device_alone=0.0, stage_ages=(2, 3, 60))
+    search._round()
+    search._round()
+    assert len(search._flights.generations) == 2
+    for stage in (flight.generation._settled[0][0] for flight in search._flights._aloft):
+
+        def lost(there: np.ndarray) -> np.ndarray:
+            raise AcceleratorError("lost")
+
+        stage.driver.get = lost
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        search._round()
+    assert [str(one.message)[:33] for one in said] == ["the accelerator failed (lost); th"]
+    assert not search._flights.generations and not search._executor.on_cards
+    close(search)
 
 
 @needs_compiler
 def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = made(*waves())
+    search = made(*waves(), device_generations=1)
     state, seen = search._state, []
     search._round()
 
     def see(clock: Clock) -> None:
-        first = search._flights.generation
-        while search._flights.generation is first:
+        first = search._flights.generations
+        while search._flights.generations == first:
             assert not clock.is_interrupted()
         seen.append((len(state.islands), len(search._flights._landed)))
 
@@ -81,10 +147,9 @@ def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch:
     before = state.candidates
     search._round()
     assert seen == [(6, 1)] and not search._flights._landed and state.candidates > before
-    search._flights._bring_down(state)
     search._offering.settle(state)
     assert len(state.leaderboard.members) > 1
-    search._offering._pool.shutdown()
+    close(search)
 
 
 @needs_compiler
@@ -99,9 +164,8 @@ def test_smaller_tables_end_the_generation_that_does_not_know_them(monkeypatch: 
     monkeypatch.setattr(search, "_see", see)
     before = state.candidates
     search._round()
-    assert search._flights.generation is None and not state.islands and state.candidates > before
-    search._offering.settle(state)
-    search._offering._pool.shutdown()
+    assert not search._flights.generations and not state.islands and state.candidates > before
+    close(search)
 
 
 @needs_compiler
@@ -113,9 +177,9 @@ def test_at_the_end_of_the_time_it_goes_on_until_the_front_is_polished() -> None
     state.reason = "max_time"
     search._flights.stay_up(state, search._clock)
     drawn, ages = state.candidates, [island.age for island in state.islands]
-    assert drawn > 0 and min(ages) > 0 and search._flights.generation is not None
+    assert drawn > 0 and min(ages) > 0 and len(search._flights.generations) == 1
     search._flights.come_down(state, search._clock)
-    assert state.candidates > drawn and search._flights.generation is None
+    assert state.candidates > drawn and not search._flights.generations
     search._offering.settle(state)
     assert len(state.leaderboard.members) > 1
     search._offering._pool.shutdown()
@@ -129,7 +193,7 @@ def test_whatever_ends_a_search_its_islands_are_kept() -> None:
     next(events), next(events)
     drawn = search.candidates
     events.close()
-    assert search._flights.generation is None and search.candidates > drawn
+    assert not search._flights.generations and search.candidates > drawn
     assert any(island.age > 0 for island in search._state.islands)
     assert search.state()["candidates"] == search.candidates
     assert search.finish("stopped by a callback").reason == "stopped by a callback"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -68,6 +69,9 @@ class Driver(Protocol):
 
     def get(self, there: Any) -> np.ndarray:
         """Wait, and a copy of an array here."""
+
+    def beside(self) -> Driver:
+        """The same accelerator with queues of its own: what is launched there does not wait for what is launched here."""
 
 
 @lru_cache(maxsize=1)
@@ -187,8 +191,16 @@ class CudaDriver:
 
     def get(self, there: Any) -> np.ndarray:
         with self._here():
+            # this thread sleeps until then: asking again and again would take a core from the others
+            self.queues[0].record(self.cupy.cuda.Event(block=True, disable_timing=True)).synchronize()
             array: np.ndarray = self.cupy.asnumpy(there)
             return array
+
+    def beside(self) -> CudaDriver:
+        other = copy.copy(self)  # with the same kernels
+        other.__dict__.pop("queues", None)
+        other.lock = threading.RLock()
+        return other
 
     def _kernel(self, source: str, name: str) -> Any:
         with self._on_device():

@@ -120,7 +120,8 @@ class Generation:
         self._best = np.array([island.best for island in islands])
         self._settled = _settled_on(cards, islands, tasks)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="gmeql-accelerator")
-        self._steps = self._pool.submit(self._run)
+        self.steps = self._pool.submit(self._run)
+        """Done when it has ended."""
 
     def _run(self) -> None:
         for age in self._ages:
@@ -144,17 +145,21 @@ class Generation:
 
     def is_over(self, seconds: float = 0.0) -> bool:
         """Whether it has ended, after waiting for that so many seconds at most."""
-        return self._steps.done() or (seconds > 0 and bool(wait([self._steps], seconds).done))
+        return self.steps.done() or (seconds > 0 and bool(wait([self.steps], seconds).done))
+
+    def ask_to_stop(self) -> None:
+        """Let it end after the steps under way; nobody waits for that."""
+        self._is_stopped = True
 
     def stop(self) -> None:
         """Let it end after the steps under way."""
-        self._is_stopped = True
-        wait([self._steps])
+        self.ask_to_stop()
+        wait([self.steps])
         self._pool.shutdown()
 
     def fetch(self) -> int:
         """Let the islands be what they have become; candidates drawn."""
         self.stop()
-        self._steps.result()
+        self.steps.result()
         _fetch(self._settled)
         return self.drawn

@@ -52,14 +52,22 @@ def preparations(driver: Driver) -> list[Callable[[], None]]:
 class Card:
     """One accelerator in a search: what was tried, and memory for the candidates of a step."""
 
-    def __init__(self, driver: Driver, bits: int = TRIED_BITS) -> None:
+    def __init__(self, driver: Driver, bits: int = TRIED_BITS, tried: dict[str, Any] | None = None) -> None:
         self.driver = driver
         self.bits = bits
-        self.tried = {"keys": driver.zeros(8 << bits), "counts": driver.zeros(4 << bits)}
+        self.tried = tried or {"keys": driver.zeros(8 << bits), "counts": driver.zeros(4 << bits)}
         self.candidates: dict[str, Any] = {}
         self.room = (0, 0)  # candidates, bytes of the choices of each
         self.stage: Stage | None = None
         """The islands that are there, for as long as some of them go on."""
+
+    def beside(self) -> Card:
+        """The same accelerator for islands that step beside those here: what is tried in one, both know at once.
+
+        Who knows first depends on who is faster, so this is not for results that depend on the seed alone.
+        """
+        self.driver.get(self.tried["counts"][:4])  # it is there before others look
+        return Card(self.driver.beside(), self.bits, self.tried)
 
     def known(self) -> tuple[np.ndarray, np.ndarray]:
         """Fingerprints of all that was tried here, and how often each was."""

@@ -38,8 +38,10 @@ class Executor:
         self.config = config
         self.pool: WorkerPool | None = None
         self.cards: list[Card] = required_cards() if config.device == "gpu" else []
+        self.beside: dict[int, list[Card]] = {}  # the same cards, for generations beside the first
         self.taught: list[Card] = []  # those that know what was tried elsewhere
         self.preparation: Preparation | None = None
+        self.most_generations = config.device_generations
         self.processor_rate = 0.0  # candidates a second, to be outdone by accelerators that nobody asked for
 
     @contextmanager
@@ -90,17 +92,33 @@ class Executor:
         is_free = self.config.max_candidates is None and not is_reweighed(self.config.loss)
         return is_free and self.takes_stages(state, state.islands)
 
-    def start(self, state: SearchState, ages: Sequence[int], give_up: Callable[[], bool]) -> Generation | None:
-        """Let accelerators take the open islands up to some ages; None where one fails."""
-        islands = state.islands
+    def start(
+        self,
+        state: SearchState,
+        islands: Sequence[Island],
+        ages: Sequence[int],
+        give_up: Callable[[], bool],
+        *,
+        place: int = 0,
+    ) -> Generation | None:
+        """Let accelerators take islands up to some ages; None where one fails.
+
+        Generations at other places step side by side. A card that has no memory for a second one goes on with the first.
+        """
         units = np.array([state.portfolio.unit(island) for island in islands])
         enough = self._enough(state, islands, give_up)
         try:
             self._teach(state)
-            tasks = _tasks(state, islands)
-            return Generation(self.cards, islands, tasks, ages=ages, units=units, enough=enough)
+            if place and place not in self.beside:
+                self.beside[place] = [card.beside() for card in self.cards]
+            cards, tasks = self.beside[place] if place else self.cards, _tasks(state, islands)
+            return Generation(cards, islands, tasks, ages=ages, units=units, enough=enough)
         except AcceleratorError as error:
-            self._fall_back(error)
+            if place:
+                self.beside.pop(place, None)
+                self.most_generations = place
+            else:
+                self._fall_back(error)
             return None
 
     def fetch(self, generation: Generation, seconds: float) -> int:
@@ -115,7 +133,7 @@ class Executor:
 
     def _keep_if_faster(self, drawn: int, seconds: float) -> None:
         if drawn < self.processor_rate * seconds:
-            self.cards = []  # the processor is faster here
+            self._leave_cards()  # the processor is faster here
             if self.preparation is not None:
                 self.preparation.give_back()
 
@@ -132,8 +150,13 @@ class Executor:
         return enough
 
     def _fall_back(self, error: AcceleratorError) -> None:
-        say_fallback(error)
+        if self.cards:
+            say_fallback(error)
+        self._leave_cards()
+
+    def _leave_cards(self) -> None:
         self.cards = []
+        self.beside.clear()
 
     def _teach(self, state: SearchState) -> None:
         """Tell accelerators that are new here what was tried before them."""

@@ -1,7 +1,7 @@
 """Whole generations of islands on accelerators, while the processor does something else: their start, and what comes of them.
 
-A generation is fetched when it has ended, and the next one, opened meanwhile, starts before the processor looks at what
-was fetched. So accelerators wait for the processor only while islands are copied.
+Two of them are on the way at a time, so that accelerators are busy while one has few islands left, is sent or fetched. When
+one has ended it is fetched, and the next one, opened meanwhile, starts before the processor looks at what was fetched.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +31,8 @@ class Flight:
     """A generation on the way, and what the search was like when it set out."""
 
     generation: Generation
+    place: int
+    """Among those that are on the way at the same time."""
     islands: list[Island]
     before: list[float]
     """Best losses of the islands."""
@@ -45,11 +48,11 @@ class Flight:
 
 
 class Flights:
-    """One generation at a time. What its islands found is offered by the thread for that."""
+    """Generations on the way. What their islands found is offered by the thread for that."""
 
     def __init__(self, executor: Executor, offering: Offering) -> None:
         self._executor, self._offering = executor, offering
-        self._flight: Flight | None = None
+        self._aloft: list[Flight] = []  # in the order in which they set out
         self._landed: list[Flight] = []  # while the processor looked at the data: still to be taken in
 
     @contextmanager
@@ -61,34 +64,64 @@ class Flights:
             self._bring_down(state)
 
     @property
-    def generation(self) -> Generation | None:
+    def generations(self) -> list[Generation]:
         """What is on the way."""
-        return None if self._flight is None else self._flight.generation
+        return [flight.generation for flight in self._aloft]
 
-    def start(self, state: SearchState, ages: Sequence[int], clock: Clock) -> Generation | None:
-        """Let the open islands set out, up to some ages at which the worse half is closed; None where that fails."""
-        before = [island.best for island in state.islands]
+    def has_enough(self) -> bool:
+        """Whether an island on the way looks exact."""
+        return any(generation.has_enough for generation in self.generations)
+
+    def carry(self, islands: Sequence[Island]) -> bool:
+        """Whether these very islands are on the way."""
+        return any(flight.islands is islands for flight in self._aloft)
+
+    def have_room(self) -> bool:
+        """Whether one more may set out: alone, or when the last has had accelerators to itself for a while."""
+        if not self._aloft:
+            return self._executor.on_cards
+        alone = time.perf_counter() - self._aloft[-1].started
+        return len(self._aloft) < self._executor.most_generations and alone > self._executor.config.device_alone
+
+    def start(self, state: SearchState, ages: Sequence[int], clock: Clock) -> bool:
+        """Let the open islands set out, up to some ages at which the worse half is closed; whether they could."""
+        taken = [flight.place for flight in self._aloft]
+        place = min(place for place in range(len(taken) + 1) if place not in taken)
+        return self._start(state, state.islands, ages, clock, place)
+
+    def _start(self, state: SearchState, islands: list[Island], ages: Sequence[int], clock: Clock, place: int) -> bool:
+        before = [island.best for island in islands]
         give_up = partial(clock.is_nearly_time_to_judge, state.config.clock.device_seconds)
-        generation = self._executor.start(state, ages, give_up)
+        generation = self._executor.start(state, islands, ages, give_up, place=place)
         if generation is not None:
             # later rows change the portfolio, not what it refers to
             seen, now = copy.copy(state.portfolio), time.perf_counter()
-            self._flight = Flight(generation, state.islands, before, seen, state.rows, clock, now)
-        return generation
+            self._aloft.append(Flight(generation, place, islands, before, seen, state.rows, clock, now))
+        return generation is not None
+
+    def is_one_over(self, seconds: float = 0.0) -> bool:
+        """Whether one has ended, after waiting for that so many seconds at most."""
+        steps = [generation.steps for generation in self.generations]
+        return any(each.done() for each in steps) or bool(
+            seconds > 0 and wait(steps, seconds, return_when=FIRST_COMPLETED).done
+        )
+
+    def stop(self) -> None:
+        """Let all end after the steps under way."""
+        for generation in self.generations:
+            generation.stop()
 
     def tend(self, state: SearchState, clock: Clock, set_out: Callable[[], None]) -> bool:
         """Whether an island looks exact. A generation that has ended without one makes room for the next, which sets out.
 
         For the processor while it looks at the data, which may take longer than a generation lives.
         """
-        if self._flight is None:
-            return False
-        generation = self._flight.generation
-        if generation.is_over() and not generation.has_enough and not clock.is_closing():
-            self._landed.append(self._fetched(state))
-            if self._executor.on_cards:
+        if not self.has_enough() and not clock.is_closing():
+            if self.is_one_over():
+                self._landed.append(self._fetched(state))
+            if self.have_room():
                 set_out()
-        return generation.has_enough
+        return self.has_enough()
 
     def take_in_landed(self, state: SearchState) -> None:
         """Take in what landed meanwhile."""
@@ -97,26 +130,31 @@ class Flights:
         self._landed.clear()
 
     def land(self, state: SearchState, clock: Clock, ages: Sequence[int]) -> None:
-        """Fetch what is on the way, and take it in; the open islands set out before that, unless one fetched looks exact."""
+        """Fetch one that has ended, and take it in; the open islands set out before that, unless one fetched looks exact."""
         flight = self._fetched(state)
         if flight.generation.has_enough:
             self._take_in(flight, state)
-        if state.islands and self._executor.takes_generations(state) and not has_exact_formula(state):
+        may_start = state.islands and not self.carry(state.islands) and self._executor.takes_generations(state)
+        if may_start and not has_exact_formula(state):
             self.start(state, ages, clock)
         if not flight.generation.has_enough:
             self._take_in(flight, state)
+        while self._aloft and not self._executor.on_cards:  # the processor goes on alone
+            self._take_in(self._fetched(state), state)
 
     def stay_up(self, state: SearchState, clock: Clock) -> None:
         """Take in what is on the way when a search ends; where time is over, it goes on until the front is polished."""
-        self._bring_down(state)
+        open_at = self._bring_down(state)
         if state.reason == "max_time" and state.islands and self._executor.takes_generations(state):
-            self.start(state, (state.config.island.life,), clock)
+            for place, islands in open_at.items():
+                self._start(state, islands, (state.config.island.life,), clock, place)
 
     def come_down(self, state: SearchState, clock: Clock) -> None:
         """Offer what was found since `stay_up`, as it is."""
-        if self._flight is None:
-            return
-        fallen = self._fetched(state).fallen(1.0)
+        fallen: list[Island] = []
+        self._ask_to_stop()
+        while self._aloft:
+            fallen += self._fetched(state).fallen(1.0)
         for island in sorted(fallen, key=state.portfolio.loss)[: state.config.front.islands_at_end]:
             if is_exact(state, island):
                 polish_island(state, island, clock.is_late)
@@ -124,32 +162,45 @@ class Flights:
         if fallen and has_exact_formula(state):
             state.reason = "exact"
 
+    def polishing_clock(self, clock: Clock) -> Clock:
+        """Until when the front is polished: what goes on meanwhile needs a moment to be fetched and offered."""
+        seconds = self._executor.config.clock.device_seconds if self._aloft else 0.0
+        return replace(clock, judging=clock.judging - seconds)
+
+    def _ask_to_stop(self) -> None:
+        for generation in self.generations:
+            generation.ask_to_stop()  # all at once, before the first is waited for
+
     def _fetched(self, state: SearchState) -> Flight:
-        """What was on the way, its islands as they have become."""
-        assert self._flight is not None
-        flight, self._flight = self._flight, None
+        """One that was on the way, its islands as they have become: the first that looks exact, or has ended, or set out."""
+        flight = min(self._aloft, key=lambda each: (not each.generation.has_enough, not each.generation.is_over()))
+        self._aloft.remove(flight)
         state.candidates += self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
         return flight
 
-    def _bring_down(self, state: SearchState) -> None:
-        """Take in what is on the way, as it is now; its islands are the open ones where their tables are still the same."""
-        if self._flight is None:
-            return
-        flight = self._fetched(state)
-        self._take_in(flight, state)
-        is_same = flight.portfolio.tables is state.portfolio.tables
-        state.islands = [island for island in flight.islands if not island.finished] if is_same else []
+    def _bring_down(self, state: SearchState) -> dict[int, list[Island]]:
+        """Take in what is on the way, as it is now; its islands are the open ones where their tables are still the same.
+
+        Returns those by the places where they were. Where a formula is exact, nothing else is offered.
+        """
+        open_at: dict[int, list[Island]] = {}
+        if not self._aloft:
+            return open_at
+        self._ask_to_stop()
+        while self._aloft:
+            flight = self._fetched(state)
+            if not has_exact_formula(state):
+                self._take_in(flight, state)
+            if flight.portfolio.tables is state.portfolio.tables:
+                open_at[flight.place] = [island for island in flight.islands if not island.finished]
+        state.islands = [island for islands in open_at.values() for island in islands]
+        return {place: islands for place, islands in open_at.items() if islands}
 
     def _take_in(self, flight: Flight, state: SearchState) -> None:
-        """Polish at once what looks exact; reward, and have the best of each island offered beside the search."""
+        """Polish at once what looks exact; else reward, and have the best of each island offered beside the search."""
         config = state.config
-        seen = replace(state, portfolio=flight.portfolio)
-        if exact := [island for island in flight.fallen(config.large_fall) if is_exact(seen, island)]:
-            self._offering.settle(state)
-            seen = replace(state, portfolio=flight.portfolio)
-            for island in exact:
-                polish_island(seen, island, flight.clock.is_late)
-            state.leaderboard, state.last_gain = seen.leaderboard, seen.last_gain
+        if self._polish_exact(flight, state):
+            return
         losses = {island.number: flight.portfolio.seen_loss(island, flight.rows) for island in flight.islands}
         ranked = sorted(flight.islands, key=lambda island: (losses[island.number], island.number))
         state.portfolio.reward(ranked)
@@ -158,3 +209,22 @@ class Flights:
         offer = partial(offer_ranked, settled=settled, out_of_time=flight.clock.is_late)
         best = ranked[: config.device_offered]
         self._offering.begin(offer, state, best, may_skip=False, portfolio=flight.portfolio)
+
+    def _polish_exact(self, flight: Flight, state: SearchState) -> bool:
+        """Polish what looks exact, the shortest first, until a formula is; whether one is.
+
+        Of a simple formula many islands find a form of their own: one of them, and what its island has beside it, will do.
+        """
+        seen = replace(state, portfolio=flight.portfolio)
+        fallen = flight.fallen(state.config.large_fall)
+        for island in sorted(fallen, key=lambda each: int(each.repository.items["complexity"][0])):
+            if not is_exact(seen, island):
+                continue
+            self._offering.settle(state)
+            seen = replace(state, portfolio=flight.portfolio)
+            polish_island(seen, island, flight.clock.is_late)
+            offer_elites(seen, island)
+            state.leaderboard, state.last_gain = seen.leaderboard, seen.last_gain
+            if has_exact_formula(state):
+                return True
+        return False
