@@ -2,13 +2,17 @@
 
     PYTHONPATH=src python benchmarks/accelerator.py rate                 candidates a second, 300 to 1,000,000 rows
     PYTHONPATH=src python benchmarks/accelerator.py solve CASES.json ... seconds to an exact formula, one after the other
+    PYTHONPATH=src python benchmarks/accelerator.py hardest CASES.json   those that take one core longest: card, all cores
+    PYTHONPATH=src python benchmarks/accelerator.py quick --seeds 3      b1-b8 one after the other: nobody shall be slower
     PYTHONPATH=src python benchmarks/accelerator.py paper --seeds 20     b1-b8, all seeds at once
     PYTHONPATH=src python benchmarks/accelerator.py steps --islands 224  steps of islands alone, for a profiler, too
     PYTHONPATH=src python benchmarks/accelerator.py compare              drawn candidates fitted there and on a core
 
-`rate` searches noisy tables, on which nothing ends early; `solve` takes the given problems (`--problems`) with each of
-`--devices` (gpu; auto, with one core beside it; cpu, that is one core; cores, that is all); `paper` shares the card among
-`--workers` processes. Every search has a warm process: compiled kernels are loaded before its clock starts.
+`rate` searches noisy tables (`--tables`), on which nothing ends early, and says when the card was taken and whether the
+search ended in time; `solve` takes the given problems (`--problems`) with each of `--devices` (gpu; auto, with one core
+beside it; cpu, that is one core; cores, that is all); `hardest` asks one core, in all cores at once, which problems those
+are, unless they are named, and then says how many times sooner the card has a formula for the middle one; `paper` shares
+the card among `--workers` processes. Every search has a warm process: compiled kernels are loaded before its clock starts.
 """
 
 from __future__ import annotations
@@ -43,11 +47,12 @@ def warm_up(device: str) -> None:
 def searched(X: np.ndarray, y: np.ndarray, config: SearchConfig, seed: int = 0) -> dict:
     """One search, timed from its first line."""
     began = time.perf_counter()
-    search = Search(X, y, config=config, seed=seed)
+    search, taken = Search(X, y, config=config, seed=seed), None
     for progress in search.run():
-        pass
+        if taken is None and search._executor.on_cards:
+            taken = time.perf_counter() - began
     seconds = time.perf_counter() - began
-    found = {"seconds": seconds, "candidates": search.candidates, "reason": search.reason}
+    found = {"seconds": seconds, "candidates": search.candidates, "reason": search.reason, "card_taken": taken}
     return found | {"per_second": search.candidates / seconds, "best": str(progress.best.expression)[:100]}
 
 
@@ -55,32 +60,105 @@ def rate(arguments: argparse.Namespace) -> None:
     for device in arguments.devices:
         name, n_jobs = place(device)
         warm_up(name)
-        for rows, columns in TABLES:
+        for rows, columns in arguments.tables:
             X, y = noisy_table(rows, columns)
             config = SearchConfig(max_time=arguments.seconds, device=name, n_jobs=n_jobs, **arguments.settings)
-            show({"rows": rows, "columns": columns, "device": device} | searched(X, y, config))
+            found = searched(X, y, config)
+            show(
+                {"rows": rows, "columns": columns, "device": device, "late": found["seconds"] - arguments.seconds}
+                | found
+            )
 
 
 def solve(arguments: argparse.Namespace) -> None:
+    problems = chosen_problems(arguments)
+    for device in arguments.devices:
+        solved_by(device, problems, arguments.max_time, arguments)
+
+
+def solved_by(device: str, problems: list[Problem], max_time: float, arguments: argparse.Namespace) -> list[float]:
+    """Seconds to an exact formula, inf where there was none in time; shown one by one and together."""
+    name, n_jobs = place(device)
+    warm_up(name)
+    times = []
+    for problem in problems:
+        config = SearchConfig(max_time=max_time, device=name, n_jobs=n_jobs, **arguments.settings)
+        found = searched(*table(problem, 0), config)
+        times.append(found["seconds"] if found["reason"] == "exact" else math.inf)
+        show({"problem": problem.name, "device": device} | found)
+    solved = sum(map(math.isfinite, times))
+    show({"device": device, "problems": len(times), "solved": solved, "median_seconds": statistics.median(times)})
+    return times
+
+
+def chosen_problems(arguments: argparse.Namespace) -> list[Problem]:
     wanted = arguments.problems.split(",") if arguments.problems else None
-    times: dict[str, list[float]] = {device: [] for device in arguments.devices}
+    problems = [problem for cases in arguments.cases for problem in load_suite(cases)]
+    return [problem for problem in problems if wanted is None or problem.name in wanted]
+
+
+def hardest(arguments: argparse.Namespace) -> None:
+    """The goal is judged by the middle of the times; the cores get just the time after which they have lost."""
+    problems = chosen_problems(arguments)
+    if not arguments.problems:
+        cells = [(problem, arguments.max_time) for problem in problems]
+        with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=warm_up, initargs=("cpu",)) as pool:
+            found = list(pool.map(one_core, *zip(*cells, strict=True)))
+        problems = longest(problems, found, arguments.most)
+        show({"hardest for one core": ",".join(problem.name for problem in problems)})
+    first, *others = arguments.devices
+    fast = solved_by(first, problems, arguments.max_time, arguments)
+    for device in others:
+        limit = max(arguments.times * statistics.median(fast), 1.0)
+        limit = arguments.max_time if math.isinf(limit) else limit
+        slow = solved_by(device, problems, limit, arguments)
+        show({"device": device, "against": first, "limit": limit} | times_sooner(fast, slow, limit))
+
+
+def longest(problems: list[Problem], found: list[tuple[float, int]], most: int) -> list[Problem]:
+    """Those that took longest; of those that were not solved the ones with the most candidates."""
+    order = sorted(range(len(problems)), key=lambda i: found[i], reverse=True)
+    return [problems[i] for i in sorted(order[:most])]
+
+
+def times_sooner(fast: list[float], slow: list[float], limit: float) -> dict:
+    """How many times sooner the middle problem is solved; at least so many where the slower one was stopped before."""
+    middle = statistics.median(min(one, limit) for one in slow)
+    is_bound = math.isinf(statistics.median(slow))
+    return {"times_sooner": middle / statistics.median(fast), "at_least": is_bound}
+
+
+def one_core(problem: Problem, max_time: float) -> tuple[float, int]:
+    found = searched(*table(problem, 0), SearchConfig(max_time=max_time, device="cpu", n_jobs=1))
+    return (found["seconds"] if found["reason"] == "exact" else math.inf, found["candidates"])
+
+
+def quick(arguments: argparse.Namespace) -> None:
+    """What is found at once: seconds of each run by device, and how much slower than the first device any was."""
+    seconds: dict[str, list[float]] = {device: [] for device in arguments.devices}
+    cells = [(f"b{i}", seed) for seed in range(arguments.seeds) for i in range(1, 9)]
     for device in arguments.devices:
         name, n_jobs = place(device)
         warm_up(name)
-        problems = [problem for cases in arguments.cases for problem in load_suite(cases)]
-        for problem in problems:
-            if wanted is not None and problem.name not in wanted:
-                continue
-            X, y = table(problem, 0)
-            config = SearchConfig(max_time=arguments.max_time, device=name, n_jobs=n_jobs, **arguments.settings)
-            found = searched(X, y, config)
-            times[device].append(found["seconds"] if found["reason"] == "exact" else math.inf)
-            show({"problem": problem.name, "device": device} | found)
-    for device, seconds in times.items():
-        solved = sum(math.isfinite(one) for one in seconds)
-        show(
-            {"device": device, "problems": len(seconds), "solved": solved, "median_seconds": statistics.median(seconds)}
-        )
+        for problem, seed in cells:
+            (loaded,) = load_suite("paper", [problem])
+            config = SearchConfig(max_time=30, device=name, n_jobs=n_jobs, **arguments.settings)
+            found = searched(*table(loaded, seed), config, seed)
+            seconds[device].append(found["seconds"])
+            show({"problem": problem, "seed": seed, "device": device} | found)
+    first, *others = arguments.devices
+    for device in others:
+        show({"device": device, "against": first} | slower(cells, seconds[first], seconds[device]))
+
+
+def slower(cells: list[tuple[str, int]], first: list[float], second: list[float]) -> dict:
+    """How much longer the second device took: in the middle, at most and where, and how often more than 0.2 s."""
+    longer = [b - a for a, b in zip(first, second, strict=True)]
+    worst = max(range(len(cells)), key=longer.__getitem__)
+    return {
+        "runs": len(cells), "median_longer": statistics.median(longer), "most_longer": longer[worst],
+        "where": "{} seed {}".format(*cells[worst]), "longer_than_0.2": sum(one > 0.2 for one in longer),
+    }  # fmt: skip
 
 
 def paper(arguments: argparse.Namespace) -> None:
@@ -179,6 +257,11 @@ def place(device: str) -> tuple[str, int | None]:
     return (device, 1) if device in ("gpu", "auto", "cpu") else ("cpu", None)
 
 
+def sizes(text: str) -> list[tuple[int, ...]]:
+    """ "300x5,1000000x10" as rows and columns."""
+    return [tuple(int(n) for n in each.split("x")) for each in text.split(",")]
+
+
 def settings(text: str) -> dict[str, int]:
     return {name: int(value) for name, value in (each.split("=") for each in text.split(","))}
 
@@ -190,19 +273,33 @@ def show(entry: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--devices", type=lambda text: text.split(","), default=["gpu", "cpu", "cores"])
+    parser.add_argument(
+        "--devices",
+        type=lambda text: text.split(","),
+        help="gpu,cpu,cores unless given; hardest: gpu,cores; quick: cpu,auto,gpu",
+    )
     parser.add_argument(
         "--settings", type=settings, default={}, help="numbers of `SearchConfig`, such as later_device_islands=112"
     )
     commands = parser.add_subparsers(required=True)
     of_tables = commands.add_parser("rate")
     of_tables.add_argument("--seconds", type=float, default=20, help="of each search, its end included")
+    of_tables.add_argument("--tables", type=sizes, default=TABLES, help="rows x columns, such as 300x5,1000000x10")
     of_tables.set_defaults(run=rate)
-    of_cases = commands.add_parser("solve")
-    of_cases.add_argument("cases", nargs="+")
-    of_cases.add_argument("--problems", help="names, separated by commas; all unless given")
-    of_cases.add_argument("--max-time", type=float, default=30)
-    of_cases.set_defaults(run=solve)
+    for name, run in (("solve", solve), ("hardest", hardest)):
+        of_cases = commands.add_parser(name)
+        of_cases.add_argument("cases", nargs="+")
+        of_cases.add_argument("--problems", help="names, separated by commas; all unless given")
+        of_cases.add_argument("--max-time", type=float, default=30 if run is solve else 20)
+        if run is hardest:
+            of_cases.add_argument("--most", type=int, default=10, help="how many are the hardest")
+            of_cases.add_argument(
+                "--times", type=float, default=5, help="how many times sooner the first device shall be"
+            )
+        of_cases.set_defaults(run=run)
+    of_single = commands.add_parser("quick")
+    of_single.add_argument("--seeds", type=int, default=3)
+    of_single.set_defaults(run=quick)
     of_steps = commands.add_parser("steps")
     of_steps.add_argument("--islands", type=int, default=224)
     of_steps.add_argument("--steps", type=int, default=10)
@@ -218,6 +315,8 @@ def main() -> None:
     of_paper.add_argument("--workers", type=int, default=8)
     of_paper.set_defaults(run=paper)
     arguments = parser.parse_args()
+    usual = {hardest: ["gpu", "cores"], quick: ["cpu", "auto", "gpu"]}
+    arguments.devices = arguments.devices or usual.get(arguments.run, ["gpu", "cpu", "cores"])
     arguments.run(arguments)
 
 
