@@ -66,6 +66,10 @@ class Clock:
         """Whether all time is spent."""
         return time.perf_counter() >= self.deadline
 
+    def will_be_late(self, seconds: float) -> bool:
+        """Whether something that takes so many seconds would end when all time is spent."""
+        return time.perf_counter() + seconds >= self.deadline
+
     def symmetry_limit(self) -> Callable[[], bool]:
         """Says, from now on, whether the share of time for finding symmetries is spent."""
         limit = time.perf_counter() + self.symmetry_seconds

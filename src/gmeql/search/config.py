@@ -90,6 +90,7 @@ class FrontConfig:
     islands_at_end: int = 2  # islands whose best formula is polished when the search ends
     final_steps: int = 3  # steps by which the front is refitted on all rows
     judged_at_least: int = 2  # members of which that is done whatever the time
+    told_share: float = 1.3  # of that refit's time, which ranking a member and telling its promise take afterwards
 
 
 @dataclass(frozen=True)

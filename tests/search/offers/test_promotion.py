@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from searches import SMALL, parabola, waves
 
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
+from gmeql.search import promotion
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.groups.table import Grouping
@@ -178,6 +180,30 @@ def test_members_that_no_time_is_left_for_leave_the_front() -> None:
     assert 2 <= len(front) <= 3  # two, and the mean
     for member in front:
         assert member.loss == pytest.approx(np.sqrt(np.mean((member.expression(X) - y) ** 2)), rel=1e-6)
+
+
+@pytest.mark.parametrize(("seconds", "judged"), [(13.9, 3), (13.7, 2), (0.1, 2)])
+def test_time_is_left_to_tell_what_the_judged_members_promise(
+    seconds: float, judged: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member takes two refits of a second each, and for its rank and promise 1.3 times as long: 2 + 2 + 2 + 3 * 2.6 s."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 2, (3000, 2))
+    y = 2 * X[:, 0] + np.sin(X[:, 1]) + 0.1 * rng.standard_normal(3000)
+    made = state(X, y, search_rows=64, polish_rows=200)
+    offer_elites(made, searched_island(made))
+    assert sum(member.complexity > 1 for member in made.leaderboard.members.values()) == 3
+    now, fitted = [100.0], []
+
+    def slow(*given: Any, **options: Any) -> list[Any]:
+        now[0] += 1.0
+        fitted.append(given)
+        return refit(*given, **options)
+
+    monkeypatch.setattr(promotion, "refit", slow)
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    promotion.judge_on_all_rows(made, Clock(100.0, deadline=100.0 + seconds))
+    assert len(fitted) == 2 * judged
 
 
 @pytest.mark.parametrize("n_rows", [60, 160])  # all of them polished on, and some

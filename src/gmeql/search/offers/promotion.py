@@ -190,7 +190,7 @@ def judge_front(state: SearchState, clock: Clock) -> None:
     """Refit and rank on all rows where the search saw a sample, and tell what every member promises."""
     config = state.config
     if state.rows.is_sampled:
-        judge_on_all_rows(state, clock.is_late)
+        judge_on_all_rows(state, clock)
     has_value = find_loss(config.loss).value is not None
     # squares around one formula would drop others one by one; under a loss with a value each is led to its own least
     for _ in range(0 if has_value else config.reweighings_at_end):
@@ -229,18 +229,21 @@ def shed_terms(state: SearchState) -> None:
             return
 
 
-def judge_on_all_rows(state: SearchState, out_of_time: OutOfTime) -> None:
+def judge_on_all_rows(state: SearchState, clock: Clock) -> None:
     """Let constants, losses and ranks of the front be those of every row, not of the sample the search saw.
 
     A constant that the sample could not tell from a short number stays rounded only where all rows cannot either. The
     briefest members come first; those that no time is left for leave the front, since losses on other rows do not compare.
+    Each is ranked and told what it promises afterwards, which takes about as long as its refit: time is left for that too.
     """
     members = sorted(state.leaderboard.members.values(), key=lambda member: member.length)
     state.rows = state.rows.whole()
-    rows, steps = state.rows.polished, state.config.front.final_steps
+    rows, numbers = state.rows.polished, state.config.front
+    steps, began = numbers.final_steps, clock.elapsed()
     found: list[Scored] = []
     for place, member in enumerate(member for member in members if member.complexity > 1):
-        if place >= state.config.front.judged_at_least and out_of_time():
+        each = (clock.elapsed() - began) / max(place, 1)
+        if place >= numbers.judged_at_least and clock.will_be_late(each + numbers.told_share * (place + 1) * each):
             break
         fits = [
             refit([member.source or member.root], rows, keep_recognised=keep, max_steps=steps) for keep in (True, False)
