@@ -81,6 +81,7 @@ def test_generations_are_on_the_way_side_by_side() -> None:
     assert [flight.place for flight in flights._aloft] == [1, 0] and flights.carry(state.islands)
     first, second = flights._aloft
     assert first.generation._settled[0][0].card.tried is second.generation._settled[0][0].card.tried
+    first.generation.is_over = lambda seconds=0.0: False  # type: ignore[method-assign]
     second.generation.stop()
     drawn = state.candidates
     search._round()
@@ -183,6 +184,27 @@ def test_at_the_end_of_the_time_it_goes_on_until_the_front_is_polished() -> None
     search._offering.settle(state)
     assert len(state.leaderboard.members) > 1
     search._offering._pool.shutdown()
+
+
+@needs_compiler
+def test_at_the_end_of_the_time_each_generation_goes_on_where_it_was() -> None:
+    search = made(*waves(), device_generations=2, device_alone=0.0, stage_ages=(2, 3, 60))
+    state, flights = search._state, search._flights
+    search._round()
+    search._round()
+    before = {flight.place: flight for flight in flights._aloft}
+    stages = {place: flight.generation._settled[0][0] for place, flight in before.items()}
+    state.reason = "max_time"
+    flights.stay_up(state, search._clock)
+    assert {flight.place for flight in flights._aloft} == {0, 1}
+    for flight in flights._aloft:
+        assert flight.generation._settled[0][0] is stages[flight.place]  # nothing was sent again
+        assert {id(island) for island in flight.islands} <= {id(island) for island in before[flight.place].islands}
+    assert len(state.islands) == sum(len(flight.islands) for flight in flights._aloft)
+    drawn = state.candidates
+    flights.come_down(state, search._clock)
+    assert state.candidates > drawn and not flights.generations
+    close(search)
 
 
 @needs_compiler

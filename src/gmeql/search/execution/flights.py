@@ -143,11 +143,25 @@ class Flights:
             self._take_in(self._fetched(state), state)
 
     def stay_up(self, state: SearchState, clock: Clock) -> None:
-        """Take in what is on the way when a search ends; where time is over, it goes on until the front is polished."""
-        open_at = self._bring_down(state)
-        if state.reason == "max_time" and state.islands and self._executor.takes_generations(state):
-            for place, islands in open_at.items():
-                self._start(state, islands, (state.config.island.life,), clock, place)
+        """Take in what is on the way when a search ends; where time is over, it goes on until the front is polished.
+
+        One after the other is fetched and goes on, and only then looked at: accelerators are busy meanwhile.
+        """
+        if state.reason != "max_time" or not self._executor.on_cards:
+            self._bring_down(state)
+            return
+        ages = (state.config.island.life,)
+        if not self._aloft and state.islands and self._executor.takes_generations(state):
+            self.start(state, ages, clock)
+            return
+        ending, state.islands = list(self._aloft), []
+        for flight in ending:
+            self._fetch(flight, state)
+            if (still := self._still_open(flight, state)) and self._executor.on_cards:
+                self._start(state, still, ages, clock, flight.place)
+            state.islands += still
+        for flight in ending:
+            self._take_in(flight, state)
 
     def come_down(self, state: SearchState, clock: Clock) -> None:
         """Offer what was found since `stay_up`, as it is."""
@@ -174,27 +188,30 @@ class Flights:
     def _fetched(self, state: SearchState) -> Flight:
         """One that was on the way, its islands as they have become: the first that looks exact, or has ended, or set out."""
         flight = min(self._aloft, key=lambda each: (not each.generation.has_enough, not each.generation.is_over()))
-        self._aloft.remove(flight)
-        state.candidates += self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
+        self._fetch(flight, state)
         return flight
 
-    def _bring_down(self, state: SearchState) -> dict[int, list[Island]]:
-        """Take in what is on the way, as it is now; its islands are the open ones where their tables are still the same.
+    def _fetch(self, flight: Flight, state: SearchState) -> None:
+        self._aloft.remove(flight)
+        state.candidates += self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
 
-        Returns those by the places where they were. Where a formula is exact, nothing else is offered.
-        """
-        open_at: dict[int, list[Island]] = {}
+    def _bring_down(self, state: SearchState) -> None:
+        """Take in what is on the way, as it is now, unless a formula is exact; its islands are the open ones."""
         if not self._aloft:
-            return open_at
+            return
         self._ask_to_stop()
+        state.islands = []
         while self._aloft:
             flight = self._fetched(state)
             if not has_exact_formula(state):
                 self._take_in(flight, state)
-            if flight.portfolio.tables is state.portfolio.tables:
-                open_at[flight.place] = [island for island in flight.islands if not island.finished]
-        state.islands = [island for islands in open_at.values() for island in islands]
-        return {place: islands for place, islands in open_at.items() if islands}
+            state.islands += self._still_open(flight, state)
+
+    @staticmethod
+    def _still_open(flight: Flight, state: SearchState) -> list[Island]:
+        """Its islands that go on, where their tables are still the same."""
+        is_same = flight.portfolio.tables is state.portfolio.tables
+        return [island for island in flight.islands if is_same and not island.finished]
 
     def _take_in(self, flight: Flight, state: SearchState) -> None:
         """Polish at once what looks exact; else reward, and have the best of each island offered beside the search."""
