@@ -4,7 +4,10 @@
 
 Released layers on b1, p = r = 40, 300 rows, float32 (the setting of the issue's target: at most 3 ms a step on two cores;
 the authors' TensorFlow code took 320 ms there). `--steps 54000` with `--seeds 160` is the paper's whole budget, timed.
-`--parts` also times the parts of a step one by one.
+`--parts` also times the parts of a step one by one. `--compare 20` times nothing: from one state, 40 steps old, it takes
+one and 20 steps in float32, by JAX and by the kernel, and says how far each is from JAX's float64, in learning rates. Adam
+divides gradients by their own size, so the sign of one that is nearly 0 is a whole rate, and rounding decides it; a fault
+would move most numbers, and at the first step.
 """
 
 from __future__ import annotations
@@ -25,10 +28,15 @@ from gmeql.evaluation.problems import paper_problem
 from gmeql.network import repository
 from gmeql.network.architecture import Architecture, architecture_preset
 from gmeql.paper import relaxed, two_stage
-from gmeql.paper.two_stage.state import TrainingProgram, stack_knobs
+from gmeql.paper.two_stage.chunks import cuda_chunks, jax_chunks
+from gmeql.paper.two_stage.config import Chunk
+from gmeql.paper.two_stage.inputs import checked_data
+from gmeql.paper.two_stage.state import TrainingProgram, initial_state, stack_knobs
 from gmeql.paper.two_stage.step import draw_noise, log_selections_of, sample, step
 
 PART_REPEATS = 300
+WARM_STEPS = 40
+"""Steps before those that are compared: elites and Adam's means are there then."""
 
 
 def measure(
@@ -54,6 +62,42 @@ def measure(
         "run_seconds": sum(times[1:]),
         "best_loss_median": float(np.median(progress.best_loss)),
     }
+
+
+def compare(
+    architecture: Architecture, X: Any, y: Any, seeds: int, steps: int, driver: Any, **changes: Any
+) -> list[dict]:
+    """How far one step and `steps` of them in float32 end from those in float64, by JAX and by the kernel on a device."""
+    config = two_stage.TwoStageConfig(
+        **{"stage1_rounds": 0, "stage2_steps": WARM_STEPS + steps, "chunk_steps": WARM_STEPS + steps} | changes
+    )
+    state = initial_state(architecture, config, list(range(seeds)), "float32")
+
+    def after(n: int, dtype: str, state: Any, on_device: bool, fresh: bool = False) -> Any:
+        columns, targets = (array.astype(dtype) for array in checked_data(X, y, seeds))
+        knobs = stack_knobs([config] * seeds, dtype)
+        chunks = (
+            cuda_chunks(driver, knobs, columns, targets) if on_device else jax_chunks(dtype, knobs, columns, targets)
+        )
+        program = TrainingProgram(architecture, config.shape, dtype, False, False, n)
+        return jax.tree.map(np.asarray, chunks(program, Chunk(0, n, fresh, 2), state)[0])
+
+    state = after(WARM_STEPS, "float32", state, False, fresh=True)
+    double = jax.tree.map(lambda leaf: leaf.astype("float64") if leaf.dtype == np.float32 else leaf, state)
+    found = []
+    for n in (1, steps):
+        exact = after(n, "float64", double, False)
+        for name, on_device in (("jax", False), ("kernel", True)):
+            here = after(n, "float32", state, on_device)
+            off = np.concatenate([
+                np.abs(np.asarray(getattr(here, part), float) - getattr(exact, part)).ravel() / rate
+                for part, rate in (("logits", config.logits_rate), ("weights", config.weights_rate))
+            ])  # fmt: skip
+            shares = {f"off_by_{share:g}": float((off > share).mean()) for share in (0.001, 0.01, 0.1)}
+            found.append(
+                {"steps": n, "by": name, "median": float(np.median(off)), "largest": float(off.max())} | shares
+            )
+    return found
 
 
 def parts(architecture: Architecture, X: np.ndarray, y: np.ndarray, seeds: int) -> dict[str, float]:
@@ -126,6 +170,7 @@ def main() -> None:
     parser.add_argument("--engine", default="auto", help="what trains: auto, jax or cuda")
     parser.add_argument("--refresh", action="store_true")
     parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--compare", type=int, help="steps after which float32 is held against float64")
     parser.add_argument("--json", help="write the figures to this file too")
     args = parser.parse_args()
     problem = paper_problem("b1")
@@ -134,6 +179,12 @@ def main() -> None:
     print(
         f"{jax.devices()[0]}, jax {jax.__version__}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True
     )
+    if args.compare:
+        from gmeql.fitters.cuda.driver import drivers
+
+        for found in compare(architecture, X, y, int(args.seeds.split(",")[0]), args.compare, drivers()[0]):
+            print(json.dumps(found), flush=True)
+        return
     figures: dict[str, Any] = {"device": str(jax.devices()[0]), "layers": args.layers, "measured": []}
     for seeds in map(int, args.seeds.split(",")):
         chunk = args.chunk or min(1000, max(1, args.steps // 5))

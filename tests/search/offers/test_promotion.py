@@ -11,12 +11,13 @@ from searches import SMALL, parabola, waves
 
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
-from gmeql.search import promotion
+
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.groups.table import Grouping
 from gmeql.search.islands.island import Island
 from gmeql.search.polish.scoring import refit
+from gmeql.search.offers import promotion
 from gmeql.search.offers.promotion import (
     finish,
     is_exact,
