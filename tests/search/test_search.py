@@ -262,7 +262,7 @@ def test_a_card_that_is_ready_takes_over_after_the_stage_at_hand(monkeypatch: py
         def give_back(self) -> None:
             self.cards = []
 
-    def start(executor: execution.Executor, state: SearchState, *given: Any) -> None:
+    def start(executor: execution.Executor, state: SearchState, *given: Any, **options: Any) -> None:
         taken.append((state.candidates, {island.age for island in state.islands}, state.direct_done))
 
     taken: list[tuple[int, set[int], bool]] = []
