@@ -25,17 +25,22 @@ def compared(driver: HostDriver) -> dict[tuple[int, str], dict]:
 def test_the_kernel_is_as_far_from_float64_as_jax_is():
     found = compared(HostDriver())
     for by in ("jax", "kernel"):
-        assert found[1, by]["median"] < 1e-4 and found[1, by]["off_by_0.01"] < 0.01
-    assert found[20, "kernel"]["off_by_0.01"] <= 3 * found[20, "jax"]["off_by_0.01"] + 0.02
+        assert found[1, by]["median"] < 1e-4 and found[1, by]["off_by_0.001"] < 0.01
+    assert found[20, "kernel"]["off_by_0.01"] <= 3 * found[20, "jax"]["off_by_0.01"] + 0.01
 
 
 @needs_compiler
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("total += is_sound ? gradient : 0.0f;", "total += is_sound && p > 0 ? gradient : 0.0f;"),  # a lost addend
         ("along += selected[l] * slope[l];", "along += selected[l] * slope[l] * 1.01f;"),
-        ("gradient /= OFFLINE;", "gradient /= OFFLINE - 1;"),
+        pytest.param(
+            "total += is_sound ? gradient : 0.0f;",
+            "total += is_sound && p > 0 ? gradient : 0.0f;",
+            marks=pytest.mark.slow,
+            id="a lost addend",
+        ),
+        pytest.param("gradient /= OFFLINE;", "gradient /= OFFLINE - 1;", marks=pytest.mark.slow, id="another divisor"),
     ],
 )
 def test_a_fault_shows_at_the_first_step(right, wrong):
@@ -45,4 +50,4 @@ def test_a_fault_shows_at_the_first_step(right, wrong):
             super().launch(text.replace(right, wrong), name, **options)
 
     found = compared(Faulty())
-    assert found[1, "kernel"]["off_by_0.01"] > 0.1 > found[1, "jax"]["off_by_0.01"]
+    assert found[1, "kernel"]["off_by_0.001"] > 0.02 and found[1, "jax"]["off_by_0.001"] < 0.01

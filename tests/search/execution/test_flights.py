@@ -101,6 +101,28 @@ def test_generations_are_on_the_way_side_by_side() -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("n_cards", [2, 3])
+def test_several_cards_share_the_islands_of_every_generation(n_cards: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cards = [Card(HostDriver(), bits=14) for _ in range(n_cards)]
+    monkeypatch.setattr(execution, "required_cards", lambda: cards)
+    search = made(*waves(), device_generations=2, device_alone=0.0, stage_ages=(2, 3, 60))
+    search._round()
+    search._round()
+    for flight in search._flights._aloft:
+        stages = [stage for stage, _, _ in flight.generation._settled]
+        assert sorted(place for _, _, its in flight.generation._settled for place in its) == list(
+            range(len(flight.islands))
+        )
+        assert max(len(stage.islands) for stage in stages) - min(len(stage.islands) for stage in stages) <= 1
+        # in its place each card has memory of its own, and knows what was tried on it in the other
+        assert [stage.card.tried is card.tried for stage, card in zip(stages, cards, strict=True)] == [True] * n_cards
+        assert len({id(stage.card) for stage in stages}) == n_cards
+    assert len(search._flights.generations) == 2
+    close(search)
+    assert len(search._state.leaderboard.members) > 1
+
+
+@needs_compiler
 def test_a_card_without_memory_for_two_generations_goes_on_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(card: Card) -> Card:
         raise AcceleratorError("no memory")
