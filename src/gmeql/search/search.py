@@ -192,33 +192,36 @@ class Search(RunningSearch):
         is_first = state.candidates == 0 and not flights.generations
         if not flights.carry(state.islands) and not flights.start(state, self._ages(short=is_first), self._clock):
             return  # it failed: the processor takes the islands
+        self._open_generation(flights.has_enough)
+        are_opened = bool(state.islands)
         if not is_first and not self._look_beside():
             return
-        if not state.islands:  # smaller tables were found
-            while flights.generations:
-                flights.stop()
-                flights.land(state, self._clock, ())
-            return
-        if not has_exact_formula(state):
+        if are_opened and not state.islands and not has_exact_formula(state):  # smaller tables were found
             self._open_generation(flights.has_enough)
+            flights.stop()
         while not flights.is_one_over(POLL_SECONDS):
             if self._is_enough() or has_exact_formula(state):
                 return  # at the end of the time it goes on while the front is polished
             if state.islands and not is_first and flights.have_room():
                 if flights.start(state, self._ages(), self._clock):
                     self._open_generation(flights.has_enough)
-        flights.land(state, self._clock, self._ages())
+        while flights.is_one_over() and not has_exact_formula(state):
+            flights.land(state, self._clock, self._ages())
         if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:
             state.rows = grown
             state.portfolio.attach_rows(grown)
+            if not flights.carry(state.islands):
+                state.islands = []  # they were handed fewer rows
 
     def _look_beside(self) -> bool:
         """Look at the data while accelerators take one generation after the other; whether some are on the way then."""
         state, flights = self._state, self._flights
 
         def set_out() -> None:
-            self._open_generation()
-            flights.start(state, self._ages(), self._clock)
+            if not state.islands:
+                self._open_generation()
+            if flights.start(state, self._ages(), self._clock):
+                self._open_generation(flights.has_enough)  # the next ones are ready when room is made
 
         def is_interrupted() -> bool:
             return flights.tend(state, self._clock, set_out)
@@ -289,7 +292,7 @@ class Search(RunningSearch):
         lowest = state.portfolio.loss(ranked[0])
         settled = lowest > config.large_fall * state.lowest
         state.lowest = lowest
-        offer = partial(offer_ranked, settled=settled, out_of_time=self._clock.is_late)
+        offer = partial(offer_ranked, settled=settled, out_of_time=self._clock.is_time_to_judge)
         if self._executor.on_cards:
             is_last = not state.islands  # survivors are offered again, later
             limited = config.max_candidates is not None

@@ -223,7 +223,7 @@ class Flights:
         state.portfolio.reward(ranked)
         lowest = flight.portfolio.loss(ranked[0])
         settled, state.lowest = lowest > config.large_fall * state.lowest, lowest
-        offer = partial(offer_ranked, settled=settled, out_of_time=flight.clock.is_late)
+        offer = partial(offer_ranked, settled=settled, out_of_time=flight.clock.is_time_to_judge)
         best = ranked[: config.device_offered]
         self._offering.begin(offer, state, best, may_skip=False, portfolio=flight.portfolio)
 
@@ -239,7 +239,7 @@ class Flights:
                 continue
             self._offering.settle(state)
             seen = replace(state, portfolio=flight.portfolio)
-            polish_island(seen, island, flight.clock.is_late)
+            polish_island(seen, island, flight.clock.is_time_to_judge)
             offer_elites(seen, island)
             state.leaderboard, state.last_gain = seen.leaderboard, seen.last_gain
             if has_exact_formula(state):
