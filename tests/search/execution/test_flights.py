@@ -45,6 +45,15 @@ def close(search: Search) -> None:
     search._offering._pool.shutdown()
 
 
+def on_the_way(n: int, **changes) -> Search:
+    """A search with so many generations on the way, of islands that live long."""
+    search = made(*waves(), device_generations=n, device_alone=0.0, stage_ages=(2, 3, 60), **changes)
+    for _ in range(n):
+        search._open_generation()
+        assert search._flights.start(search._state, (60,), search._clock)
+    return search
+
+
 @needs_compiler
 def test_a_search_by_time_ends_with_an_exact_formula() -> None:
     X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 2))
@@ -74,21 +83,16 @@ def test_the_next_generation_sets_out_before_the_last_is_looked_at() -> None:
 @needs_compiler
 def test_generations_are_on_the_way_side_by_side() -> None:
     """What has ended is taken in, whoever set out first; what is on the way when a search ends is taken in as it is."""
-    search = made(*waves(), device_generations=2, device_alone=0.0, stage_ages=(2, 3, 60))
+    search = on_the_way(2)
     state, flights = search._state, search._flights
-    search._round()
-    assert len(flights.generations) == 1  # the first look had the card to itself
-    search._round()
-    assert {flight.place for flight in flights._aloft} == {0, 1} and flights.carry(state.islands)
+    assert [flight.place for flight in flights._aloft] == [0, 1] and flights.carry(state.islands)
     first, second = flights._aloft
     assert first.generation._settled[0][0].card.tried is second.generation._settled[0][0].card.tried
     second.generation.stop()
     steps, first.generation.steps = first.generation.steps, Future()  # however long it takes
-    drawn = state.candidates
     search._round()
-    assert {flight.place for flight in flights._aloft} == {0, 1}
     assert first in flights._aloft and second not in flights._aloft
-    assert state.candidates == drawn + second.generation.drawn
+    assert state.candidates >= second.generation.drawn > 0
     first.generation.steps = steps
     expected = state.candidates
     aloft = list(flights._aloft)
@@ -105,9 +109,7 @@ def test_generations_are_on_the_way_side_by_side() -> None:
 def test_several_cards_share_the_islands_of_every_generation(n_cards: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cards = [Card(HostDriver(), bits=14) for _ in range(n_cards)]
     monkeypatch.setattr(execution, "required_cards", lambda: cards)
-    search = made(*waves(), device_generations=2, device_alone=0.0, stage_ages=(2, 3, 60))
-    search._round()
-    search._round()
+    search = on_the_way(2)
     for flight in search._flights._aloft:
         stages = [stage for stage, _, _ in flight.generation._settled]
         assert sorted(place for _, _, its in flight.generation._settled for place in its) == list(
@@ -138,10 +140,7 @@ def test_a_card_without_memory_for_two_generations_goes_on_with_one(monkeypatch:
 
 @needs_compiler
 def test_a_failure_brings_all_generations_down_with_one_line() -> None:
-    search = made(*waves(), device_generations=2, device_alone=0.0, stage_ages=(2, 3, 60))
-    search._round()
-    search._round()
-    assert len(search._flights.generations) == 2
+    search = on_the_way(2)
     for stage in (flight.generation._settled[0][0] for flight in search._flights._aloft):
 
         def lost(there: np.ndarray) -> np.ndarray:
@@ -213,10 +212,8 @@ def test_at_the_end_of_the_time_it_goes_on_until_the_front_is_polished() -> None
 
 @needs_compiler
 def test_at_the_end_of_the_time_each_generation_goes_on_where_it_was() -> None:
-    search = made(*waves(), device_generations=2, device_alone=0.0, stage_ages=(2, 3, 60))
+    search = on_the_way(2)
     state, flights = search._state, search._flights
-    search._round()
-    search._round()
     before = {flight.place: flight for flight in flights._aloft}
     stages = {place: flight.generation._settled[0][0] for place, flight in before.items()}
     state.reason = "max_time"
