@@ -41,6 +41,8 @@ class UnmovedConfig:
 
     least_rows: int = 30
     """Rows below which nothing is told about sides."""
+    largest: float = 1e100
+    """Values from which on squares come near the end of the numbers."""
     most_rows: int = 20_000
     """Beyond so many rows the mean is well known, outliers or not."""
     one_sided: float = 2.0
@@ -69,6 +71,9 @@ def with_unmoved(
     if not is_asked or not front.has_outlooks or best.loss <= front.exact_level:
         return front
     if not UNMOVED.least_rows <= len(y) <= UNMOVED.most_rows:
+        return front
+    sizes = [float(np.abs(values).max()) for values in (X, y)]
+    if not 1 / UNMOVED.largest < sizes[1] or not max(sizes) < UNMOVED.largest:
         return front
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     names = best.expression.names
