@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gmeql._deferred import deferred
+from gmeql._deferred import HARDLY_USED_BY_SKLEARN, deferred
 
 
 @pytest.fixture
@@ -20,10 +20,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("answer = 42\n")
     (tmp_path / name / "inner.py").write_text("answer = 43\n")
+    (tmp_path / f"{name}_user.py").write_text(f"import {name}.inner as inner\n")
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
     yield name
-    for loaded in [module for module in sys.modules if module.split(".")[0] == name]:
+    for loaded in [module for module in sys.modules if module.split(".")[0].startswith(name)]:
         del sys.modules[loaded]
 
 
@@ -40,6 +41,27 @@ def test_what_is_inside_a_package_can_be_imported_through_its_stand_in(package: 
     with deferred(package):
         assert importlib.import_module(f"{package}.inner").answer == 43
         assert sys.modules[package].answer == 42
+
+
+def test_a_module_inside_a_package_is_an_attribute_of_it_as_after_any_import(package: str) -> None:
+    whole = importlib.import_module(package)
+    with deferred(f"{package}.inner"):
+        user = importlib.import_module(f"{package}_user")
+        assert whole.inner is user.inner
+    assert not hasattr(whole, "inner")
+    assert user.inner.answer == 43 and whole.inner is sys.modules[f"{package}.inner"]
+
+
+def test_a_package_and_what_is_inside_it_wait_together(package: str) -> None:
+    with deferred(package, f"{package}.inner"):
+        user = importlib.import_module(f"{package}_user")
+    assert not [module for module in sys.modules if module.split(".")[0] == package]
+    assert user.inner.answer == 43 and sys.modules[package].inner.answer == 43
+
+
+def test_what_is_inside_a_missing_package_is_left_alone() -> None:
+    with deferred("no_such_module_anywhere.inner"), pytest.raises(ImportError):
+        importlib.import_module("no_such_module_anywhere.inner")
 
 
 def test_a_name_that_a_module_lacks_is_missed_as_ever(package: str) -> None:
@@ -65,19 +87,19 @@ def test_an_error_inside_leaves_no_stand_in(package: str) -> None:
 @pytest.mark.parametrize("name", ["solve", "GMEQLDynamics"])
 def test_differential_equations_begin_without_what_others_hardly_use(name: str) -> None:
     """Most of what their import took, which every command about them waits for."""
-    code = (
-        f"import sys\nfrom gmeql import {name}\nprint([one for one in ('pandas', 'scipy.stats') if one in sys.modules])"
-    )
+    unused = ("pandas", "scipy.stats", "narwhals", "numpy.f2py")
+    code = f"import sys\nfrom gmeql import {name}\nprint([one for one in {unused} if one in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_the_regressor_is_imported_without_what_scikit_learn_hardly_uses() -> None:
     """The most of what its import took; pandas works as ever afterwards, scikit-learn's own use of it too."""
+    unused = (*HARDLY_USED_BY_SKLEARN, "numba", "sympy", "jax", "polars", "importlib.metadata")
     code = (
         "import sys\n"
         "from gmeql import GMEQLRegressor\n"
-        "print([name for name in ('pandas', 'scipy.stats', 'numba', 'sympy', 'jax', 'polars') if name in sys.modules])\n"
+        f"print([name for name in {unused} if name in sys.modules])\n"
         "import pandas, scipy.stats\n"
         "from sklearn.utils.fixes import pd\n"
         "print(pd.DataFrame is pandas.DataFrame, scipy.stats.norm.ppf(0.5))\n"

@@ -12,9 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from gmeql._version import __version__
-
 if TYPE_CHECKING:
+    from gmeql._version import __version__
     from gmeql.differential.motion.dynamics import GMEQLDynamics
     from gmeql.differential.motion.invariant import invariant
     from gmeql.differential.fields.field import GMEQLField
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from gmeql.search.search import Search
 
 _HOME = {
+    "__version__": "_version",
     "Architecture": "network.architecture",
     "architecture_preset": "network.architecture",
     "GMEQLClassifier": "estimator",

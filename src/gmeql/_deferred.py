@@ -10,6 +10,12 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+HARDLY_USED_BY_SKLEARN = (
+    "pandas", "narwhals", "narwhals.stable", "narwhals.stable.v2", "scipy.stats", "scipy.special", "numpy.f2py",
+    "numpy.testing", "asyncio",
+)  # fmt: skip
+"""Imported by scikit-learn, SciPy and joblib for a few functions each, and two thirds of the time that scikit-learn takes."""
+
 
 class _Deferred(ModuleType):
     """Stands for a module that is loaded when anything of it is asked for; it holds nothing itself."""
@@ -35,17 +41,28 @@ def deferred(*names: str) -> Iterator[None]:
     >>> colorsys.rgb_to_hsv(0.0, 0.0, 1.0)[2]
     1.0
     """
-    stand_ins = {
-        name: _Deferred(name)
-        for name in names
-        if name not in sys.modules and importlib.util.find_spec(name) is not None
-    }
-    for stand_in in stand_ins.values():
-        del stand_in.__spec__  # the one of every new module would shadow `__getattr__`
-    sys.modules.update(stand_ins)
+    stand_ins: dict[str, _Deferred] = {}
+    packages: dict[str, ModuleType] = {}
+    for name in names:
+        package = name.rpartition(".")[0]
+        if name not in sys.modules and (package in stand_ins or _is_installed(name)):
+            stand_ins[name] = sys.modules[name] = stand_in = _Deferred(name)
+            del stand_in.__spec__  # the one of every new module would shadow `__getattr__`
+            if package:
+                packages[name] = sys.modules[package]
+                setattr(packages[name], name.rpartition(".")[2], stand_in)  # as import does
     try:
         yield
     finally:
         for name, stand_in in stand_ins.items():
             if sys.modules.get(name) is stand_in:
                 del sys.modules[name]
+            if name in packages and vars(packages[name]).get(name.rpartition(".")[2]) is stand_in:
+                delattr(packages[name], name.rpartition(".")[2])
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # nor is its package
+        return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gmeql._deferred import deferred
+from gmeql._deferred import HARDLY_USED_BY_SKLEARN, deferred
 
-with deferred("pandas", "scipy.stats"):  # as for the estimators: most of what scikit-learn takes to import
+with deferred(*HARDLY_USED_BY_SKLEARN):
     import sklearn.base  # noqa: F401

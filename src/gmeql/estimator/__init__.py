@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gmeql._deferred import deferred
+from gmeql._deferred import HARDLY_USED_BY_SKLEARN, deferred
 
-with deferred("pandas", "scipy.stats"):  # two thirds of the time that scikit-learn takes to import, for two functions
+with deferred(*HARDLY_USED_BY_SKLEARN):
     import sklearn.base  # noqa: F401
 
 from gmeql.estimator.classifier import GMEQLClassifier

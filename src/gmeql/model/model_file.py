@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from gmeql._version import __version__
 from gmeql.formula.expression import Expression
 from gmeql.model.front import Front
 from gmeql.model.intervals import PredictionBasis
@@ -114,6 +113,8 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
 
 def write_payload(path: str | os.PathLike[str], payload: Any, format_name: str, version: int) -> None:
     """Write plain data as a file of that format and version, with a checksum, atomically."""
+    from gmeql._version import __version__  # reading it off the installation takes long
+
     envelope = {
         "format": format_name,
         "version": version,
