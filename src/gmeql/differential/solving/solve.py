@@ -168,7 +168,7 @@ class _Run:
             if not self.found:
                 raise
             self.reason = "interrupted"
-        return self._result(tables)
+        return self._result()
 
     def _rounds(
         self, tables: list[SolutionTable], stream: Iterator[SolutionTable]
@@ -283,7 +283,7 @@ class _Run:
 
     # --- what is given back ------------------------------------------------------------------------------------------
 
-    def _result(self, tables: Sequence[SolutionTable]) -> Solutions:
+    def _result(self) -> Solutions:
         ranked = sorted(self.found.values(), key=lambda f: (f[0].complexity, -f[0].proven, f[0].relative))
         front: list[tuple[Judged, SolutionTable]] = []
         for judged, table in ranked:

@@ -40,10 +40,6 @@ def _root(v: Node) -> Node:
     return build("sqrt", _plus(v))
 
 
-def _bose(v: Node) -> Node:
-    return build("sub", build("exp", v), _ONE)
-
-
 def _both(operator: str, v: Node) -> Node:
     """Twice the hyperbolic cosine or sine."""
     return build(operator, build("exp", v), build("exp", build("neg", v)))
