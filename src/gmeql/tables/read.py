@@ -11,23 +11,20 @@ import gzip
 import sys
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from gmeql.tables.cells import DECIMAL_MARKS, Note, TableError, clean_cell, is_missing, parse_number, show
+from gmeql.tables.cells import DECIMAL_MARKS, Note, TableError, show
 from gmeql.tables.names import tidy_names
-from gmeql.tables.column import Kind, TableColumn
+from gmeql.tables.column import TableColumn
+from gmeql.tables.judging import judged
 from gmeql.tables.table import Table, Training
 from gmeql.tables.text import Grid, TextTable, name_columns, read_text
-
-if TYPE_CHECKING:
-    import polars
 
 __all__ = ["Note", "Table", "TableColumn", "TableError", "Training", "read"]
 
 MAX_UNPACKED_BYTES = 4 * 2**30  # a compressed file may not grow beyond this
-SLOW_CELLS = 2000  # distinct odd cells that are looked at one by one before a column counts as text
 PREVIEW_ROWS = 8
 
 
@@ -147,7 +144,7 @@ def _read_frame(data: bytes, name: str) -> Table:
                 _column_of_numbers(label, series.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), rows)
             )
         elif series.dtype in (pl.String, pl.Categorical, pl.Date) or isinstance(series.dtype, (pl.Enum, pl.Datetime)):
-            columns.append(_column(label, series.cast(pl.String), ".", rows, notes))
+            columns.append(judged(label, series.cast(pl.String), ".", rows, notes))
         else:
             first = next(((i, value) for i, value in enumerate(series) if value is not None), None)
             missing = series.null_count()
@@ -205,7 +202,7 @@ def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | Non
 def _judge(text: TextTable, source: str) -> Table:
     notes = list(text.notes)
     columns = [
-        _column(name, cells, text.decimal, text.rows, notes)
+        judged(name, cells, text.decimal, text.rows, notes)
         for name, cells in zip(text.names, text.columns, strict=True)
     ]
     # A nameless last column without a single value comes from a delimiter at the end of each row.
@@ -222,74 +219,3 @@ def _judge(text: TextTable, source: str) -> Table:
 def _column_of_numbers(name: str, values: np.ndarray, rows: np.ndarray) -> TableColumn:
     missing = int(np.isnan(values).sum())
     return TableColumn(name, values, "empty" if missing == len(rows) else "number", missing)
-
-
-def _column(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, notes: list[Note]) -> TableColumn:
-    """Judge a column of strings. Plain numbers go through Polars at once; only odd cells are looked at one by one."""
-    import polars as pl
-
-    if decimal == ".":
-        numbers_at_once = cells.cast(pl.Float64, strict=False).to_numpy()
-        if not np.isnan(numbers_at_once).any():  # each further call for a column costs a wide table seconds
-            return TableColumn(name, numbers_at_once.astype(np.float64, copy=True), "number")
-    text = cells.fill_null("").str.strip_chars()
-    plain = (
-        text
-        if decimal == "."
-        else pl.select(
-            pl.when(text.str.contains(".", literal=True))
-            .then(pl.lit("?"))
-            .otherwise(text.str.replace(",", ".", literal=True))
-        ).to_series()
-    )
-    values = plain.cast(pl.Float64, strict=False).to_numpy().astype(np.float64, copy=True)
-    odd = np.flatnonzero(np.isnan(values))
-    if not len(odd):
-        return TableColumn(name, values, "number")
-    distinct = text.gather(odd).unique(maintain_order=True).to_list()
-    meaning: dict[str, float | None] = {}
-    if (
-        all(parse_number(cell, decimal) is None and not is_missing(cell) for cell in distinct[:SLOW_CELLS])
-        and len(distinct) > SLOW_CELLS
-    ):
-        distinct = []  # free text: no use in looking at every cell
-    for cell in distinct:
-        meaning[cell] = np.nan if is_missing(cell) else parse_number(cell, decimal)
-    flags = {"true": 1.0, "false": 0.0}
-    if (
-        len(odd) == len(values)
-        and any(c.lower() in flags for c in meaning)
-        and all(c.lower() in flags or is_missing(c) for c in meaning)
-    ):
-        meaning = {cell: flags.get(cell.lower(), np.nan) for cell in meaning}
-        notes.append(Note("booleans", f"{show(name)}: true and false count as 1 and 0"))
-    numbers = int(np.isfinite(values).sum()) + int(np.isinf(values).sum())
-    missing = texts = 0
-    first_text: tuple[int, str] | None = None
-    changed: set[str] = set()
-    for i, cell in zip(odd.tolist(), text.gather(odd).to_list(), strict=True):
-        value = meaning.get(cell)
-        if value is None:
-            texts += 1
-            if first_text is None:
-                first_text = (int(rows[i]), cell)
-        elif np.isnan(value):
-            missing += 1
-        else:
-            values[i] = value
-            numbers += 1
-            changed.add(cell)
-    if any(clean_cell(cell).endswith("%") for cell in changed):
-        notes.append(Note("percent", f"{show(name)}: percent signs taken off, the numbers stay (12% is 12)"))
-    group_marks = " '’" + ("," if decimal == "." else ".")
-    if any(mark in clean_cell(cell).rstrip("% ") for cell in changed for mark in group_marks):
-        notes.append(Note("thousands", f"{show(name)}: thousands marks taken off"))
-    kind: Kind = "number"
-    if not numbers:
-        kind = "text" if texts else "empty"
-    elif texts:
-        kind = "broken" if numbers >= texts else "text"
-    if kind == "text":
-        values = np.full(len(values), np.nan)
-    labels = np.array(text.to_list(), dtype=object) if kind == "text" else None
-    return TableColumn(name, values, kind, missing, texts, first_text, labels)
