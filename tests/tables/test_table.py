@@ -8,7 +8,7 @@ import pytest
 from gmeql.tables.cells import TableError
 from gmeql.tables.read import read
 from gmeql.tables.column import TableColumn
-from malformed_tables import GOOD, T, utf16
+from malformed_tables import T
 
 
 def test_bad_rows_and_text_are_left_out_only_when_asked_and_counted():
@@ -17,6 +17,31 @@ def test_bad_rows_and_text_are_left_out_only_when_asked_and_counted():
     assert training.X.ravel().tolist() == T and training.rows.tolist() == [2, 4, 6]
     counts = {note.code: note.count for note in training.notes}
     assert counts["bad_rows"] == 1 and counts["missing_rows"] == 1 and counts["text_cells"] == 1
+
+
+def test_rows_left_out_name_the_columns_that_lack_a_value():
+    table = read(b"a,b,g,y\n1,2,u,3\n,4,u,5\n3,,u,9\n,7,v,\n5,inf,v,1\n6,2,,4\n7,7,v,2\n")
+    notes = {note.code: note for note in table.select("y", groups="g").notes}
+    assert notes["missing_rows"].message == (
+        "4 of 7 rows left out: a value is missing (2 in 'a', 1 in 'b', 1 in 'y', 1 in 'g')"
+    )
+    assert notes["infinite_rows"].message == "1 of 7 rows left out: a value is infinite (1 in 'b')"
+    assert (notes["missing_rows"].count, notes["infinite_rows"].count) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "problem", "mend"),
+    [
+        ("a,y\n1,2\n2,3\n3,x\n4,5\n", {}, "'x' is not a number", "or choose another --target"),
+        ("a,y\n1,2024-01-01\n2,2024-01-03\n3,2024-02-01\n", {}, "holds dates", "a column of numbers"),
+        ("a,w,y\n1,2,1\n2,x,3\n3,1,4\n", {"weights": "w"}, "'x' is not a number", "or choose other --weights"),
+        ("a,b,y\n1,2,1\n2,1,3\n", {"errors": ["s"]}, "no such column", "--y-error or --x-error takes one of"),
+    ],
+)
+def test_the_mend_is_that_of_the_column(text: str, options: dict, problem: str, mend: str) -> None:
+    with pytest.raises(TableError, match=problem) as caught:
+        read(text.encode()).select("y", **options)
+    assert mend in caught.value.mend
 
 
 def test_columns_are_chosen_dropped_and_weigh():
@@ -37,13 +62,6 @@ def test_columns_are_chosen_dropped_and_weigh():
     with pytest.raises(TableError, match="a weight of -1") as caught:
         read(b"a,w,y\n1,1,3\n2,-1,5\n").select("y", weights="w")
     assert caught.value.row == 3
-
-
-def test_fingerprint_follows_the_numbers_not_the_file():
-    first = read(GOOD.encode()).select("y")
-    same = read(utf16(GOOD.replace(",", ";"))).select("y")
-    other = read(GOOD.replace("6", "7").encode()).select("y")
-    assert first.fingerprint == same.fingerprint != other.fingerprint
 
 
 def test_matrix_for_prediction_keeps_every_row():

@@ -22,7 +22,7 @@ from gmeql.cli.options import (
 
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLClassifier
-    from gmeql.tables.table import Training
+    from gmeql.tables.training import Training
 
 
 def classify(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gmeql.runs.execute import RunOutcome
     from gmeql.runs.folder import Run
     from gmeql.runs.settings import FitSettings
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 
 def _complete_column(context: typer.Context, incomplete: str) -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gmeql.runs.folder import Run
     from gmeql.runs.settings import FitSettings
     from gmeql.search.events import Progress
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 DEADLINE_SECONDS = 1.7  # after a signal; two seconds are promised, and a busy machine is late
 REPORT_SECONDS = 30.0  # what the report may take after Ctrl-C; the formula is on the screen by then

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gmeql.model.member import FrontMember
     from gmeql.runs.execute import RunOutcome
     from gmeql.runs.folder import Run
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 MAX_SHOWN = 15
 SHOWN_GROUPS = 20

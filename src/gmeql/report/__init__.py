@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gmeql.knowledge.knowledge import Knowledge
     from gmeql.search.groups.table import OwnConstants
     from gmeql.model.front import Front
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 __all__ = ["build"]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gmeql.model.member import FrontMember
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 
 @dataclass(frozen=True)

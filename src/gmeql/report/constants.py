@@ -13,7 +13,7 @@ from gmeql.search.losses.effective import InputErrors
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
     from gmeql.model.intervals import ConstantInterval
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 CIRCLED = ((1, 0x2460, 20), (21, 0x3251, 15), (36, 0x32B1, 15))  # first number, its character, how many follow
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gmeql.model.front import Front
     from gmeql.model.member import FrontMember
     from gmeql.search.groups.table import OwnConstants
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 MAX_POINTS = 1200  # rows drawn in a plot; more are sampled evenly, which the page says
 MAX_HISTORY = 600

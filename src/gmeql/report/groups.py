@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gmeql.knowledge.knowledge import Knowledge
     from gmeql.model.intervals import ConstantInterval
     from gmeql.search.groups.table import OwnConstants
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 MAX_GROUPS = 100
 """Groups that the page lists; groups.csv has all."""

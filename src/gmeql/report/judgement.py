@@ -21,7 +21,7 @@ from gmeql.search.losses.losses import Loss, find_loss
 if TYPE_CHECKING:
     from gmeql.model.front import Front
     from gmeql.model.member import FrontMember
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7
 LIKELY = 0.7  # a smaller chance is no preference

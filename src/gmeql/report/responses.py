@@ -12,7 +12,7 @@ from gmeql.tables.categories import column_of
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
-    from gmeql.tables.table import Training
+    from gmeql.tables.training import Training
 
 MAX_RESPONSES = 8  # curves of one formula
 CURVE_POINTS = 160

@@ -13,7 +13,7 @@ from gmeql.search.groups.table import Grouping
 from gmeql.runs.steering import Steering, standard_functions
 
 if TYPE_CHECKING:
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 
 def check_fit(settings: FitSettings, training: Training) -> None:

@@ -23,7 +23,8 @@ from gmeql.report.classes import build as build_overview
 from gmeql.report.classes import explained
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.column import TableColumn
-from gmeql.tables.table import Table, Training
+from gmeql.tables.table import Table
+from gmeql.tables.training import Training
 
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLClassifier

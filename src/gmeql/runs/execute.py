@@ -28,7 +28,7 @@ from gmeql.runs.records import (
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge, standard_functions
 from gmeql.model.storage import StorageError
-from gmeql.tables.read import Training
+from gmeql.tables.training import Training
 
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLRegressor

@@ -30,7 +30,8 @@ from gmeql._version import versions
 from gmeql.runs.records import log_entries
 from gmeql.runs.settings import DEFAULT_SECONDS, ConfigError, FitSettings
 from gmeql.model.storage import StorageError, write_atomic
-from gmeql.tables.read import Note, Training
+from gmeql.tables.cells import Note
+from gmeql.tables.training import Training
 
 FORMAT = "gmeql-run"
 VERSION = 1

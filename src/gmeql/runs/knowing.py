@@ -22,7 +22,8 @@ from gmeql.tables.errors import with_errors
 
 if TYPE_CHECKING:
     from gmeql.knowledge.knowledge import Knowledge
-    from gmeql.tables.read import Table, Training
+    from gmeql.tables.table import Table
+    from gmeql.tables.training import Training
 
 
 def training_of(settings: FitSettings, table: Table) -> Training:

@@ -85,8 +85,8 @@ class FitSettings:
 
     def select_options(self) -> dict[str, Any]:
         """What `Table.select` takes beside the target."""
-        names = ("columns", "weights", "text_as_missing", "groups")
-        return {name: getattr(self, name) for name in names} | {"drop": (*self.drop, *self.error_columns())}
+        names = ("columns", "drop", "weights", "text_as_missing", "groups")
+        return {name: getattr(self, name) for name in names} | {"errors": self.error_columns()}
 
     def error_columns(self) -> tuple[str, ...]:
         """Columns of the table that hold standard deviations of others, each once."""

@@ -24,7 +24,7 @@ from gmeql.formula.simplify import simplify
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 MAX_LENGTH = 300
 MAX_PINS = 8

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from gmeql.tables.cells import TableError
-from gmeql.tables.table import Table, Training
+from gmeql.tables.table import Table
+from gmeql.tables.training import Training
 
 
 def with_errors(table: Table, training: Training, y_error: str | None, x_error: Mapping[str, str]) -> Training:

@@ -10,6 +10,7 @@ import difflib
 import gzip
 import sys
 import zlib
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Literal
 
@@ -19,13 +20,17 @@ from gmeql.tables.cells import DECIMAL_MARKS, Note, TableError, show
 from gmeql.tables.names import tidy_names
 from gmeql.tables.column import TableColumn
 from gmeql.tables.judging import judged
-from gmeql.tables.table import Table, Training
+from gmeql.tables.table import Table
+from gmeql.tables.training import Training
 from gmeql.tables.text import Grid, TextTable, name_columns, read_text
 
 __all__ = ["Note", "Table", "TableColumn", "TableError", "Training", "read"]
 
 MAX_UNPACKED_BYTES = 4 * 2**30  # a compressed file may not grow beyond this
 PREVIEW_ROWS = 8
+OTHER_FILES = (b"%PDF", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF", b"\x89HDF", b"\x93NUMPY", b"BZh", b"\xfd7zXZ")
+MARK_UP = (b"{", b"[{", b"[[", b"<html", b"<!doctype", b"<?xml", b"<table")  # JSON, HTML and XML, in lower case
+MARK_UP_BYTES = 64  # in which they show
 
 
 def read(
@@ -70,9 +75,7 @@ def read(
         return _read_frame(data, name)
     if data.startswith(b"PK\x03\x04") or data.startswith(b"\xd0\xcf\x11\xe0"):
         return _read_workbook(data, name, sheet, decimal, header)
-    if data.startswith(
-        (b"%PDF", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF", b"\x89HDF", b"\x93NUMPY", b"BZh", b"\xfd7zXZ")
-    ):
+    if data.startswith(OTHER_FILES) or data[:MARK_UP_BYTES].removeprefix(BOM_UTF8).lstrip().lower().startswith(MARK_UP):
         raise TableError(name, "this is not a table", mend="give CSV, TSV, Parquet or Excel")
     text = read_text(
         data, name, delimiter=delimiter, decimal=decimal, header=header, encoding=encoding, skip_bad_rows=skip_bad_rows

@@ -1,4 +1,4 @@
-"""A judged table, and the training data that one target makes of it.
+"""A judged table, and what of it one target is explained by.
 
 Nothing is dropped silently: each dropped row or column is counted in a `Note`. What cannot be used is a `TableError`
 that names file, row, column and the mend.
@@ -7,7 +7,6 @@ that names file, row, column and the mend.
 from __future__ import annotations
 
 import difflib
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,45 +16,12 @@ from gmeql.tables.categories import indicator, indicator_name
 from gmeql.tables.cells import Note, TableError, show
 from gmeql.tables.column import TableColumn, with_indicators
 from gmeql.tables.dates import day_numbers, first_day
+from gmeql.tables.training import Training
 
 MIN_ROWS = 2  # fewer say nothing about a formula
 MOSTLY_EMPTY = 0.5  # a column with a larger share of missing cells is left out rather than its rows
+_MEND_CELL = "mend the cell, count such cells as missing with --text-as-missing"
 _LABELS = " (class labels are not numbers: gmeql classify finds formulas for their chances)"
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a fit needs: X [N, V], y [N], names of the V columns, optional weights [N], and every note so far."""
-
-    X: np.ndarray
-    y: np.ndarray
-    names: tuple[str, ...]
-    target: str
-    weights: np.ndarray | None
-    rows: np.ndarray
-    notes: tuple[Note, ...]
-    source: str
-    table_names: tuple[str, ...] | None = None
-    """All columns of the table, in its order; None where it is not known."""
-    groups: tuple[str, ...] | None = None
-    """The group of each row [N], where groups have constants of their own,"""
-    group_column: str | None = None
-    """and the column that names them."""
-    y_errors: np.ndarray | None = None
-    """Standard deviations of the target's errors [N], which `weights` then follow, ..."""
-    x_errors: np.ndarray | None = None
-    """... and of the columns' errors [N, V]."""
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of names and numbers: equal for the same training data, whatever file it came from."""
-        digest = hashlib.sha256("\0".join((*self.names, self.target)).encode())
-        for array in (self.X, self.y, self.weights, self.x_errors):
-            if array is not None:
-                digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
-        if self.groups is not None:
-            digest.update("\0".join((str(self.group_column), *self.groups)).encode())
-        return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -125,11 +91,12 @@ class Table:
         *,
         columns: Sequence[str] | None = None,
         drop: Sequence[str] = (),
+        errors: Sequence[str] = (),
         weights: str | None = None,
         text_as_missing: bool = False,
         groups: str | None = None,
     ) -> Training:
-        """Training data for `target` from all other columns, or from `columns` only, without those in `drop`.
+        """Training data for `target` from all other columns, or from `columns` only, without those in `drop` and `errors`.
 
         A column of a few words becomes a column of 0 and 1 for each, a column of dates the days since the first. Left out
         with a note: other text columns, constant and mostly empty ones, rows with a missing or infinite value. An error: a
@@ -140,9 +107,10 @@ class Table:
         wanted = self.column(target, "--target")
         weigh = None if weights is None else self.column(weights, "--weights")
         labels = None if groups is None else self.column(groups, "--groups").words()
-        drop = [*drop, *([] if groups is None else [groups])]
-        for name in drop:
-            self.column(name, "--drop")
+        for option, names in (("--drop", drop), ("--y-error or --x-error", errors)):
+            for name in names:
+                self.column(name, option)
+        drop = [*drop, *errors, *([] if groups is None else [groups])]
         chosen = (
             [self.column(name, "--columns") for name in columns]
             if columns is not None
@@ -162,15 +130,16 @@ class Table:
         if weigh is not None:
             self._check_weights(weigh)
         values = np.stack([column.values for column in used], axis=1)
-        infinite = np.isinf(values).any(axis=1)
-        missing = np.isnan(values).any(axis=1)
+        missing, infinite = np.isnan(values), np.isinf(values)
+        names = [column.name for column in used]
         if labels is not None:
-            missing |= np.array([label == "" for label in labels])
-        keep = ~(infinite | missing)
-        if count := int(missing.sum()):
-            notes.append(Note("missing_rows", f"{count} of {len(keep)} rows left out: a value is missing", count))
-        if count := int((infinite & ~missing).sum()):
-            notes.append(Note("infinite_rows", f"{count} of {len(keep)} rows left out: a value is infinite", count))
+            missing = np.column_stack([missing, [label == "" for label in labels]])
+            names.append(str(groups))
+        infinite &= ~missing.any(axis=1)[:, None]
+        keep = ~(infinite.any(axis=1) | missing.any(axis=1))
+        for cells, what in ((missing, "missing"), (infinite, "infinite")):
+            if cells.any():
+                notes.append(_left_out(cells, names, what))
         if keep.sum() < MIN_ROWS:
             raise self._too_few(used, int(keep.sum()), len(keep))
         training = self._finish(
@@ -314,7 +283,14 @@ class Table:
                 self.source, "there is a header but no rows", mend=f"give at least {MIN_ROWS} rows of numbers"
             )
         if target.kind == "broken" and not text_as_missing:
-            raise self._broken(target)
+            raise self._broken(target, mend=f"{_MEND_CELL}, or choose another --target")
+        if target.days() is not None:
+            raise TableError(
+                self.source,
+                "the target holds dates",
+                column=target.name,
+                mend="choose another --target, a column of numbers: dates can only explain one",
+            )
         if target.kind in ("text", "empty") or not np.isfinite(target.values).any():
             problem = {"text": "the target holds text", "empty": "the target is empty"}.get(
                 target.kind, "the target has no finite number"
@@ -334,7 +310,7 @@ class Table:
     def _check_weights(self, weights: TableColumn) -> None:
         if weights.kind != "number":
             raise (
-                self._broken(weights)
+                self._broken(weights, mend="mend the cell, or choose other --weights")
                 if weights.first_text
                 else TableError(self.source, "the weights are empty", column=weights.name, mend="give positive weights")
             )
@@ -356,9 +332,7 @@ class Table:
             f"{show(cell)} is not a number{more}",
             row=row,
             column=column.name,
-            mend=mend
-            or "mend the cell, count such cells as missing with --text-as-missing, "
-            f"or leave the column out with --drop {show(column.name)}",
+            mend=mend or f"{_MEND_CELL}, or leave the column out with --drop {show(column.name)}",
         )
 
     def _too_few(self, used: Sequence[TableColumn], left: int, total: int) -> TableError:
@@ -374,6 +348,16 @@ class Table:
             column=worst.name,
             mend=f"fill its cells or leave it out with --drop {show(worst.name)}",
         )
+
+
+def _left_out(cells: np.ndarray, names: Sequence[str], what: str) -> Note:
+    """A note about rows that are left out for some of their cells [N, C], with the columns that most of these stand in."""
+    counts = sorted(zip(cells.sum(axis=0).tolist(), names, strict=False), key=lambda one: -one[0])
+    lacking = [f"{count} in {show(name)}" for count, name in counts if count]
+    more = f" and {len(lacking) - 5} more columns" if len(lacking) > 5 else ""
+    rows = int(cells.any(axis=1).sum())
+    text = f"{rows} of {len(cells)} rows left out: a value is {what} ({', '.join(lacking[:5])}{more})"
+    return Note(f"{what}_rows", text, rows)
 
 
 def _about(names: Sequence[str], code: str, one: str, many: str) -> Note:

@@ -20,7 +20,7 @@ from gmeql.runs.settings import FitSettings
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
-    from gmeql.tables.read import Training
+    from gmeql.tables.training import Training
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 MAX_QUEUED = 100
