@@ -81,6 +81,7 @@ READ: dict[str, tuple[bytes, str, dict[str, list[float]], list[float], str | Non
     "no-break spaces": ("t,y\n\u00a01.5,1\n2\u00a0,2\n".encode(), "y", {"t": [1.5, 2]}, [1, 2], None),
     "plus signs": (b"t,y\n+1.5,1\n+2,2\n", "y", {"t": [1.5, 2]}, [1, 2], None),
     "bare points": (b"t,y\n1.,1\n.5,2\n", "y", {"t": [1, 0.5]}, [1, 2], None),
+    "unit in every cell": (b"t,y\n0 s,1\n1 s,3\n2 s,6\n", "y", {"t": T}, Y, "units"),
     "percent": (b"t,y\n12%,1\n13.5 %,2\n", "y", {"t": [12, 13.5]}, [1, 2], "percent"),
     "quoted numbers": (b't,y\n"0","1"\n"1","3"\n"2","6"\n', "y", {"t": T}, Y, None),
     "quoted names with delimiter": (b'"t, s",y\n0,1\n1,3\n2,6\n', "y", {"t, s": T}, Y, None),

@@ -54,6 +54,6 @@ def test_dates_of_parquet_files() -> None:
     assert training.X.tolist() == [[0.0, 0.25], [1.0, 1.25], [4.0, 4.25]]
 
 
-def test_a_target_of_dates_is_text() -> None:
-    with pytest.raises(TableError, match="the target holds text"):
+def test_a_target_of_dates_is_refused() -> None:
+    with pytest.raises(TableError, match="the target holds dates"):
         read(b"x,date\n1,2024-01-01\n2,2024-01-02\n3,2024-01-04\n").select("date")

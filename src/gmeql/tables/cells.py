@@ -45,6 +45,11 @@ _GROUPED = {
     ".": re.compile(r"[+-]?\d{1,3}(?:([, '’])\d{3})(?:\1\d{3})*(?:\.\d+)?", re.ASCII),
     ",": re.compile(r"[+-]?\d{1,3}(?:([. '’])\d{3})(?:\1\d{3})*(?:,\d+)?", re.ASCII),
 }
+CURRENCIES = "$€£¥₹"
+_MEASURED = re.compile(
+    rf"(?P<before>[{CURRENCIES}]?)\s*(?P<number>[+-]?[\d.,][\d., '’]*(?:[eE][+-]?\d+)?)\s*"
+    rf"(?P<after>[{CURRENCIES}]?|(?:[^\W\d_]|[°′″])(?:[^\W\d_]|[°/·*^⁻²³ -])*[23]?)"
+)
 _FORTRAN = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))[dD]([+-]?\d+)", re.ASCII)
 
 
@@ -126,3 +131,18 @@ def parse_number(cell: str | None, decimal: str = ".") -> float | None:
     if decimal == "," and (match := _PLAIN.fullmatch(text)):
         return float(match.group())
     return None
+
+
+def split_measured(cell: str | None, decimal: str = ".") -> tuple[str, float] | None:
+    """The unit or currency of a cell that holds a number with one, and the number; None for any other cell.
+
+    >>> split_measured("2.5 kg"), split_measured("1,234 €"), split_measured("$ 3"), split_measured("9.81 m/s2")
+    (('kg', 2.5), ('€', 1234.0), ('$', 3.0), ('m/s2', 9.81))
+    >>> split_measured("P17"), split_measured("10:15"), split_measured("2.5"), split_measured("0x1F")
+    (None, None, None, None)
+    """
+    match = _MEASURED.fullmatch(clean_cell(cell))
+    if match is None or bool(match["before"]) == bool(match["after"]):
+        return None
+    number = parse_number(match["number"], decimal)
+    return None if number is None else (match["before"] or match["after"], number)

@@ -25,7 +25,7 @@ class TableColumn:
     texts: int = 0
     first_text: tuple[int, str] | None = None
     labels: np.ndarray | None = None
-    """The words of a text column [N], empty where one is missing; None for other columns."""
+    """The words of a column of text or of numbers with a unit [N], empty where one is missing; None for other columns."""
 
     def indicators(self) -> list[TableColumn]:
         """A column of 0 and 1 for each category of a text column that has some."""

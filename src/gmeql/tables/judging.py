@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gmeql.tables.cells import Note, clean_cell, is_missing, parse_number, show
+from gmeql.tables.cells import Note, clean_cell, is_missing, parse_number, show, split_measured
 from gmeql.tables.column import Kind, TableColumn
 
 if TYPE_CHECKING:
@@ -37,10 +37,9 @@ def judged(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, note
     if not len(odd):
         return TableColumn(name, values, "number")
     odd_cells = text.gather(odd)
-    meanings = _meanings(odd_cells.unique(maintain_order=True).to_list(), decimal)
-    if len(odd) == len(values) and (flags := _as_flags(meanings)):
-        meanings = flags
-        notes.append(Note("booleans", f"{show(name)}: true and false count as 1 and 0"))
+    distinct = odd_cells.unique(maintain_order=True).to_list()
+    alike = (_as_flags(distinct) or _as_measured(distinct, decimal)) if len(odd) == len(values) else None
+    meanings = alike[1] if alike else _meanings(distinct, decimal)
     missing = texts = 0
     first_text: tuple[int, str] | None = None
     for i, cell in zip(odd.tolist(), odd_cells.to_list(), strict=True):
@@ -50,13 +49,18 @@ def judged(name: str, cells: polars.Series, decimal: str, rows: np.ndarray, note
             first_text = first_text or (int(rows[i]), cell)
         else:
             values[i] = value
-            missing += np.isnan(value)
-    _note_marks(name, [cell for cell, value in meanings.items() if value is not None], decimal, notes)
+            missing += int(np.isnan(value))
+    if alike:
+        notes.append(Note(alike[0].code, f"{show(name)}: {alike[0].message}"))
+    else:
+        _note_marks(name, [cell for cell, value in meanings.items() if value is not None], decimal, notes)
     kind = _kind(len(values) - missing - texts, texts)
-    if kind != "text":
-        return TableColumn(name, values, kind, int(missing), texts, first_text)
-    labels = np.array(text.to_list(), dtype=object)
-    return TableColumn(name, np.full(len(values), np.nan), kind, int(missing), texts, first_text, labels)
+    if kind == "text":
+        values = np.full(len(values), np.nan)
+    # a category such as "4 doors" is known by its words, too
+    has_words = kind == "text" or (alike is not None and alike[0].code == "units")
+    labels = np.array(text.to_list(), dtype=object) if has_words else None
+    return TableColumn(name, values, kind, missing, texts, first_text, labels)
 
 
 def _plain_numbers(text: polars.Series, decimal: str) -> np.ndarray:
@@ -79,12 +83,32 @@ def _meanings(distinct: list[str], decimal: str) -> Meanings:
     return {cell: np.nan if is_missing(cell) else parse_number(cell, decimal) for cell in distinct}
 
 
-def _as_flags(meanings: Meanings) -> Meanings:
-    """The same cells as 1 and 0 where all of them say true, false or nothing; else none."""
-    words = [cell.lower() for cell in meanings if not is_missing(cell)]
+def _as_flags(distinct: list[str]) -> tuple[Note, Meanings] | None:
+    """Cells as 1 and 0, where all of them say true, false or nothing, with a note on it; else None."""
+    words = [cell.lower() for cell in distinct[:SLOW_CELLS] if not is_missing(cell)]
     if not words or not all(word in FLAGS for word in words):
-        return {}
-    return {cell: FLAGS.get(cell.lower(), np.nan) for cell in meanings}
+        return None
+    return Note("booleans", "true and false count as 1 and 0"), {
+        cell: FLAGS.get(cell.lower(), np.nan) for cell in distinct
+    }
+
+
+def _as_measured(distinct: list[str], decimal: str) -> tuple[Note, Meanings] | None:
+    """Cells without the one unit or currency that all of them carry, with a note on it; None where they carry none."""
+    meanings: Meanings = {}
+    units = set()
+    for cell in distinct:
+        found = None if is_missing(cell) else split_measured(cell, decimal)
+        if found is not None:
+            units.add(found[0])
+        elif not is_missing(cell):
+            return None
+        if len(units) > 1:
+            return None
+        meanings[cell] = np.nan if found is None else found[1]
+    if not units:
+        return None
+    return Note("units", f"{show(units.pop())} taken off every cell, the numbers stay"), meanings
 
 
 def _note_marks(name: str, cells: list[str], decimal: str, notes: list[Note]) -> None:
