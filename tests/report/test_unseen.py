@@ -30,6 +30,7 @@ POLE = replace(SURE, error=math.inf, standard_error=math.inf, pole=True, bounds=
         (replace(SURE, bounds=Bounds(0.0, 1.0, False)), "0.512 ± 0.029", ""),
         (replace(SURE, bounds=Bounds(7.5, 7.5, True)), "0.512 ± 0.029", ""),
         (replace(SURE, standard_error=0.0, error=0.25), "0.25", promise(SURE)),
+        (replace(SURE, standard_error=1e-17, error=0.25), "0.25", promise(SURE)),
         (None, UNKNOWN, ""),
     ],
 )

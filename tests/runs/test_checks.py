@@ -20,6 +20,8 @@ def check(weights: str | None = None, **settings) -> None:
     ("settings", "words"),
     [
         ({"functions": ("sinn",)}, "--functions: unknown operator"),
+        ({"functions": ()}, "--functions: none is given"),
+        ({"loss": "logistic"}, r"--loss logistic needs a target that is between 0 \(no\) and 1 \(yes\); 'y' is not"),
         ({"forbid": ("add",), "functions": ("add",)}, "no function is left"),
         ({"pin": ("log(a - 100)",)}, "no finite value in row 2"),
         ({"pin": ("q",)}, "there is no column 'q'"),

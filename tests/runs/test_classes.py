@@ -27,6 +27,12 @@ def test_one_class_or_too_many_are_refused(column):
         class_rows(read(text.encode(), name="t.csv"), column)
 
 
+def test_rows_that_are_each_a_class_of_their_own_are_refused():
+    text = "a,y\n" + "\n".join(f"{i},{i / 7}" for i in range(20))
+    with pytest.raises(ConfigError, match="every row of column 'y' is a class of its own"):
+        class_rows(read(text.encode(), name="t.csv"), "y")
+
+
 def test_a_folder_holds_the_model_an_overview_and_a_page_for_each_formula(tmp_path):
     training, labels = class_rows(read(TABLE.encode(), name="t.csv"), "kind")
     X = frame_of(training)

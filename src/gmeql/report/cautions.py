@@ -81,7 +81,7 @@ def cautions(
             "predict together, no factor by itself is to be relied on."
         )
     if counting < CAUTIONS.rows_per_constant * (constants if freedom is None else freedom):
-        sentences.append(f"Few rows for {constants} constants: try it on data it has not seen.")
+        sentences.append(f"Few rows for {constants} constant{'s' * (constants != 1)}: try it on data it has not seen.")
     residuals = predicted - training.y
     if exact:
         return sentences + _forgotten((counted.weights == 0) & (counted.given > 0), counted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gmeql.report.numbers import outward, three_digits, with_same_decimals
+from gmeql.report.numbers import MOST_DIGITS, outward, three_digits, with_same_decimals
 
 if TYPE_CHECKING:
     from gmeql.search.judging.outlook import Outlook
@@ -19,7 +19,8 @@ def unseen_text(outlook: Outlook | None) -> str:
         return UNKNOWN
     if not math.isfinite(outlook.error):
         return "no bound"
-    if not (math.isfinite(outlook.standard_error) and outlook.standard_error > 0):
+    least = outlook.error / 10.0**MOST_DIGITS  # errors that are all alike have a standard error of rounding
+    if not least < outlook.standard_error < math.inf:
         return three_digits(outlook.error)
     return " ± ".join(with_same_decimals((outlook.error, outlook.standard_error), outlook.standard_error))
 

@@ -9,8 +9,9 @@ from gmeql.model.inputs import VALIDATION_ROWS
 from gmeql.model.methods import METHODS
 from gmeql.runs.knowing import check_knowledge
 from gmeql.runs.settings import ConfigError, FitSettings
-from gmeql.search.groups.table import Grouping
 from gmeql.runs.steering import Steering, standard_functions
+from gmeql.search.groups.table import Grouping
+from gmeql.search.losses.losses import find_loss
 
 if TYPE_CHECKING:
     from gmeql.tables.training import Training
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 def check_fit(settings: FitSettings, training: Training) -> None:
     """Raise a `ConfigError` where a fit of `training` by `settings` would fail for what was asked."""
+    if settings.functions == ():
+        raise ConfigError("--functions: none is given; name some, as in +,*,sin, or leave the option out")
     for name in settings.functions or ():
         try:
             get_operator(name)
@@ -41,6 +44,9 @@ def check_fit(settings: FitSettings, training: Training) -> None:
         raise ConfigError(
             f"--weights: --method {settings.method} knows no weights; leave them out, or use --method fitted"
         )
+    loss = find_loss(settings.loss)
+    if not loss.domain(training.y):
+        raise ConfigError(f"--loss {settings.loss} needs a target that is {loss.needs}; {training.target!r} is not")
     if training.groups is not None:
         _check_groups(settings, training)
     if training.x_errors is not None:

@@ -42,6 +42,10 @@ def class_rows(table: Table, target: str, **options: Any) -> tuple[Training, np.
         raise ConfigError(
             f"{table.source}: column {target!r} holds {len(known)} classes; 2 to {MOST_CLASSES} can be told apart"
         )
+    if len(known) == np.count_nonzero(words != ""):
+        raise ConfigError(
+            f"{table.source}: every row of column {target!r} is a class of its own; choose another --target"
+        )
     codes = np.array([float(known.index(word)) if word else np.nan for word in words])
     coded = tuple(TableColumn(c.name, codes, "number") if c.name == target else c for c in table.columns)
     training = replace(table, columns=coded).select(target, **options)
