@@ -129,3 +129,30 @@ class TestErrorsOfTargets:
         model = GMEQLRegressor(max_candidates=300, max_time=None, random_state=0)
         model.fit(x[:, None], y, y_error=errors)
         np.testing.assert_allclose(model.predict([[2.0]]), 4.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"b": [np.nan, 1.0, np.nan]}, r"column 'b' of X contains NaN: 2 of 3 values, the first in row 0"),
+        ({"b": [1.0, -np.inf, 2.0]}, r"column 'b' of X contains infinity: 1 of 3 values, the first in row 1"),
+        ({"b": pd.to_datetime(["2024-01-01"] * 3)}, "column 'b' of X holds dates or times"),
+    ],
+)
+def test_what_is_no_number_is_named_with_its_column(change, words) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0]} | change)
+    with pytest.raises(ValueError, match=words):
+        check_training(GMEQLRegressor(), frame, [1.0, 2.0, 3.0], None)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        ([1.0, 2.0, np.nan], "y contains NaN: 1 of 3 values, the first in row 2"),
+        (pd.Series(pd.date_range("2024-01-01", periods=3)), "y holds dates or times"),
+        (np.array([1, 2, 10**400], dtype=object), "a whole number beyond what float64 can hold"),
+    ],
+)
+def test_what_is_no_number_among_the_targets_is_refused(y, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        check_training(GMEQLRegressor(), np.arange(3.0)[:, None], y, None)

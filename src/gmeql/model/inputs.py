@@ -21,6 +21,8 @@ VALIDATION_SHARE = 0.25
 """Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""
 VALIDATION_ROWS = 8
 """Fewest rows that can be split so."""
+TIMES = ("date", "time", "duration")
+"""How the names of types begin that hold dates or times, in NumPy, pandas and Polars."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ def check_training(
     column = ""
     if groups is not None:
         X, groups, column = split_groups(X, groups)
+    _refuse_dates(X, y)
     repeated = repeated_names(X)
     table = X if repeated is None else X.to_numpy()
     try:
@@ -157,7 +160,7 @@ def check_training(
                 estimator, table, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
             )
         target = np.asarray(target, dtype=np.float64)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise _explained(error, X, y) from error
     if repeated is not None:
         estimator.feature_names_in_ = repeated
@@ -241,8 +244,20 @@ def repeated_names(X: Any) -> NDArray[np.object_] | None:
     return np.array(names, dtype=object)
 
 
+def _refuse_dates(X: Any, y: Any) -> None:
+    """Dates become numbers of nanoseconds without a word, or an error that names no column."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        types = [(f"column {str(name)!r} of X", dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)]
+    else:
+        types = [("X", getattr(X, "dtype", None))]
+    for what, dtype in (*types, ("y", getattr(y, "dtype", None))):
+        if str(dtype).lower().startswith(TIMES):
+            raise ValueError(f"{what} holds dates or times; give numbers, such as the days since the first of them")
+
+
 def _explained(error: Exception, X: Any, y: Any = None) -> Exception:
-    """The error itself, or where text stands among the numbers, one that says in which column and what to do."""
+    """The error itself, or where text, no number or too large a one stands among the numbers, one that says in which column
+    and what to do."""
     if (text := _first_text(y)) is not None:
         return ValueError(
             f"y holds text ({text!r:.60}): class labels are not numbers, and a formula explains numbers; "
@@ -254,11 +269,31 @@ def _explained(error: Exception, X: Any, y: Any = None) -> Exception:
                 f"column {name} of X holds text ({text!r:.60}), not numbers; leave the column out, code it as numbers, or let it "
                 "name groups: fit(X, y, groups=column)"
             )
+    if isinstance(error, OverflowError):
+        return ValueError("X or y holds a whole number beyond what float64 can hold; rescale it")
+    for what, values in (("y", y), *((f"column {name} of X", column) for name, column in _columns(X))):
+        if (lacking := _lacking(values)) is not None:
+            return ValueError(f"{what} contains {lacking}; fill them, or leave such rows out")
     return error
 
 
+def _lacking(values: Any) -> str | None:
+    """How many of some values are no finite numbers, and which is the first; None where all are."""
+    if values is None or np.iscomplexobj(values):
+        return None
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    kind, wrong = ("NaN", np.isnan(numbers)) if np.isnan(numbers).any() else ("infinity", np.isinf(numbers))
+    if not wrong.any():
+        return None
+    row = int(np.argwhere(wrong)[0, 0]) if numbers.ndim else 0
+    return f"{kind}: {wrong.sum()} of {numbers.size} values, the first in row {row}, counted from 0"
+
+
 def _columns(X: Any) -> list[tuple[str, Any]]:
-    """Columns of a table that cannot be read as numbers, with what to call each: its name, or else its position."""
+    """Columns of a table, with what to call each: its name, or else its position."""
     if hasattr(X, "columns"):
         table = X.to_numpy()
         return [(repr(str(name)), table[:, j]) for j, name in enumerate(X.columns)]
