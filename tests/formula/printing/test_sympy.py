@@ -107,6 +107,12 @@ def test_a_drawing_leaves_words_alone() -> None:
     assert len(drawn.split("\n")) == 3
 
 
+def test_a_drawing_has_the_names_of_the_table() -> None:
+    """`x+1` was drawn as x with index 1."""
+    total = Expression(call("add", Variable(0), call("mul", 2.0, Variable(1))), ("x+1", "petal length (cm)"))
+    assert to_drawing(total, "y") == "y = 2⋅`petal length (cm)` + `x+1`"
+
+
 def test_numbers_that_sympy_multiplies_out_are_rounded_like_all_others():
     curve = Expression(parse_tree("99.3/(1 + exp(0.109*(45.2 - x)))", ("x",)), ("x",))
     assert "137.94" in to_drawing(curve, "y") and "137.937" not in to_drawing(curve, "y")

@@ -16,17 +16,11 @@ from gmeql.formula.printing.notation import (
     is_own_constant,
     is_plain_name,
     round_constants,
+    text_names,
 )
 from gmeql.formula.printing.writing import ATOM, POWER, Notation, Written, write
 
 # --- text -------------------------------------------------------------------------------------------------------------
-
-
-def _text_names(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        name if is_plain_name(name) or is_own_constant(name) else "`" + name.replace("`", "``") + "`"
-        for name in display_names(names)
-    )
 
 
 def to_text(expression: Formula) -> str:
@@ -38,7 +32,7 @@ def to_text(expression: Formula) -> str:
     >>> print(to_text(Expression(slower, ("speed (m/s)",))))
     1.2 - `speed (m/s)`
     """
-    return write(round_constants(expression.root), Notation(_text_names(expression.names)))
+    return write(round_constants(expression.root), Notation(text_names(expression.names)))
 
 
 class _ExactText(Notation):
@@ -47,7 +41,7 @@ class _ExactText(Notation):
 
 def to_exact_text(expression: Formula) -> str:
     """Text with constants in full, in the order of evaluation, protected calls marked as such."""
-    return write(expression.root, _ExactText(_text_names(expression.names)))
+    return write(expression.root, _ExactText(text_names(expression.names)))
 
 
 # --- names in mathematics ---------------------------------------------------------------------------------------------

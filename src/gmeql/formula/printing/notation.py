@@ -110,6 +110,18 @@ def is_own_constant(name: str) -> bool:
     return is_plain_name(base) and group.endswith("]") and is_plain_name(group[:-1])
 
 
+def text_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names in a text that is read back: those that are no identifiers stand in backticks.
+
+    >>> text_names(["x1", "petal length (cm)"])
+    ('x1', '`petal length (cm)`')
+    """
+    return tuple(
+        name if is_plain_name(name) or is_own_constant(name) else "`" + name.replace("`", "``") + "`"
+        for name in display_names(names)
+    )
+
+
 def identifiers(names: Sequence[str], keep: Callable[[str], bool]) -> tuple[str, ...]:
     """A distinct identifier for each name: the name itself where `keep` allows, else one made of [A-Za-z0-9_].
 

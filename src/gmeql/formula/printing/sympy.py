@@ -13,7 +13,7 @@ import numpy as np
 from gmeql.formula.limits import WHOLE_EXPONENT_LIMIT
 from gmeql.formula.nodes import Call, Constant, Leaf, fold
 from gmeql.formula.operators import EXPONENTS, Operator, get_operator
-from gmeql.formula.printing.notation import GREEK, Formula, round_constant, round_constants, symbol_names
+from gmeql.formula.printing.notation import GREEK, Formula, round_constant, round_constants, symbol_names, text_names
 from gmeql.formula.printing.writing import differs_when_protected
 
 _INTEGER_DEGREE = 1000
@@ -82,15 +82,21 @@ def to_drawing(expression: Formula, target: str) -> str:
     """`target` = formula over several lines as on paper, constants rounded.
 
     SymPy draws names as letters with marks and indices: a column `sidebar` becomes `side` with a bar. Here only single
-    letters and Greek ones are drawn so, as in x1, v_max or theta; words stay words.
+    letters and Greek ones are drawn so, as in x1, v_max or theta; words stay words, and names that are no words, as x+1,
+    are those of the text.
     """
     import sympy
     from sympy.printing.pretty.pretty import PrettyPrinter
     from sympy.printing.pretty.pretty_symbology import pretty_use_unicode
     from sympy.printing.pretty.stringpict import prettyForm
 
+    names = zip(symbol_names(expression.names), text_names(expression.names), strict=True)
+    spelled = {symbol: name for symbol, name in names if symbol != name}
+
     class Drawing(PrettyPrinter):  # type: ignore[misc]
         def _print_Symbol(self, symbol: Any, bold_name: bool = False) -> Any:
+            if symbol.name in spelled:
+                return prettyForm(spelled[symbol.name])
             is_letter = re.fullmatch(r"([^\W\d_])(_?\d+|_[^\W_]+)?", symbol.name) or symbol.name in GREEK
             return super()._print_Symbol(symbol, bold_name) if is_letter else prettyForm(symbol.name)
 
