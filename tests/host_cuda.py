@@ -23,20 +23,25 @@ _ONE = threading.Lock()
 """Kernels compiled as plain C++ have memory of their own, and count without care for others."""
 
 
-@lru_cache(maxsize=1)
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="gmeql-host-")
+BUILT = Path(__file__).parents[1] / ".pytest_cache" / "kernels"
+"""What was compiled, by the source: for the other test worker, and for the next run."""
+OPTIONS = ("-std=c++17", "-O1", "-shared", "-fPIC", "-w")
 
 
 @lru_cache(maxsize=16)
 def library(source: str) -> ctypes.CDLL:
     """A source compiled as plain C++."""
     assert COMPILER is not None
-    text = Path(_folder().name) / f"{hashlib.sha256(source.encode()).hexdigest()[:16]}.cpp"
-    text.write_text(source)
-    built = text.with_suffix(".so")
-    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-w"]
-    subprocess.run([COMPILER, *options, str(text), "-o", str(built)], check=True, capture_output=True)
+    version = subprocess.run([COMPILER, "--version"], check=True, capture_output=True, text=True).stdout
+    name = hashlib.sha256("\0".join((source, version, *OPTIONS)).encode()).hexdigest()[:24]
+    built = BUILT / f"{name}.so"
+    if not built.exists():
+        BUILT.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=name, dir=BUILT) as folder:
+            text, half = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
+            text.write_text(source)
+            subprocess.run([COMPILER, *OPTIONS, str(text), "-o", str(half)], check=True, capture_output=True)
+            half.replace(built)  # whole, or not there
     return ctypes.CDLL(str(built))
 
 

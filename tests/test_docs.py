@@ -32,13 +32,15 @@ def test_the_guide_is_there() -> None:
 
 SLOW = {
     "classification",
+    "cluster",
     "dynamics",
     "groups",
     "losses",
     "paper-method",
+    "solve",
     "templates",
     "units",
-}  # five seconds or more each
+}  # four seconds or more each
 RUNS = [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] if p.stem in SLOW else []) for p in PAGES]
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -46,6 +47,7 @@ NAMES = [
 EXPORTS = ("python", "c", "latex", "json", "text", "spreadsheet", "mathml")
 
 
+@lru_cache
 def fit_on(name: str, other: str = "plain", **changes) -> tuple[GMEQLRegressor, pd.DataFrame]:
     X = np.random.default_rng(0).uniform(1, 2, (30, 2))
     frame = pd.DataFrame(X)

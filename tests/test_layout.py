@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +65,9 @@ def test_files_are_short() -> None:
     assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}, "one subject a file"
 
 
+parsed = cache(ast.parse)
+
+
 def definitions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
     """Every function and class in a piece of code; expressions, which hold none, are not walked through."""
     for child in ast.iter_child_nodes(node):
@@ -77,7 +81,7 @@ def long_functions(text: str) -> list[str]:
     """Functions and methods past `MOST_LINES_OF_A_FUNCTION` whose docstring does not say why they are long."""
     if text.count("\n") <= MOST_LINES_OF_A_FUNCTION:
         return []
-    functions = [node for node in definitions(ast.parse(text)) if not isinstance(node, ast.ClassDef)]
+    functions = [node for node in definitions(parsed(text)) if not isinstance(node, ast.ClassDef)]
     long = [node for node in functions if (node.end_lineno or 0) - node.lineno >= MOST_LINES_OF_A_FUNCTION]
     return [node.name for node in long if not re.search(r"\blong\b", ast.get_docstring(node) or "", re.IGNORECASE)]
 
@@ -93,7 +97,7 @@ def test_functions_are_short() -> None:
 def test_every_file_of_the_package_says_what_it_is() -> None:
     """It opens with a sentence; names of code stand in single backticks, in all docstrings."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(SOURCES[str(path.relative_to(ROOT))])
         first = (ast.get_docstring(tree) or "").split("\n\n")[0]
         assert first.endswith((".", ":")) or not tree.body, f"{path.relative_to(ROOT)} does not say what it is"
         texts = [ast.get_docstring(node) or "" for node in (tree, *definitions(tree))]

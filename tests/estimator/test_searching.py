@@ -151,7 +151,8 @@ class TestCheckpoints:
 
 @pytest.mark.usefixtures("compiled_quickly")
 class TestPaperMethods:
-    @pytest.mark.parametrize("method", ["released", pytest.param("paper", marks=pytest.mark.slow)])
+    @pytest.mark.slow  # a checkpoint of method "paper" goes on in tests/model/test_old_files.py, and predicts what it prints
+    @pytest.mark.parametrize("method", ["released", "paper"])
     def test_they_fit_and_print_what_they_predict(self, table, method: str) -> None:
         X, _ = table
         y = (X[:, 0] - 2) ** 2

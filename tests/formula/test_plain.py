@@ -120,7 +120,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(expressions(), st.data())
 def test_mutated_data_loads_or_is_refused_cleanly(expression: Expression, data: st.DataObject) -> None:
     plain = expression.to_dict()

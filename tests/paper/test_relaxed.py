@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from thinned import thinned
 
 import reference
 from gmeql.formula.operators import OPERATORS
@@ -47,7 +48,7 @@ def random_instance(architecture, seed, rows=9):
     return selections, weights, X, rng.normal(size=(rows, architecture.n_outputs))
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 12))])
+@pytest.mark.parametrize("seed", thinned(range(12), quick=(0, 1, 3)))
 def test_forward_gradients_and_hard_pass_equal_the_slow_version(seed):
     architecture = random_architecture(seed)
     selections, weights, X, y = random_instance(architecture, seed)
@@ -79,7 +80,7 @@ def test_forward_gradients_and_hard_pass_equal_the_slow_version(seed):
     np.testing.assert_allclose(hard_found, slow, **near)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", thinned(range(6), quick=(0, 3)))
 def test_equal_fingerprints_mean_equal_expressions(seed):
     architecture = random_architecture(seed)
     rng = np.random.default_rng(seed)
@@ -100,24 +101,6 @@ EDGES = [0.0, -0.0, 1.0, -1.0, -2.5, 0.5, 1e-30, -1e-30, 1e-12, 100.0]
 
 def pairs_of(values, dtype):
     return jnp.asarray(np.stack([a.ravel() for a in np.meshgrid(values, values)]), dtype)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_no_operator_gives_nan_in_value_or_gradient(dtype):
-    columns = pairs_of([*EDGES, 1e30, -1e30], dtype)
-
-    @jax.jit  # all operators in one program: compiling is what takes the time
-    def values_and_slopes(columns):
-        found = {}
-        for name, operator in OPERATORS.items():
-            arity = 2 if operator.is_dense else operator.arity
-            each = jax.value_and_grad(partial(operator.protected, jnp), argnums=tuple(range(arity)))
-            found[name] = jax.vmap(each)(*columns[:arity])
-        return found
-
-    for name, (value, slopes) in values_and_slopes(columns).items():
-        assert np.isfinite(value).all(), name
-        assert np.isfinite(slopes).all(), name
 
 
 @pytest.mark.parametrize(

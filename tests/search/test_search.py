@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thinned import thinned
 from host_cuda import HostDriver, needs_compiler
 from searches import SMALL, check_front, parabola, run, stored, texts, waves
 
@@ -44,14 +45,14 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
     X, y = waves()
     ends = []
     for n_jobs in (1, 2):
-        config = SearchConfig(**(SMALL | dict(n_jobs=n_jobs)), max_candidates=3000)
+        config = SearchConfig(**(SMALL | dict(n_jobs=n_jobs)), max_candidates=1500)
         ends.append(run(Search(X, y, config=config, seed=5)))
     assert texts(ends[0]) == texts(ends[1]) and ends[0].candidates == ends[1].candidates
 
 
 def test_other_seeds_search_elsewhere() -> None:
     X, y = waves()
-    ends = [run(Search(X, y, config=SearchConfig(max_candidates=1500, **SMALL), seed=seed)) for seed in (0, 1, 0)]
+    ends = [run(Search(X, y, config=SearchConfig(max_candidates=800, **SMALL), seed=seed)) for seed in (0, 1, 0)]
     assert texts(ends[0]) == texts(ends[2]) != texts(ends[1])
 
 
@@ -60,7 +61,7 @@ def uninterrupted(config: SearchConfig) -> Progress:
     return run(Search(*waves(), config=config, seed=3))
 
 
-@pytest.mark.parametrize(("rounds", "loss"), [(1, "squared"), (2, "squared"), (5, "squared"), (5, "huber")])
+@pytest.mark.parametrize(("rounds", "loss"), thinned([(2, "squared"), (5, "huber"), (1, "squared"), (5, "squared")], 2))
 def test_resumed_search_ends_as_the_uninterrupted_one(rounds: int, loss: str) -> None:
     """Stopped within the first stage, between two, and in later generations that see more rows."""
     X, y = waves()

@@ -145,7 +145,7 @@ def sheets(draw):
     return names, np.array(values), newline.join(rows).encode(encoding), decimal
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sheets())
 def test_any_way_to_write_a_table_reads_the_same_numbers(sheet):
     names, values, data, decimal = sheet

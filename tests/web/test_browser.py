@@ -67,21 +67,6 @@ def test_the_first_page_fits_a_phone_and_lists_every_column_that_explains(page, 
     assert ["colour", True] in offered and len(offered) == 3
 
 
-def test_the_frame_of_a_report_shrinks_with_it(page, server):
-    upload(page, server.address, LINE)
-    page.fill("#seconds", "20")
-    page.click("#start")
-    page.locator("#report:not([hidden])").wait_for(timeout=PATIENCE)
-    page.frame_locator("#report").locator(".formula:visible").first.wait_for()
-    spare = """() => {
-      const frame = document.getElementById("report"), body = frame.contentDocument.body;
-      return Math.abs(frame.offsetHeight - body.offsetHeight) < 12 && body.offsetWidth <= innerWidth;
-    }"""
-    for width in (390, 1280):
-        page.set_viewport_size({"width": width, "height": 844})
-        page.wait_for_function(spare)
-
-
 def test_from_upload_to_formula(page, server):
     upload(page, server.address, LINE)
     assert "token" not in page.url
@@ -97,6 +82,13 @@ def test_from_upload_to_formula(page, server):
     with page.expect_download() as download:
         page.click("#model")
     assert "gmeql-model" in Path(download.value.path()).read_text()
+    spare = """() => {
+      const frame = document.getElementById("report"), body = frame.contentDocument.body;
+      return Math.abs(frame.offsetHeight - body.offsetHeight) < 12 && body.offsetWidth <= innerWidth;
+    }"""
+    for width in (390, 1280):  # the frame of a report shrinks and grows with it
+        page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_function(spare)
     page.goto(page.url.split("/runs/")[0] + "/")
     page.locator("#runs a").first.wait_for()
     assert "2.5*a" in page.locator("#runs").inner_text()
@@ -120,6 +112,41 @@ def test_stop_reload_resume(page, server):
     page.click("#resume")
     page.locator("#state.running, #state.queued").wait_for(timeout=PATIENCE)
     wait_until_done(page)
+    predict_a_new_table(page)
+
+
+def predict_a_new_table(page: Any) -> None:
+    """By the formula, averaged with intervals, and refused where a column is missing: on the page of a finished run."""
+    page.click("#predict > summary")
+    new = "a\n" + "".join(f"{i}\n" for i in range(1, 13))
+    page.set_input_files("#predict-file", {"name": "new.csv", "mimeType": "text/csv", "buffer": new.encode()})
+    page.click("#predict-start")
+    page.locator("#predicted:not([hidden])").wait_for(timeout=PATIENCE)
+    assert page.locator("#predict-head th").all_inner_texts() == ["a", "prediction"]
+    page.check("#average")
+    page.click("#predict-start")
+    page.locator("#predict-head th:nth-child(4)").wait_for(timeout=PATIENCE)
+    assert page.locator("#predict-head th").all_inner_texts() == [
+        "a",
+        "prediction",
+        "prediction low",
+        "prediction high",
+    ]
+    _, mean, low, high = (
+        float(text) for text in page.locator("#predict-rows tr").first.locator("td").all_inner_texts()
+    )
+    assert low < mean < high
+    assert "6 of 12" in page.locator("#predict-notes").inner_text()
+    with page.expect_download() as saved:
+        page.click("#predictions")
+    assert len(Path(saved.value.path()).read_text().splitlines()) == 13
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.set_input_files("#predict-file", {"name": "bad.csv", "mimeType": "text/csv", "buffer": b"q\n1\n2\n"})
+    page.click("#predict-start")
+    page.locator("#predict-error:not([hidden])").wait_for(timeout=PATIENCE)
+    assert "'a'" in page.locator("#predict-error").inner_text()
+    page.trouble[:] = [item for item in page.trouble if "422" not in item]
 
 
 @pytest.mark.slow  # needs a machine of its own: a page with a run beside it can make it late
@@ -215,6 +242,7 @@ def test_a_field_from_table_to_law(page, server):
     assert formula.get_attribute("aria-label") == "u_t = 0.3*u_xx"
 
 
+@pytest.mark.slow  # tests of the server's side are quicker; a command of its own each
 def test_classes_of_words_from_table_to_formulas(page, server):
     """The column of words is offered, its classes are told apart, and each formula has a page of its own."""
     rng = np.random.default_rng(0)
@@ -250,40 +278,3 @@ def test_an_equation_is_refused_mended_and_solved(page, server):
     page.locator("#runs a").first.wait_for()
     assert "y = sin(2*x)" in page.locator("#runs").inner_text()
     page.trouble[:] = [item for item in page.trouble if "422" not in item]  # the refused equation, as it should be
-
-
-def test_predictions_for_a_new_table_averaged_with_intervals(page, server):
-    upload(page, server.address, NOISY)
-    page.fill("#seconds", "2")
-    page.click("#start")
-    wait_until_done(page)
-    page.click("#predict > summary")
-    new = "a\n" + "".join(f"{i}\n" for i in range(1, 13))
-    page.set_input_files("#predict-file", {"name": "new.csv", "mimeType": "text/csv", "buffer": new.encode()})
-    page.click("#predict-start")
-    page.locator("#predicted:not([hidden])").wait_for(timeout=PATIENCE)
-    assert page.locator("#predict-head th").all_inner_texts() == ["a", "prediction"]
-    page.check("#average")
-    page.click("#predict-start")
-    page.locator("#predict-head th:nth-child(4)").wait_for(timeout=PATIENCE)
-    assert page.locator("#predict-head th").all_inner_texts() == [
-        "a",
-        "prediction",
-        "prediction low",
-        "prediction high",
-    ]
-    _, mean, low, high = (
-        float(text) for text in page.locator("#predict-rows tr").first.locator("td").all_inner_texts()
-    )
-    assert low < mean < high
-    assert "6 of 12" in page.locator("#predict-notes").inner_text()
-    with page.expect_download() as saved:
-        page.click("#predictions")
-    assert len(Path(saved.value.path()).read_text().splitlines()) == 13
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    page.set_input_files("#predict-file", {"name": "bad.csv", "mimeType": "text/csv", "buffer": b"q\n1\n2\n"})
-    page.click("#predict-start")
-    page.locator("#predict-error:not([hidden])").wait_for(timeout=PATIENCE)
-    assert "'a'" in page.locator("#predict-error").inner_text()
-    page.trouble[:] = [item for item in page.trouble if "422" not in item]

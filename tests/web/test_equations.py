@@ -12,7 +12,7 @@ SWING = 't,"q, m",v,same\n' + "\n".join(f"{t},{np.cos(2 * t)},{-2 * np.sin(2 * t
 
 
 def test_a_time_series_from_table_to_report(client):
-    body = {"table": upload(client, SWING)["table"], "time": "t", "states": ["q, m", "v"], "max_time": 20, "seed": 0}
+    body = {"table": upload(client, SWING)["table"], "time": "t", "states": ["q, m", "v"], "max_time": 3, "seed": 0}
     state = ended(client, "/motions", body)
     assert state["equations"] == ["q, m' = v", "v' = -4*`q, m`"]
     report = client.get(state["link"] + "/report", headers=HEADERS)
@@ -20,6 +20,7 @@ def test_a_time_series_from_table_to_report(client):
     assert client.get(state["link"] + "/files/model.json", headers=HEADERS).json()["format"].startswith("gmeql")
 
 
+@pytest.mark.slow  # the page of the command line's fields, by the way that time series go
 def test_a_field_in_long_form_from_table_to_report(client):
     body = {"table": upload(client, long_form())["table"], "time": "t", "space": ["x"], "fields": ["u"], "max_time": 2}
     state = ended(client, "/fields", body)
@@ -27,6 +28,7 @@ def test_a_field_in_long_form_from_table_to_report(client):
     assert "Simulated against measured" in client.get(state["link"] + "/report", headers=HEADERS).text
 
 
+@pytest.mark.slow  # the browser solves one too
 def test_an_equation_is_solved_and_its_proof_is_on_the_page(client):
     state = ended(client, "/solutions", {"equation": "y'' = -y", "ics": "y(0)=0, y'(0)=1", "max_time": 30})
     assert state["equations"] == ["y = sin(x)"]

@@ -26,10 +26,10 @@ def test_gp_in_a_hurry_evolves_as_gplearn_does(monkeypatch):
     pytest.importorskip("gplearn")
     X = uniform_table(3, 2, 60, 1, 5)
     task = Task(X, np.sqrt(1.3 + 1.2 * X[:, 1] / X[:, 0]), seed=5)
-    config = gp.GPConfig(population=150)
-    (hurried,) = fit("gp", [task], Budget(150 * 8), config)
+    config = gp.GPConfig(population=100)
+    (hurried,) = fit("gp", [task], Budget(100 * 5), config)
     monkeypatch.setattr(gp, "_hurried", contextlib.nullcontext)
-    (plain,) = fit("gp", [task], Budget(150 * 8), config)
+    (plain,) = fit("gp", [task], Budget(100 * 5), config)
     assert hurried.expression == plain.expression
     np.testing.assert_allclose(hurried.curve.mae, plain.curve.mae, rtol=1e-12)
 

@@ -44,7 +44,7 @@ def test_python_source_takes_whole_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler (gcc or cc) is installed")
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(expressions())
 def test_c_source_computes_the_value(tmp_path_factory: pytest.TempPathFactory, expression: Expression) -> None:
     X = rows()

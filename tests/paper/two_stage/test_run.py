@@ -20,8 +20,10 @@ def test_same_seed_same_result_alone_and_in_a_batch():
 
 def test_settings_side_by_side_equal_settings_alone():
     X, y = data()
-    settings = [TwoStageConfig(**SMALL, temperature=t, use_elites=e) for t, e in ((0.3, True), (1.0, False))]
-    together = finish(TINY, X, y, seeds=[1, 2], config=settings).result
+    settings = [
+        TwoStageConfig(**SMALL, temperature=t, use_elites=e) for t, e in ((0.3, True), (1.0, False), (0.5, True))
+    ]
+    together = finish(TINY, X, y, seeds=[1, 2, 3], config=settings).result
     alone = finish(TINY, X, y, seeds=[2], config=settings[1]).result
     np.testing.assert_array_equal(together.log_selections[1], alone.log_selections[0])
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
@@ -64,8 +66,13 @@ def test_random_sparse_fractions_are_found(seed: int) -> None:
     assert given.error(proposed(given, seconds=2.0)[0]) < 1e-9
 
 
-@pytest.mark.parametrize("f", [np.sin, np.tanh, lambda x: x * np.log(x + 3), lambda x: np.sin(x) * np.exp(-x) + x])
-@pytest.mark.parametrize("ends", [(-2.0, 2.0), (0.5, 1.5), (1.0, 5.0)])
+SMOOTH = [np.sin, np.tanh, lambda x: x * np.log(x + 3), lambda x: np.sin(x) * np.exp(-x) + x]
+
+
+@pytest.mark.parametrize(
+    ("f", "ends"),
+    thinned(itertools.product(SMOOTH, [(-2.0, 2.0), (0.5, 1.5), (1.0, 5.0)]), quick=(0, 5, 7, 9)),
+)
 def test_a_smooth_function_that_is_no_fraction_is_not_called_one(
     f: Callable[..., np.ndarray], ends: tuple[float, float]
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.formula.nodes import calls, tree_complexity
 from gmeql.network.families import FunctionSet
@@ -23,12 +24,12 @@ def proposed(f: Callable[..., np.ndarray], functions: FunctionSet | None = None,
 
 @pytest.mark.parametrize(
     "f",
-    [
+    thinned([
         lambda x, z: 0.7 * x**2 - 0.31 * x * np.exp(-0.083 * z) + 0.4 * np.cos(np.log(x + 1)),
         lambda x, z: 1.3 * x + 2 * x**2 - 9 * np.log(x + 1) + z * (0.2 * np.log(x + 1) - 0.7 * x + 0.3),
         lambda x, z: 0.6 * x**2 / (x**4 + 1.4) + 0.2 * x * np.log(0.3 * z + 1),
-    ],
-)
+    ], quick=1),
+)  # fmt: skip
 def test_sums_over_two_columns_are_found(f: Callable[..., np.ndarray]) -> None:
     table, roots = proposed(f)
     assert table.error(roots[0]) < 1e-7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort
@@ -26,11 +27,11 @@ def proposed(given: DirectTable, functions=None, effort=FREE) -> list:
 
 @pytest.mark.parametrize(
     "y",
-    [
+    thinned([
         -0.05 * v**3 - 2.06 * x - 0.02 * x * t + 0.42 * np.sin(t) - 0.29 * np.cbrt(np.abs(v)),
         -0.83 * v - 2.45 * x**3 - 0.41 * np.log(np.abs(v) + 1) + 0.34 * np.sin(t),
-    ],
-)
+    ], quick=(1,)),
+)  # fmt: skip
 def test_laws_of_oscillators(y) -> None:
     given = table(y)
     assert given.error(proposed(given)[0]) < 1e-12

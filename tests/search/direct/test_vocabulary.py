@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.network.families import FunctionSet
@@ -62,14 +63,14 @@ def test_readings_fractions_and_roots() -> None:
 
 @pytest.mark.parametrize(
     "f",
-    [
+    thinned([
         lambda x: np.sin(np.exp(x)),  # smooth: many terms together come near it
         lambda x: np.exp(-0.3 * x) * np.sin(2.6 * x),
         lambda x: np.tanh(0.7 * x + 0.1),
         lambda x, z: np.sin(1.3 * x + z * x),
         lambda x, z: np.sqrt(np.exp(x) + np.exp(z * x)),
-    ],
-)
+    ], quick=(0, 3)),
+)  # fmt: skip
 def test_nothing_is_seen_in_other_functions(f: Callable[..., np.ndarray]) -> None:
     assert proposed(f)[1] == []
 

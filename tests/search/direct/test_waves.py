@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort
@@ -34,7 +35,7 @@ def least_error(given: DirectTable) -> float:
 
 @pytest.mark.parametrize(
     ("f", "low", "high", "rows"),
-    [
+    thinned([
         (lambda x: np.cos(2.5 * x**3), -20, 20, 120),
         (lambda x: np.cos(31 * x) * np.sin(7.3 * x), 0, 50, 300),
         (lambda x: np.cos(310 * x) * np.sin(73 * x), 0, 50, 300),
@@ -47,8 +48,8 @@ def least_error(given: DirectTable) -> float:
         (lambda x: x + np.cos(1.7 * x**2 - 4.1 * x), -10, 10, 250),
         (lambda x, y, z: y * (np.sin(x**2 + z - 2 * x) - z), -10, 10, 300),
         (lambda x, y, z: np.sqrt(900 + y * (x + np.cos(x * z + 2.31 * y))), -10, 10, 400),
-    ],
-)
+    ], quick=(0, 1, 3, 4, 5, 8)),
+)  # fmt: skip
 def test_waves_of_many_turns(f: Callable[..., np.ndarray], low: float, high: float, rows: int) -> None:
     assert least_error(table(f, low, high, rows)) < 1e-9
 

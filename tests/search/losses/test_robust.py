@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql import GMEQLRegressor
 from gmeql.search.losses.losses import LOSSES
@@ -66,14 +67,14 @@ def test_the_least_absolute_line_goes_through_the_middle(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("loss", "share", "signs", "seed"),
-    [
+    thinned([
         ("huber", 0.08, (-1, 1), 3),
         ("robust", 0.08, (-1, 1), 3),
         ("robust", 0.3, (-1, 1), 3),
         ("robust", 0.3, (1,), 0),
         ("robust", 0.35, (1,), 1),
-    ],
-)
+    ], quick=(0, 3)),
+)  # fmt: skip
 def test_a_line_is_found_under_gross_outliers(loss: str, share: float, signs: tuple[int, ...], seed: int) -> None:
     X, y = wrong_line(seed, share, signs)
     model = GMEQLRegressor(max_candidates=3_000, max_time=None, random_state=0, loss=loss, n_jobs=1).fit(X, y)

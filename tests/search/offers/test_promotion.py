@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thinned import thinned
 from searches import SMALL, parabola, waves
 
 from gmeql.formula.nodes import Constant, Variable, build
@@ -207,7 +208,7 @@ def test_time_is_left_to_tell_what_the_judged_members_promise(
     assert len(fitted) == 2 * judged
 
 
-@pytest.mark.parametrize("n_rows", [60, 160])  # all of them polished on, and some
+@pytest.mark.parametrize("n_rows", thinned([60, 160], quick=(1,)))  # all of them polished on, and some
 def test_groups_keep_their_own_constants_where_a_search_ends_without_time(n_rows: int) -> None:
     rng = np.random.default_rng(0)
     X, codes = rng.uniform(1.0, 3.0, (n_rows, 2)), np.arange(n_rows) % 4

@@ -39,6 +39,7 @@ def test_only_far_columns_are_counted_anew() -> None:
     assert view_from_origins(X[:, 1:]) is None
 
 
+@pytest.mark.slow
 def test_a_law_of_dates_is_found() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([2458000.5 + rng.uniform(0, 100, 200), rng.uniform(1, 2, 200)])

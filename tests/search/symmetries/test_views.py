@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
@@ -48,7 +49,10 @@ def test_a_product_of_powers_leaves_nothing():
 
 @pytest.mark.parametrize(
     ("combine", "expected"),
-    [(lambda a, b: a - b, "x1 - x2"), (lambda a, b: a**2 + b**2, "x1**2 + x2**2"), (lambda a, b: a + b, "x1 + x2")],
+    thinned(
+        [(lambda a, b: a - b, "x1 - x2"), (lambda a, b: a**2 + b**2, "x1**2 + x2**2"), (lambda a, b: a + b, "x1 + x2")],
+        2,
+    ),
 )
 def test_two_columns_become_one(combine, expected):
     X = table((0.5, 3), (0.5, 3), (-2, 2))
@@ -153,15 +157,15 @@ def awkward_tables():
 @pytest.mark.parametrize("name", awkward_tables())
 @pytest.mark.parametrize(
     "target",
-    [
+    thinned([
         lambda X: X[:, 0] ** 2 + X[:, 1] ** 2,
         lambda X: X[:, 0] * X[:, 1] * X[:, 2],
         lambda X: np.cos(0.3 * (X[:, 0] - X[:, 1])) + X[:, 2],
         lambda X: X[:, 0],
         lambda X: np.full(len(X), 0.1),
-    ],
+    ], quick=(1, 4)),
     ids=["squares", "product", "wave", "one column", "constant"],
-)
+)  # fmt: skip
 def test_awkward_tables_warn_of_nothing(name, target):
     X = awkward_tables()[name]
     with np.errstate(all="ignore"):

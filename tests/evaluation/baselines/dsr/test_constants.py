@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from gmeql.evaluation.baselines.dsr import DSRConfig
 from gmeql.evaluation.baselines.dsr.config import library_of
@@ -42,6 +43,7 @@ def test_device_evaluation_and_slopes_match_expressions():
     assert compared > 50
 
 
+@pytest.mark.slow
 def test_constants_are_fitted_for_every_expression():
     """c * sin(c * x0) + c * x1, written out as tokens, against its generating constants."""
     config = DSRConfig(fit_steps=15)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from thinned import thinned
 from noisy_laws import table
 
 from gmeql.formula.nodes import Node, calls
@@ -25,14 +26,14 @@ def proposed(given: DirectTable, functions: FunctionSet = ALL, seconds: float = 
 
 @pytest.mark.parametrize(
     ("f", "low", "high"),
-    [
+    thinned([
         (lambda a, b: (1 + a * b) / (1 + a), 0.5, 4.0),
         (lambda a, b: 1 / (1 + a * (1 - np.cos(b))), 0.5, 3.0),
         (lambda a, b: np.sqrt(a**2 + b**2), 0.2, 3.0),
         (lambda u: np.tanh(u), 0.1, 4.0),
         (lambda u: 1 / np.sqrt(1 - u**2), 0.05, 0.8),
-    ],
-)
+    ], quick=(0, 3)),
+)  # fmt: skip
 def test_the_law_is_proposed_in_ten_percent_noise(f: Callable[..., np.ndarray], low: float, high: float) -> None:
     fresh = table(f, low, high, rows=600)
     assert min(fresh.error(root) for root in proposed(table(f, low, high, noise=0.1, rows=600))) < 0.02
