@@ -14,6 +14,7 @@ from gmeql.runs.equations import (
     read_gridded,
     read_record,
     read_result,
+    time_name,
     trajectories,
     write_record,
 )
@@ -30,6 +31,29 @@ def test_runs_of_one_experiment_become_a_list_and_rows_with_a_gap_are_left_out()
     assert X[1][0, 0] == 64 and u[1][0, 0] == -8
     X, t, u = trajectories(table, "t", ["q"])
     assert X.shape == (16, 1) and u is None
+
+
+def test_runs_are_told_apart_by_words_and_dates_count_days():
+    """Words were no numbers, so that no row belonged to a run."""
+    rows = [f"2024-03-{1 + i % 8:02d},{i * i},{'new' if i < 8 else 'old'}" for i in range(16)]
+    table = read("\n".join(["day,q,run", *rows, "2024-03-09,3,"]).encode(), name="runs.csv")
+    X, t, _ = trajectories(table, "day", ["q"], runs="run")
+    assert [len(part) for part in X] == [8, 8] and X[1][0, 0] == 64
+    assert np.array_equal(t[1], np.arange(8.0))
+    assert time_name(table, "day") == "days of day since 2024-03-01" and time_name(table, "q") == "q"
+
+
+@pytest.mark.parametrize(
+    ("text", "states", "words"),
+    [
+        (b"t,q\n1,2\n2,x\n3,4\n", ["q"], "row 3, column 'q': 'x' is not a number; .*its row is then left out"),
+        (b"t,q\n1,2\nx,3\n3,4\n", ["q"], "row 3, column 't': 'x' is not a number; mend the cell"),
+        (b"t,q\n1,2\n2,3\n3,4\n", ["t"], "--states names 't', the times"),
+    ],
+)
+def test_text_and_the_times_among_states_are_refused(text, states, words):
+    with pytest.raises(ValueError, match=words):
+        trajectories(read(text, name="t.csv"), "t", states)
 
 
 def test_a_table_without_a_whole_row_is_refused():

@@ -51,7 +51,7 @@ def dynamics(
     from gmeql.cli.present import print_json
     from gmeql.model.fitting import InterruptedWarning
     from gmeql.report.motion import build
-    from gmeql.runs.equations import trajectories, write_report
+    from gmeql.runs.equations import time_name, trajectories, write_report
     from gmeql.runs.folder import default_folder
     from gmeql.runs.settings import split_names
     from gmeql.tables.read import read
@@ -77,7 +77,7 @@ def dynamics(
             raise Exit(NO_MODEL, f"gmeql: {error}") from None
     folder = Path(out) if out else default_folder("" if data == "-" else data)
     command = typed_command()
-    write_report(model, folder, build, source=Path(table.source).name, time=time, command=command)
+    write_report(model, folder, build, source=Path(table.source).name, time=time_name(table, time), command=command)
     if as_json:
         print_json(_record(model, folder))
     else:

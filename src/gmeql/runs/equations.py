@@ -34,12 +34,18 @@ FIELDS = {"kind": str, "state": str, "reason": str, "title": str, "source": str,
 def trajectories(
     table: Table, time: str, states: Sequence[str], inputs: Sequence[str] = (), runs: str = ""
 ) -> tuple[Any, Any, Any]:
-    """States, times and inputs of every run, of a single one without a list; rows with a missing cell are left out."""
+    """States, times and inputs of every run, of a single one without a list; rows with a missing cell are left out.
+
+    Times that are dates count the days since the first.
+    """
     for name, option in ((time, "--time"), *((s, "--states") for s in states), *((i, "--inputs") for i in inputs)):
         table.column(name, option)
-    numbers = table.matrix([time, *states, *inputs])
-    label = table.column(runs, "--runs").values if runs else np.zeros(len(numbers))
-    whole = np.isfinite(numbers).all(axis=1)
+    if time in states:
+        raise ConfigError(f"{table.source}: --states names {time!r}, the times; name what moves")
+    moving = table.matrix([*states, *inputs], mend="mend the cell, or leave it empty (its row is then left out)")
+    numbers = np.column_stack([_times(table, time), moving])
+    label = np.array(table.column(runs, "--runs").words() if runs else ["all"] * len(numbers))
+    whole = np.isfinite(numbers).all(axis=1) & (label != "")
     X, t, u = [], [], []
     for value in dict.fromkeys(label[whole].tolist()):
         rows = numbers[whole & (label == value)]
@@ -51,6 +57,17 @@ def trajectories(
     if len(X) == 1:
         return X[0], t[0], u[0] if inputs else None
     return X, t, u if inputs else None
+
+
+def time_name(table: Table, time: str) -> str:
+    """What the times of `trajectories` count."""
+    days = table.column(time, "--time").days()
+    return time if days is None else f"days of {days.name}"
+
+
+def _times(table: Table, time: str) -> np.ndarray:
+    days = table.column(time, "--time").days()
+    return table.matrix([time], mend="mend the cell")[:, 0] if days is None else days.values
 
 
 # --- fields on a grid ------------------------------------------------------------------------------------------------
@@ -77,7 +94,9 @@ def gridded(table: Table, space: Sequence[str], time: str, fields: Sequence[str]
         raise ConfigError(f"{table.source}: name the axes of space, the times and at least one field, each column once")
     for name in chosen:
         table.column(name, "--fields")
-    numbers = table.matrix([*axes, *chosen])
+    mend = "mend the cell; a grid needs every field at every point"
+    numbers = table.matrix([*space, *chosen], mend=mend)
+    numbers = np.insert(numbers, len(space), _times(table, time), axis=1)
     broken = ~np.isfinite(numbers).all(axis=1)
     if broken.any():
         row = int(table.rows[np.argmax(broken)])

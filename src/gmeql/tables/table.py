@@ -21,6 +21,7 @@ from gmeql.tables.training import Training
 MIN_ROWS = 2  # fewer say nothing about a formula
 MOSTLY_EMPTY = 0.5  # a column with a larger share of missing cells is left out rather than its rows
 _MEND_CELL = "mend the cell, count such cells as missing with --text-as-missing"
+_MEND_PREDICTED = "mend the cell, or leave it empty (its prediction is then empty)"
 _LABELS = " (class labels are not numbers: gmeql classify finds formulas for their chances)"
 
 
@@ -77,12 +78,12 @@ class Table:
                 return TableColumn(name, indicator(column.labels, category), "number")
         return None
 
-    def matrix(self, names: Sequence[str]) -> np.ndarray:
-        """X [N, V] of the named columns, rows as they are; NaN where a cell is missing. For prediction."""
+    def matrix(self, names: Sequence[str], mend: str = _MEND_PREDICTED) -> np.ndarray:
+        """X [N, V] of the named columns, rows as they are; NaN where a cell is missing. `mend` is said of text."""
         columns = [self.column(name, "the formula") for name in names]
         for column in columns:
             if column.kind == "broken" or column.kind == "text":
-                raise self._broken(column, mend="mend the cell, or leave it empty (its prediction is then empty)")
+                raise self._broken(column, mend=mend)
         return np.stack([column.values for column in columns], axis=1) if columns else np.empty((len(self.rows), 0))
 
     def select(
