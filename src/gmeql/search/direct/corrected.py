@@ -18,9 +18,18 @@ from itertools import chain, combinations, islice, product
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, calls, tree_complexity
+from gmeql.formula.nodes import Constant, Node, Variable, build, calls
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.shapes import SHAPES, converged, monomial, product_of_powers, put
+from gmeql.search.direct.shapes import (
+    POWERS,
+    SHAPES,
+    Law,
+    converged,
+    law,
+    nearest,
+    product_of_powers,
+    products_of_powers,
+)
 from gmeql.search.direct.table import DirectTable, Effort
 
 FloatArray = NDArray[np.float64]
@@ -51,7 +60,6 @@ class CorrectedConfig:
     explained: float = 0.005  # share of the deviation that it may leave
     screened: int = 200  # rows that functions are fitted to first
     met: float = 1e-3  # share of the deviation that a function may leave: the series of another differs from it by more
-    outer: tuple[float, ...] = (1, -1, 2, -2, 0.5, -0.5, 1.5, -1.5)  # powers of a function,
     proposed: int = 3
     alike: float = 100.0  # times the least error that another proposal may have
     seconds_per_product: float = 1.2e-5  # of one core (measured)
@@ -71,7 +79,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     tried = np.array(list(product(range(-largest, largest + 1), repeat=table.n_columns)), float)
     if effort.seconds < CORRECTED.seconds_per_product * len(tried) or effort.out_of_time():
         return
-    found: list[tuple[float, int, Node]] = []
+    found: list[Law] = []
     with np.errstate(all="ignore"):
         for powers, inner, rest in _products(X, y):
             if effort.out_of_time() or found:
@@ -81,9 +89,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
                 if effort.out_of_time() or found:
                     break
                 found = list(_fitted(table, inner, powers, exponents, first, functions))
-    found.sort(key=lambda one: (max(one[0], CORRECTED.smallest), one[1]))  # of those that leave rounding, the simplest
-    alike = CORRECTED.alike * max(found[0][0], CORRECTED.smallest) if found else 0.0
-    yield from (root for error, _, root in found[: CORRECTED.proposed] if error < alike)
+    yield from nearest(found, least=CORRECTED.smallest, alike=CORRECTED.alike, most=CORRECTED.proposed)
 
 
 def _products(X: FloatArray, y: FloatArray) -> list[tuple[FloatArray, NDArray[np.bool_], FloatArray]]:
@@ -164,10 +170,7 @@ def _arguments(X: FloatArray, rest: FloatArray, tried: FloatArray) -> list[tuple
 
 def _left(X: FloatArray, rest: FloatArray, tried: FloatArray, degree: int) -> FloatArray:
     """Squares [E] that a polynomial of the first or second degree in each product w leaves of the rest [N]."""
-    heights = tried @ np.log(np.abs(X)).T
-    w = np.exp(heights - heights.max(axis=1, keepdims=True))
-    if (X < 0).any():
-        w *= 1.0 - 2.0 * ((tried % 2) @ (X < 0).T % 2)
+    w = products_of_powers(X, tried)
     target = rest - rest.mean()
     one = w - w.mean(axis=1, keepdims=True)
     one /= np.sqrt(np.einsum("en,en->e", one, one))[:, None]
@@ -187,8 +190,8 @@ def _fitted(
     exponents: FloatArray,
     first: float,
     functions: FunctionSet,
-) -> Iterator[tuple[float, int, Node]]:
-    """Functions of the product that w is a power of, with both constants fitted: relative error, complexity, formula.
+) -> Iterator[Law]:
+    """Laws of the product that w is a power of, with both constants fitted.
 
     They are fitted to some of the rows that are nearly a product first, then to all.
     """
@@ -196,7 +199,7 @@ def _fitted(
     X, y = table.X[some], table.y[some]
     quotients = y / product_of_powers(X, powers)
     allowed = CORRECTED.met * float(np.std(quotients / np.mean(quotients)))
-    for shape, outer in product(SHAPES, CORRECTED.outer):
+    for shape, outer in product(SHAPES, POWERS):
         # (c v**power (1 + first v**degree))**outer
         if outer != 1 and not shape.has_powers:
             continue
@@ -215,7 +218,4 @@ def _fitted(
             continue
         found = converged(table.y, form, product_of_powers(table.X, inner), product_of_powers(table.X, before), few[2])
         if found is not None and found[0] < allowed:
-            error, factor, scale = found
-            argument = build("mul", Constant(scale), monomial(inner))
-            root = build("mul", Constant(factor), monomial(before), put(form, argument))
-            yield error, tree_complexity(root), root
+            yield law(found, form, before=before, inner=inner)

@@ -22,7 +22,20 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.shapes import SHAPES, Shape, converged, monomial, over_columns, product_of_powers, put
+from gmeql.search.direct.shapes import (
+    NEARBY,
+    POWERS,
+    SHAPES,
+    Law,
+    Shape,
+    converged,
+    law,
+    nearest,
+    over_columns,
+    product_of_powers,
+    products_of_powers,
+    stepped,
+)
 from gmeql.search.direct.table import DirectTable, Effort
 
 FloatArray = NDArray[np.float64]
@@ -42,8 +55,7 @@ class ExponentialsConfig:
     kept: int = 6  # and so many products are asked for their function
     scales: tuple[float, float, int] = (0.03, 1000.0, 64)  # least and largest c w tried, and how many
     steps: int = 8  # of Gauss and Newton in logarithms
-    powers_of_functions: tuple[float, ...] = (1, -1, 2, -2, 0.5, -0.5, 1.5, -1.5)
-    powers_apart: float = 0.5  # share of such a power that a first fit may be away from it
+    powers_apart: float = 0.5  # share of a function's power that a first fit may be away from it
     near: float = 0.1  # within which exponents come out as multiples of one over
     parts: int = 2
     cancelled: float = 1e-8  # share of the target below which a difference to a column has too few digits
@@ -55,8 +67,6 @@ class ExponentialsConfig:
 
 
 EXPONENTIALS = ExponentialsConfig()
-_Law = tuple[float, int, Node]
-"""Relative error, complexity and formula."""
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -70,12 +80,11 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         found = _laws(X, y, functions, effort)
         if not found and functions.allows({"add"}):
             found = list(_beside_columns(X, y, functions, effort))
-    found.sort(key=lambda one: (max(one[0], EXPONENTIALS.least), one[1]))
-    alike = EXPONENTIALS.alike * max(found[0][0], EXPONENTIALS.least) if found else 0.0
-    yield from (root for error, _, root in found[: EXPONENTIALS.proposed] if error < alike)
+    numbers = EXPONENTIALS
+    yield from nearest(found, least=numbers.least, alike=numbers.alike, most=numbers.proposed)
 
 
-def _laws(X: FloatArray, y: FloatArray, functions: FunctionSet, effort: Effort) -> list[_Law]:
+def _laws(X: FloatArray, y: FloatArray, functions: FunctionSet, effort: Effort) -> list[Law]:
     """Laws that meet all rows, none where there is no product w."""
     told = y != 0  # where an exponential is below the least number, its row tells nothing
     X, y = X[told], y[told]
@@ -85,7 +94,7 @@ def _laws(X: FloatArray, y: FloatArray, functions: FunctionSet, effort: Effort) 
     logs = _Logarithms(X[: EXPONENTIALS.rows], y[: EXPONENTIALS.rows])
     if not logs.deviation > EXPONENTIALS.bends:
         return []
-    found: list[_Law] = []
+    found: list[Law] = []
     for exponents in _arguments(logs, tried, effort):
         for shape in SHAPES:
             if effort.out_of_time():
@@ -96,7 +105,7 @@ def _laws(X: FloatArray, y: FloatArray, functions: FunctionSet, effort: Effort) 
     return found
 
 
-def _beside_columns(X: FloatArray, y: FloatArray, functions: FunctionSet, effort: Effort) -> Iterator[_Law]:
+def _beside_columns(X: FloatArray, y: FloatArray, functions: FunctionSet, effort: Effort) -> Iterator[Law]:
     """Laws of the other columns with a column, or a product of two, added or taken off: a cell's current less a diode's."""
     places = range(X.shape[1])
     beside = [(j,) for j in places] + list(combinations(places, 2))
@@ -110,7 +119,7 @@ def _beside_columns(X: FloatArray, y: FloatArray, functions: FunctionSet, effort
         for error, _, root in _laws(X[:, others], rest, functions, share):
             term = build("mul", Constant(sign), *(Variable(j) for j in taken))
             whole = build("add", over_columns(root, others), term)
-            yield error, tree_complexity(whole), whole
+            yield Law(error, tree_complexity(whole), whole)
 
 
 def _tried(n_columns: int, most: int) -> FloatArray:
@@ -160,10 +169,7 @@ def _arguments(logs: _Logarithms, tried: FloatArray, effort: Effort) -> list[Flo
 
 def _left(logs: _Logarithms, tried: FloatArray) -> FloatArray:
     """Squares [E] that each w and a bend at the best of some places leave of the deviation."""
-    heights = tried @ logs.columns.T
-    w = np.exp(heights - heights.max(axis=1, keepdims=True))
-    if (logs.X < 0).any():
-        w *= 1.0 - 2.0 * ((tried % 2) @ (logs.X < 0).T % 2)
+    w = products_of_powers(logs.X, tried)
     one = _unit(logs.without(w))
     before = float(logs.left @ logs.left) - (one @ logs.left) ** 2
     best = before
@@ -185,8 +191,8 @@ def _unit(rows: FloatArray) -> FloatArray:
 
 def _fitted(
     logs: _Logarithms, X: FloatArray, y: FloatArray, exponents: FloatArray, shape: Shape, functions: FunctionSet
-) -> Iterator[_Law]:
-    """One function of w with its constants, where it meets all rows: relative error, complexity, formula."""
+) -> Iterator[Law]:
+    """The law of one function of w, where it meets all rows."""
     plain = shape.form(Variable(0))
     if not functions.allows({call.operator for call in calls(plain)}):
         return
@@ -209,10 +215,7 @@ def _fitted(
         inner, outer = product_of_powers(X, exponents), product_of_powers(X, halves)
         found = converged(y, form, inner, outer, scale / size)
         if found is not None and found[0] < EXPONENTIALS.met:
-            error, factor, scale = found
-            argument = build("mul", Constant(scale), monomial(exponents))
-            root = build("mul", Constant(factor), monomial(halves), put(form, argument))
-            yield error, tree_complexity(root), root
+            yield law(found, form, before=halves, inner=exponents)
             return
 
 
@@ -229,10 +232,9 @@ def _begun(logs: _Logarithms, plain: Node, w: FloatArray, sign: float, shape: Sh
     slopes = values @ logs.left / sizes
     left = np.asarray(np.where(np.isfinite(slopes), logs.left @ logs.left - slopes**2 * sizes, math.inf))
     best = int(np.argmin(left))
-    allowed = np.array(EXPONENTIALS.powers_of_functions if shape.has_powers else (1.0,))
     if not shape.has_powers:  # a power of an exponential is another
         return (float(scales[best] * slopes[best]), 1.0) if math.isfinite(left[best]) else None
-    power = float(allowed[np.argmin(np.abs(allowed - slopes[best]))]) if math.isfinite(left[best]) else math.nan
+    power = min(POWERS, key=lambda one: abs(one - slopes[best])) if math.isfinite(left[best]) else math.nan
     if not abs(power - slopes[best]) < EXPONENTIALS.powers_apart * abs(power):
         return None
     left = np.einsum("an,an->a", *[logs.left - power * values] * 2)
@@ -240,10 +242,8 @@ def _begun(logs: _Logarithms, plain: Node, w: FloatArray, sign: float, shape: Sh
     scale = float(scales[int(np.argmin(left))])
     for _ in range(EXPONENTIALS.steps):
         now = logs.without(_log(plain, scale * w))
-        slope = (logs.without(_log(plain, scale * (1 + 1e-6) * w)) - now) * power / 1e-6
-        squares = float(slope @ slope)
-        if not (math.isfinite(squares) and squares > 0):
+        ahead = logs.without(_log(plain, scale * (1 + NEARBY) * w))
+        scale = stepped(scale, (ahead - now) * power / NEARBY, logs.left - power * now)
+        if not math.isfinite(scale):
             return None
-        step = float(slope @ (logs.left - power * now)) / squares
-        scale *= 1.0 + min(max(step, -0.5), 1.0)
     return scale, power
