@@ -9,12 +9,13 @@ import math
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gmeql.formula.nodes import Node
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
@@ -39,6 +40,7 @@ MEASURED_MEMBERS = 200
 """... and as many of them where a search ranked its front on a sample: each is measured anew, on all rows."""
 Callback = Callable[[Progress], Any]
 STOPPED = "stopped by a callback"
+INTERRUPTED = "interrupted"
 
 
 class InterruptedWarning(UserWarning):
@@ -79,12 +81,7 @@ def run_search(
     """
     searcher = searcher_of(method, config)
     if METHODS[method].compiled:
-        if callbacks and data.groups is None and data.errors is None and are_missing():
-            first = first_look(data.X, data.y, data.weight, data.names, config, note=COMPILING)
-            if first is not None:
-                for callback in callbacks:  # who wants to stop is asked again when there is a result to keep
-                    callback(data.restore_progress(first))
-        keep_kernels() if config.max_time is None else load_kernels()
+        _make_kernels_ready(data, config, callbacks)
     keeper = Keeper(searcher, data, config, seed, checkpoint, checkpoint_seconds)
     search, history = keeper.resume()
     if search is None and previous is not None and previous.state is not None:
@@ -92,24 +89,61 @@ def run_search(
         search = searcher.from_state(previous.state, data.X, data.y, config=config, **data.row_options)
     if search is None:
         search = searcher(data.X, data.y, names=data.names, config=config, seed=seed, **data.row_options)
-    last: Progress | None = None
-    seen = keeper.seen
     if previous is not None:
         known = (*previous.front, *previous.front.others)
-        seen |= {m.expression.root: Member(m.expression, m.loss, m.complexity) for m in known}
-    reason = ""
-    whole = True
+        keeper.seen |= {m.expression.root: Member(m.expression, m.loss, m.complexity) for m in known}
+    course = _follow(search, keeper, history, data, callbacks)
+    _require_kept(search, config)
+    return RunResult(
+        front=_front(search, data, config, keeper.seen, whole=course.is_whole),
+        history=history,
+        candidates=int(search.candidates),
+        seconds=float(search.elapsed),
+        reason=course.reason,
+        interrupted=course.reason == INTERRUPTED,
+        state=course.state,
+        own=None if data.groups is None else search.own_constants,
+    )
+
+
+def _make_kernels_ready(data: PreparedData, config: SearchConfig, callbacks: Sequence[Callback]) -> None:
+    """Compile what is not on disk; meanwhile callbacks see what linear algebra finds without it."""
+    if callbacks and data.groups is None and data.errors is None and are_missing():
+        first = first_look(data.X, data.y, data.weight, data.names, config, note=COMPILING)
+        if first is not None:
+            for callback in callbacks:  # who wants to stop is asked again when there is a result to keep
+                callback(data.restore_progress(first))
+    keep_kernels() if config.max_time is None else load_kernels()
+
+
+@dataclass(frozen=True)
+class _Course:
+    """How a search ended."""
+
+    reason: str
+    is_whole: bool
+    """Whether it ended between two steps."""
+    state: dict[str, Any] | None
+
+
+def _follow(
+    search: Any, keeper: Keeper, history: History, data: PreparedData, callbacks: Sequence[Callback]
+) -> _Course:
+    """Let a search run to its end, a callback's or Ctrl-C; its course is added to `history`, its formulas to the keeper's."""
+    last: Progress | None = None
+    reason, is_whole = "", True
     with deferred_interrupt() as interrupt:
         events: Any = search.run()
-        complete = keeper.is_complete(search)
-        if complete:
+        is_complete = keeper.is_complete(search)
+        if is_complete:
             search.judge_again()
         try:
-            for event in () if complete else events:
+            for event in () if is_complete else events:
                 last = data.restore_progress(event)
                 history.add(last)
-                if len(seen) < KEPT_MEMBERS and data.groups is None:  # own constants are those of today's front only
-                    seen |= {m.expression.root: m for m in last.front}
+                # own constants are those of today's front only
+                if data.groups is None and len(keeper.seen) < KEPT_MEMBERS:
+                    keeper.seen |= {m.expression.root: m for m in last.front}
                 if not last.done:
                     keeper.save_if_due(search, history)
                 stop = [bool(callback(last)) for callback in callbacks]  # every callback sees every event
@@ -117,29 +151,33 @@ def run_search(
                     reason = STOPPED
                     break
                 if interrupt.is_set():
-                    reason = "interrupted"
+                    reason = INTERRUPTED
                     break
         except KeyboardInterrupt:
             if last is None and not search.front:
                 raise
-            reason = "interrupted"
-            whole = False
+            reason, is_whole = INTERRUPTED, False
         finally:
             events.close()
-        if whole and last is not None:
+        if is_whole and last is not None:
             keeper.save(search, history, last.reason)
-        state = search.state() if whole else None
-        if whole and reason and last is not None and not last.done:  # what lies in the islands has to reach the front
+        state = search.state() if is_whole else None
+        if (
+            is_whole and reason and last is not None and not last.done
+        ):  # what lies in the islands has to reach the front
             search.finish(reason)
-    _require_kept(search, config)
+    return _Course(reason or (last.reason if last is not None else keeper.reason), is_whole, state)
+
+
+def _front(search: Any, data: PreparedData, config: SearchConfig, seen: Mapping[Node, Member], *, whole: bool) -> Front:
+    """The front of a search that has ended, with the formulas that were `seen` on it before."""
     members = [data.restore_member(m) for m in search.front]
-    for member in members:
-        seen.pop(member.expression.root, None)
-    beaten: Iterable[Member] = seen.values()
+    kept = {member.expression.root for member in members}
+    beaten = [member for root, member in seen.items() if root not in kept]
     if find_loss(config.loss).value is not None or data.errors is not None:
-        beaten = ()  # their losses are those of the squares that stood for it
+        beaten = []  # their losses are those of the squares that stood for it
     elif len(data.y) > config.polish_rows:
-        beaten = _measured(seen.values(), data)
+        beaten = _measured(beaten, data)
     front = Front.from_members(
         members,
         rows=data.rows,
@@ -150,16 +188,7 @@ def run_search(
     ).with_sums([data.restore_member(m) for m in (search.sums if whole else ())])
     if whole and data.groups is None and data.errors is None:
         front = with_unmoved(front, *data.as_given, config=config)
-    return RunResult(
-        front=front,
-        history=history,
-        candidates=int(search.candidates),
-        seconds=float(search.elapsed),
-        reason=reason or (last.reason if last is not None else keeper.reason),
-        interrupted=reason == "interrupted",
-        state=state,
-        own=None if data.groups is None else search.own_constants,
-    )
+    return front
 
 
 class NoFormulaError(ValueError):

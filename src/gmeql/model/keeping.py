@@ -151,6 +151,6 @@ class Keeper:
                 f"checkpoint in {self.folder} could not be written ({why or error}); the search goes on "
                 "and keeps its result in memory",
                 CheckpointWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         self.saved_at = time.monotonic()
