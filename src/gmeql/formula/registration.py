@@ -53,28 +53,9 @@ def register_operator(
     low, high = domain
     if not low < high:
         raise ValueError(f"domain of operator {name!r} must be (low, high) with low < high, got {domain!r}")
-    probes = _PROBES[(_PROBES >= low) & (_PROBES <= high)]
-    if len(probes) < 2:
-        probes = np.linspace(max(low, -1e3), min(high, 1e3), 8)
-    args = (probes,) if arity == 1 else tuple(a.ravel() for a in np.meshgrid(probes, probes))
-    try:
-        with np.errstate(all="ignore"):
-            values = np.asarray(function(np, *args), float)
-    except TypeError as error:
-        raise ValueError(
-            f"operator {name!r} has arity {arity}, but function(xp, {', '.join('ab'[:arity])}) failed: {error}. "
-            "Write it as function(xp, x) for arity 1 or function(xp, a, b) for arity 2."
-        ) from error
-    if values.shape != args[0].shape:
-        raise ValueError(
-            f"operator {name!r} must map arrays element by element: got shape {values.shape} for {args[0].shape}"
-        )
-    if not np.isfinite(values).all():
-        where = tuple(float(a[~np.isfinite(values)][0]) for a in args)
-        raise ValueError(
-            f"operator {name!r} is not finite at {where}; guard its input with xp.where/xp.clip or narrow domain="
-        )
-    partials = _partials_from(name, function, derivative, arity)
+    args = _probes(arity, low, high)
+    _check_values(name, function, args)
+    partials = _partials_from(function, derivative, arity)
     _check_derivative(name, function, partials, args)
     bounds = Domain(low, high)
     operator = Operator(
@@ -100,6 +81,36 @@ def unregister_operator(name: str) -> None:
     del OPERATORS[name]
 
 
+def _probes(arity: int, low: float, high: float) -> tuple[np.ndarray, ...]:
+    """Arguments between both bounds at which an operator is tried, each with each."""
+    probes = _PROBES[(_PROBES >= low) & (_PROBES <= high)]
+    if len(probes) < 2:
+        probes = np.linspace(max(low, -1e3), min(high, 1e3), 8)
+    return (probes,) if arity == 1 else tuple(a.ravel() for a in np.meshgrid(probes, probes))
+
+
+def _check_values(name: str, function: Callable[..., Array], args: tuple[np.ndarray, ...]) -> None:
+    """Refuse a function that takes other arguments, is not element by element, or not finite at one of the probes."""
+    arity = len(args)
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(function(np, *args), float)
+    except TypeError as error:
+        raise ValueError(
+            f"operator {name!r} has arity {arity}, but function(xp, {', '.join('ab'[:arity])}) failed: {error}. "
+            "Write it as function(xp, x) for arity 1 or function(xp, a, b) for arity 2."
+        ) from error
+    if values.shape != args[0].shape:
+        raise ValueError(
+            f"operator {name!r} must map arrays element by element: got shape {values.shape} for {args[0].shape}"
+        )
+    if not np.isfinite(values).all():
+        where = tuple(float(a[~np.isfinite(values)][0]) for a in args)
+        raise ValueError(
+            f"operator {name!r} is not finite at {where}; guard its input with xp.where/xp.clip or narrow domain="
+        )
+
+
 def _opaque_sympy(name: str) -> Callable[..., Any]:
     def build(*args: Any) -> Any:
         import sympy
@@ -110,7 +121,7 @@ def _opaque_sympy(name: str) -> Callable[..., Any]:
 
 
 def _partials_from(
-    name: str, function: Callable[..., Array], derivative: Callable[..., Any] | None, arity: int
+    function: Callable[..., Array], derivative: Callable[..., Any] | None, arity: int
 ) -> Callable[..., tuple[Array, ...]]:
     if derivative is not None:
 

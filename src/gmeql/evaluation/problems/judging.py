@@ -22,6 +22,9 @@ SAME_FUNCTION = 1e-10
 """Where the canonical forms cannot decide, two formulas are one function within this error (units of std(y))."""
 NEGLIGIBLE = 1e-6
 """A term whose removal changes the formula by less than this (units of std(y)) is ballast."""
+BALLAST_POINTS = 500
+FAMILY_POINTS = 400
+"""Of the fresh points, as many tell ballast, and the truth's family: each asks for many evaluations."""
 NOISE_SHARE = 0.5
 """Under noise the formula's RMSE against the truth must be below this share of the noise's standard deviation."""
 
@@ -75,37 +78,45 @@ def judge(found: Any, problem: Problem, *, noise_std: float = 0.0, seed: int = 0
     worst, rmse = float(error.max()), root_mean_square(error)
     formula, truth = active_part(formula, columns), active_part(truth, columns)
 
-    def verdict(solved: bool, reason: str) -> Verdict:
-        return Verdict(solved, reason, worst, rmse)
-
-    noise = noise_std or problem.noise_in_rows
     needed, length = int(sympy.count_ops(truth)), int(sympy.count_ops(formula))
     factor, extra = problem.allowed_length
-    too_long = length > factor * needed + extra
-    if noise:
-        if rmse * scale > NOISE_SHARE * noise:
-            return verdict(False, f"error {rmse:.1e} std(y) is not explained by the noise")
-        if too_long:
-            return verdict(False, f"longer than needed: {length} operations, the truth has {needed}")
-        if _same(formula, truth, skeleton=True):
-            return verdict(True, "the truth's structure")
-        if _in_family(formula, truth, {name: column[:400] for name, column in columns.items()}):
-            return verdict(True, "a member of the truth's family")
-        return verdict(False, "another structure")
+    if noise := noise_std or problem.noise_in_rows:
+        is_near, error_text = rmse * scale <= NOISE_SHARE * noise, f"{rmse:.1e} std(y) is not explained by the noise"
+    else:
+        is_near, error_text = worst <= MAX_ERROR, f"{worst:.1e} std(y) on fresh points"
+    if not is_near:
+        solved, reason = False, f"error {error_text}"
+    elif length > factor * needed + extra:
+        solved, reason = False, f"longer than needed: {length} operations, the truth has {needed}"
+    elif noise:
+        solved, reason = _has_structure(formula, truth, columns)
+    else:
+        solved, reason = _is_truth(formula, truth, columns, scale, worst)
+    return Verdict(solved, reason, worst, rmse)
 
-    if worst > MAX_ERROR:
-        return verdict(False, f"error {worst:.1e} std(y) on fresh points")
-    if too_long:
-        return verdict(False, f"longer than needed: {length} operations, the truth has {needed}")
-    some = {name: column[:500] for name, column in columns.items()}
+
+def _has_structure(formula: sympy.Expr, truth: sympy.Expr, columns: Mapping[str, np.ndarray]) -> tuple[bool, str]:
+    """Whether a formula near the truth has its structure, constants free, and why."""
+    if _same(formula, truth, skeleton=True):
+        return True, "the truth's structure"
+    if _in_family(formula, truth, {name: column[:FAMILY_POINTS] for name, column in columns.items()}):
+        return True, "a member of the truth's family"
+    return False, "another structure"
+
+
+def _is_truth(
+    formula: sympy.Expr, truth: sympy.Expr, columns: Mapping[str, np.ndarray], scale: float, worst: float
+) -> tuple[bool, str]:
+    """Whether a formula that is the truth within `worst` on every point is the same formula, and why."""
+    some = {name: column[:BALLAST_POINTS] for name, column in columns.items()}
     ballast = _ballast(formula, some, scale)
     if ballast is not None and _ballast(truth, some, scale) is None:
-        return verdict(False, f"ballast: without the term {ballast} it computes the same")
+        return False, f"ballast: without the term {ballast} it computes the same"
     if _same(formula, truth, skeleton=False):
-        return verdict(True, "equal to the truth")
+        return True, "equal to the truth"
     if worst <= SAME_FUNCTION:
-        return verdict(True, "equal to the truth in numbers")
-    return verdict(False, "close to the truth, but another formula")
+        return True, "equal to the truth in numbers"
+    return False, "close to the truth, but another formula"
 
 
 def _with_names(formula: sympy.Expr, names: Sequence[str]) -> sympy.Expr:
