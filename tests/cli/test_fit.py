@@ -202,6 +202,14 @@ def test_a_fit_may_keep_the_formulas_of_an_earlier_one_on_the_same_rows(finished
     assert "was fitted to other rows" in capsys.readouterr().err and not (tmp_path / "other").exists()
 
 
+def test_a_column_of_words_is_named_once_as_the_table_has_it(tmp_path, capsys):
+    rows = "".join(f"{i},{('north', 'south', 'west')[i % 3]},{2 * i + (0, 5, 9)[i % 3]}\n" for i in range(30))
+    (tmp_path / "sites.csv").write_text("t,site,y\n" + rows)
+    options = ["--target", "y", "--max-candidates", "100", "--jobs", "1", "--out", str(tmp_path / "run")]
+    run_gmeql("fit", str(tmp_path / "sites.csv"), *options)
+    assert capsys.readouterr().err.splitlines()[0].endswith("sites.csv: 30 rows, explaining y by t, site")
+
+
 def test_groups_have_constants_of_their_own(tmp_path, capfdbinary):
     def line(i):
         t = 1 + i / 20

@@ -143,6 +143,20 @@ def test_no_text_of_a_plot_stands_on_another(chromium, run, wide_run, width):
     context.close()
 
 
+def test_a_column_of_words_is_one_plot_over_its_kinds(chromium, tmp_path):
+    kinds = ("north of the river", "south", "west")
+    rows = "".join(f"{i / 3},{kinds[i % 3]},{2 * i / 3 + (0, 5, 9)[i % 3]}\n" for i in range(40))
+    run = fit(tmp_path, "t,site,y\n" + rows, "y", "--max-candidates", "200")
+    for width in (390, 1280):
+        page = chromium.new_page(viewport={"width": width, "height": 844})
+        page.goto((run / "report.html").as_uri())
+        (site,) = [plot for plot in page.locator("#responses .plot").all() if "site" in plot.text_content()]
+        shown = site.locator("text.tick").all_text_contents()
+        assert {"south", "west"} <= set(shown) and any(text[:5] == "north" for text in shown)
+        assert site.locator("circle.dot").count() == 40 and page.evaluate(NO_OVERLAP) == []
+        page.close()
+
+
 def test_the_chosen_formula_keeps_its_ring_and_the_list_follows(page, wide_run):
     page.goto((wide_run / "report.html").as_uri())
     ring, dots = page.locator("#front-plot circle.chosen"), page.locator("#front-plot .member")

@@ -28,11 +28,23 @@ def test_a_row_is_of_one_kind() -> None:
     assert middle_row(data, kinds)[:3].tolist() == [0.0, 0.0, 1.0]
     expression = Expression(Call("add", (Call("add", (term(4.0, 1), term(9.0, 2))), term(2.0, 3))), data.names)
     no_errors = np.zeros(len(data.y))
-    curves = {one["name"]: one["y"] for one in responses(expression, data, data.X, no_errors, {1: 0, 2: 1, 3: 2}, 4)}
+    found = {one["name"]: one for one in responses(expression, data, data.X, no_errors, {1: 0, 2: 1, 3: 2}, 4)}
+    assert list(found) == ["kind", "height"]  # as the table has them, each once
     height = 2.0 * float(np.median(data.X[:, 3]))
-    np.testing.assert_allclose([curves["kind=fir"][0], curves["kind=fir"][-1]], [height, height + 4], rtol=1e-5)
-    np.testing.assert_allclose([curves["kind=oak"][0], curves["kind=oak"][-1]], [height, height + 9], rtol=1e-5)
-    np.testing.assert_allclose(curves["height"][0], 9 + 2.0 * data.X[:, 3].min(), rtol=1e-5)
+    assert found["kind"]["kinds"] == ["birch", "fir", "oak"]
+    np.testing.assert_allclose(found["kind"]["y"], [height, height + 4, height + 9], rtol=1e-5)
+    assert found["kind"]["own"] == [0] * 7 + [1] * 8 + [2] * 20
+    np.testing.assert_allclose(found["kind"]["points"], np.take(found["kind"]["y"], found["kind"]["own"]), rtol=1e-5)
+    np.testing.assert_allclose(found["height"]["y"][0], 9 + 2.0 * data.X[:, 3].min(), rtol=1e-5)
+
+
+def test_kinds_that_are_too_rare_for_a_column_stand_together() -> None:
+    data = trees({"birch": 7, "fir": 8, "elm": 1, "yew": 1})
+    assert data.names == ("kind=birch", "kind=fir", "height")
+    expression, errors = Expression(term(4.0, 1), data.names), np.linspace(-1, 1, 17)
+    (one,) = responses(expression, data, data.X, errors, {1: 0}, 3)
+    assert one["kinds"] == ["birch", "fir", "others"] and one["y"] == [0.0, 4.0, 0.0]
+    np.testing.assert_allclose(one["points"], np.take([0.0, 4.0, 0.0], one["own"]) + errors, atol=1e-5)
 
 
 def test_kinds_without_a_majority_still_make_a_row_that_can_be() -> None:

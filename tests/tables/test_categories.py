@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gmeql.tables.categories import LEAST_ROWS, MOST_CATEGORIES, categories, column_of, indicator
+from gmeql.tables.categories import LEAST_ROWS, MOST_CATEGORIES, categories, column_of, columns_of, indicator
 from gmeql.tables.read import read
 
 
@@ -30,6 +30,7 @@ def test_a_kind_is_of_the_column_that_its_name_begins_with() -> None:
     assert column_of("kind=red", ["kind", "y"]) == "kind"
     assert column_of("a=b=c", ["a", "a=b", "y"]) == "a=b"  # the longer of two
     assert column_of("a=b", ["a", "a=b", "y"]) == "a=b"  # a column of that very name
+    assert columns_of(["t", "kind=red", "kind=blue"], ["t", "kind", "y"]) == ["t", "kind"]
     assert column_of("size", ["kind", "y"]) == "size" and column_of("kind=red", ()) == "kind=red"
 
 

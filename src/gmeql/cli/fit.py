@@ -169,10 +169,11 @@ def _say_notes(training: Training, quiet: bool) -> None:
         return
     from rich.console import Console
 
+    from gmeql.tables.categories import columns_of
+
     console = Console(stderr=True, highlight=False)
-    columns = ", ".join(training.names[:8]) + (
-        f" and {len(training.names) - 8} more" if len(training.names) > 8 else ""
-    )
+    names = columns_of(training.names, training.table_names or ())  # as the table has them, not one for each category
+    columns = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     rows = f"{len(training.y):,} rows"
     whole = not console.is_terminal  # in a terminal lines end between words
     console.print(

@@ -22,7 +22,7 @@ from gmeql.report.numbers import four_digits, plain, plain_list, r2_text
 from gmeql.report.responses import kinds_of_categories, responses
 from gmeql.report.unseen import promise, unseen_text
 from gmeql.search.losses.losses import find_loss
-from gmeql.tables.categories import column_of
+from gmeql.tables.categories import columns_of
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -220,7 +220,7 @@ def member_record(
 
 def given_columns(training: Training, names: Sequence[str]) -> list[str]:
     """The columns of the user's table that the names stand for, each once: of a category its column of words."""
-    return list(dict.fromkeys(column_of(name, training.table_names or ()) for name in names))
+    return columns_of(names, training.table_names or ())
 
 
 def _listing(names: Sequence[str], most: int = 4) -> str:

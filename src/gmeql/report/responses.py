@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.report.numbers import plain_list
-from gmeql.tables.categories import column_of
+from gmeql.tables.categories import column_of, indicator_name
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAX_RESPONSES = 8  # curves of one formula
 CURVE_POINTS = 160
+OTHERS = "others"  # kinds that are too rare for a column
 
 
 def kinds_of_categories(training: Training) -> dict[int, list[int]]:
@@ -50,31 +51,61 @@ def responses(
 ) -> list[dict[str, Any]]:
     """A curve per used column, the others at their middle, and each row at its distance from the formula.
 
-    A row is of one kind of a category: where the column of a kind moves, those of the other kinds are 0. Own constants
-    of groups, behind the first `n_columns`, are no columns that move. For a formula of one column the points are the
-    measured values themselves.
+    A column of words is one curve over its kinds, as the user's table has it. Own constants of groups, behind the first
+    `n_columns`, are no columns that move. For a formula of one column the points are the measured values themselves.
     """
     kinds = kinds_of_categories(training)
     middle = middle_row(training, kinds)
-    found = []
-    for column in [c for c in expression.variables if c < n_columns][:MAX_RESPONSES]:
-        held = middle.copy()
-        held[kinds.get(column, [])] = 0.0
-        low, high = float(training.X[:, column].min()), float(training.X[:, column].max())
-        grid = np.linspace(low, high, CURVE_POINTS)
-        on_curve = np.tile(held, (CURVE_POINTS, 1))
-        on_curve[:, column] = grid
-        at_rows = np.tile(held, (len(X), 1))
-        at_rows[:, column] = X[:, column]
-        with np.errstate(all="ignore"):
-            curve, points = expression(on_curve), expression(at_rows) + residuals
-        found.append(
-            {
-                "name": training.names[column],
-                "column": place[column],
-                "x": plain_list(grid),
-                "y": plain_list(curve),
-                "points": plain_list(points),
-            }
-        )
-    return found
+    used = [c for c in expression.variables if c < n_columns]
+    firsts = list(dict.fromkeys(kinds[c][0] if c in kinds else c for c in used))
+    return [
+        _over_kinds(expression, training, kinds[c], middle, X, residuals)
+        if c in kinds
+        else _over_numbers(expression, training, c, middle, X, residuals) | {"column": place[c]}
+        for c in firsts[:MAX_RESPONSES]
+    ]
+
+
+def _over_numbers(
+    expression: Expression, training: Training, column: int, middle: np.ndarray, X: np.ndarray, residuals: np.ndarray
+) -> dict[str, Any]:
+    low, high = float(training.X[:, column].min()), float(training.X[:, column].max())
+    grid = np.linspace(low, high, CURVE_POINTS)
+    on_curve, at_rows = np.tile(middle, (CURVE_POINTS, 1)), np.tile(middle, (len(X), 1))
+    on_curve[:, column], at_rows[:, column] = grid, X[:, column]
+    with np.errstate(all="ignore"):
+        curve, points = expression(on_curve), expression(at_rows) + residuals
+    return {
+        "name": training.names[column],
+        "x": plain_list(grid),
+        "y": plain_list(curve),
+        "points": plain_list(points),
+    }
+
+
+def _over_kinds(
+    expression: Expression,
+    training: Training,
+    columns: list[int],
+    middle: np.ndarray,
+    X: np.ndarray,
+    residuals: np.ndarray,
+) -> dict[str, Any]:
+    """Of a column of words: the value at each kind, the kind of each row, and the rows around these values."""
+    word = column_of(training.names[columns[0]], training.table_names or ())
+    names = [training.names[k].removeprefix(indicator_name(word, "")) for k in columns]
+    belongs = X[:, columns] > 0
+    own = np.where(belongs.any(axis=1), belongs.argmax(axis=1), len(columns))
+    if (own == len(columns)).any():
+        names.append(OTHERS)
+    rows = np.tile(middle, (len(columns) + 1, 1))
+    rows[:, columns] = np.eye(len(columns) + 1, len(columns))
+    with np.errstate(all="ignore"):
+        values = expression(rows)
+    return {
+        "name": word,
+        "kinds": names,
+        "own": own.tolist(),
+        "y": plain_list(values[: len(names)]),
+        "points": plain_list(values[own] + residuals),
+    }

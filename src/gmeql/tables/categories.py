@@ -7,7 +7,7 @@ one that changes a slope is a factor.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -44,3 +44,8 @@ def column_of(name: str, columns: Collection[str]) -> str:
     """The column among `columns` whose category `name` says; the name itself where it is a column or says none."""
     words = [column for column in columns if name.startswith(indicator_name(column, ""))]
     return max(words, key=len) if words and name not in columns else name
+
+
+def columns_of(names: Iterable[str], columns: Collection[str]) -> list[str]:
+    """The columns that names stand for, each once: of categories their column of words."""
+    return list(dict.fromkeys(column_of(name, columns) for name in names))

@@ -55,6 +55,7 @@ const Charts = (() => {
 
   /* As many ticks as stand side by side without touching. */
   const fittingTicks = (axis, map, most) => {
+    if (axis.names) { const room = Math.max(2, Math.floor((map(1) - map(0) - 6) / 7.7)); return axis.names.map((text, k) => [k, text.length > room ? text.slice(0, room - 1) + "…" : text]); }
     let ticks = [];
     for (let count = Math.max(1, Math.floor(most)); count >= 1; count -= 1) {
       ticks = axis.log ? logTicks(map.low, map.high, count) : linearTicks(map.low, map.high, count, axis.whole);
@@ -161,8 +162,8 @@ const Charts = (() => {
     return list;
   };
 
-  /* spec: {label, height, x: {label, log, whole}, y: {label, log, exact}, series: [{kind, x, y, className, titles, onPick, picked, chosen}], diagonal, zero, legend};
-     y.exact: losses up to it are drawn on one line named so. */
+  /* spec: {label, height, x: {label, log, whole, names}, y: {label, log, exact}, series: [{kind, x, y, className, titles, onPick, picked, chosen}], diagonal, zero, legend};
+     x.names: of what stands at 0, 1, 2, ...; y.exact: losses up to it are drawn on one line named so. */
   function draw(holder, spec) {
     const render = () => {
       const width = Math.max(240, holder.clientWidth || 480), height = spec.height || 300, log = spec.y.log;

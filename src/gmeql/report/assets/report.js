@@ -41,8 +41,12 @@
     const holder = at("responses"); holder.replaceChildren();
     for (const response of member.responses) {
       const plot = document.createElement("div"); plot.className = "plot"; holder.append(plot);
-      const points = response.points.map((v) => v);
-      Charts.draw(plot, { label: target + " against " + response.name, height: 260, x: { label: response.name }, y: { label: target }, series: [{ kind: "points", className: "dot small", x: data.x[response.column], y: points }, { kind: "line", x: response.x, y: response.y }] });
+      const points = { kind: "points", className: "dot small", y: response.points }, curve = { kind: "line" };
+      if (response.kinds) { /* rows of a kind side by side, around a bar at its value */
+        points.x = response.own.map((k, i) => k + 0.5 * (((i * 0.618) % 1) - 0.5)); points.titles = (i) => `${response.name}: ${response.kinds[response.own[i]]}\n${target}: ${Charts.show(response.points[i])}`;
+        curve.x = response.kinds.flatMap((_, k) => [k - 0.35, k + 0.35, null]); curve.y = response.y.flatMap((v) => [v, v, null]);
+      } else { points.x = data.x[response.column]; curve.x = response.x; curve.y = response.y; }
+      Charts.draw(plot, { label: target + " against " + response.name, height: 260, x: { label: response.name, names: response.kinds }, y: { label: target }, series: [points, curve] });
     }
     at("no-responses").hidden = member.responses.length > 0;
   };
