@@ -171,6 +171,13 @@ RUNS = [
     ("huber", "workers"),  # several stages: at the end of each the workers hear what others tried
     *((name, "resumed") for name in ("noisy", "paper", "huber", "symmetries of a product")),
 ]
+LONG = {
+    ("released", "plain"),
+    ("weighted", "one thread"),
+    ("symmetries of a product", "one thread"),
+    ("symmetries of a product", "resumed"),
+}
+"""Of these, long ones of which others hold the like: they run with the slow tests."""
 STOPS = {"noisy": 2, "paper": 25, "huber": 12, "symmetries of a product": 4}
 """Rounds after which a search that is to be resumed stops: in its second stage or generation, if it has one."""
 

@@ -41,7 +41,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from recorded_searches import CASES, RUNS, SMALL, Outcome, ending, fit_options, polynomial, postfix
+from recorded_searches import CASES, LONG, RUNS, SMALL, Outcome, ending, fit_options, polynomial, postfix
 
 from gmeql import fit_formula
 
@@ -150,7 +150,11 @@ def same_machine() -> bool:
     return not other
 
 
-@pytest.mark.parametrize(("name", "how"), RUNS, ids=lambda part: part.replace(" ", "-"))
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [pytest.param(*run, marks=[pytest.mark.slow] if run in LONG else []) for run in RUNS],
+    ids=lambda part: part.replace(" ", "-"),
+)
 def test_a_search_ends_where_it_did(name: str, how: str, same_machine: bool) -> None:
     found = ending(name, how)
     near = LESS_NEAR.get(name, NEAR)
