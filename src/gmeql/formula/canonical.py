@@ -41,6 +41,14 @@ SIGNIFICANT_DIGITS = 4
 """Constants that agree to this many digits are one constant (definition of "solved")."""
 ROUNDING = Rounding(exponents=1e-9, terms=1e-6)
 """What cancels once constants have four digits is gone."""
+MAX_PRODUCTS = 20 * MAX_TERMS
+"""Products of terms in one multiplication before the comparison is given up."""
+TIES = 3e-7
+"""Share that moves constants before they are cut to digits: ties (1/64 = 0.015625) away from fitting errors of 1e-8."""
+PARTS = 12
+"""Exponents are exact as fractions of this denominator, and sums to whole powers up to it are multiplied out."""
+SAME = 1e-6
+"""Distance at which an exponent is such a fraction, and a phase that of a sine or cosine."""
 
 Product = Monomial[Any]
 Parts = Polynomial[Any]
@@ -190,13 +198,13 @@ def canonical(expression: sympy.Expr, *, skeleton: bool = False) -> Key:
 
 
 def compared_digits(value: float) -> float:
-    """`value` to four significant digits. The bias moves ties (1/64 = 0.015625) away from fitting errors of 1e-8."""
-    return float(f"{value * (1 + 3e-7):.{SIGNIFICANT_DIGITS - 1}e}")
+    """`value` to four significant digits."""
+    return float(f"{value * (1 + TIES):.{SIGNIFICANT_DIGITS - 1}e}")
 
 
 def _exponent(value: float, skeleton: bool) -> Any:
-    if abs(value * 12 - round(value * 12)) < 1e-6:
-        return round(value * 12) / 12
+    if abs(value * PARTS - round(value * PARTS)) < SAME:
+        return round(value * PARTS) / PARTS
     return "free" if skeleton else compared_digits(value)
 
 
@@ -217,8 +225,8 @@ def _add(parts: Iterable[Parts]) -> Parts:
 
 
 def _multiply(p: Parts, q: Parts) -> Parts:
-    if len(p) * len(q) > 20 * MAX_TERMS:
-        raise Undecided(f"more than {20 * MAX_TERMS} products")
+    if len(p) * len(q) > MAX_PRODUCTS:
+        raise Undecided(f"more than {MAX_PRODUCTS} products")
     return multiply(p, q, ROUNDING, max_terms=MAX_TERMS)
 
 
@@ -243,8 +251,8 @@ def _raise(p: Parts, power: float, skeleton: bool) -> Parts:
         if power > 0:
             return {}
         raise ZeroDivisionError("a power of zero")
-    whole = abs(power - round(power)) < 1e-9
-    if whole and 0 <= power and (len(p) == 1 or power <= 12):
+    whole = abs(power - round(power)) < ROUNDING.exponents
+    if whole and 0 <= power and (len(p) == 1 or power <= PARTS):
         power = round(power)
     if len(p) > 1 and isinstance(power, int):
         result: Parts = {(): 1.0}
@@ -329,9 +337,9 @@ def _sine(p: Parts, phase: float, skeleton: bool) -> Parts:
         return {(): math.sin(phase)}
     if moving[min(moving, key=_order)] < 0:  # sin(-q + phase) = sin(q + pi - phase)
         moving, phase = scale(moving, -1.0), math.pi - phase
-    turns = math.floor((phase + 1e-6) / math.pi)
+    turns = math.floor((phase + SAME) / math.pi)
     phase -= turns * math.pi
-    kind: Any = next((k for k, fixed in (("sin", 0.0), ("cos", math.pi / 2)) if abs(phase - fixed) < 1e-6), None)
+    kind: Any = next((k for k, fixed in (("sin", 0.0), ("cos", math.pi / 2)) if abs(phase - fixed) < SAME), None)
     if kind is None:
         kind = "sin with a phase" if skeleton else ("sin with a phase", compared_digits(phase))
     return {((("sine", kind, _key(moving, skeleton)), 1.0),): -1.0 if turns % 2 else 1.0}

@@ -37,7 +37,9 @@ class WeakConfig:
     shift: float = 0.25  # from one bump to the next, in widths
     exponent: int = 4  # p
     floor: float = 1e-6  # residual, relative to the size of the left side, that counts as none
-    steps: int = 15  # of a fit
+    steps: int = 15  # of a fit,
+    tolerance: float = 1e-12  # which ends where a step gains or moves less than this share
+    least_error: float = 1e-3  # of an equation, in shares of the largest: more of them are not worth more
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,10 @@ from gmeql.formula.nodes import Node
 from gmeql.model.member import free_constants
 
 FloatArray = NDArray[np.float64]
+NO_VALUE = 1e100
+"""Stands for a residual that is no number, as least squares want one,"""
+LARGEST = 1e90
+"""and what is as large as this has none."""
 
 
 @dataclass(frozen=True)
@@ -75,27 +79,35 @@ class WeakRows:
 
         def residual(values: FloatArray) -> FloatArray:
             if not np.isfinite(values).all():
-                return np.full(len(target), 1e100)
+                return np.full(len(target), NO_VALUE)
             found = self.right(j, formula(values)(self.X)) - target
-            return np.nan_to_num(found, nan=1e100, posinf=1e100, neginf=-1e100)
+            return np.nan_to_num(found, nan=NO_VALUE, posinf=NO_VALUE, neginf=-NO_VALUE)
 
         def jacobian(values: FloatArray) -> FloatArray:
             _, slopes = constant_slopes(formula(values).root, self.X)
             return np.nan_to_num(self.right(j, slopes[:, free]), nan=0.0, posinf=0.0, neginf=0.0)
 
         first = residual(start[free])
-        if np.abs(first).max() >= 1e90:
+        if np.abs(first).max() >= LARGEST:
             return root, math.inf
         if len(free) == 0:
             return root, float(np.mean(first**2))
         if is_linear(root):
             better = start[free] - np.linalg.lstsq(jacobian(start[free]), first, rcond=None)[0]
             return formula(better).root, float(np.mean(residual(better) ** 2))
+        tolerance = MOTION.weak.tolerance
         solved = least_squares(
-            residual, start[free], jac=jacobian, method="lm", x_scale="jac", max_nfev=steps, xtol=1e-12, ftol=1e-12
+            residual,
+            start[free],
+            jac=jacobian,
+            method="lm",
+            x_scale="jac",
+            max_nfev=steps,
+            xtol=tolerance,
+            ftol=tolerance,
         )
         loss = float(np.mean(solved.fun**2))
-        if not (math.isfinite(loss) and loss < 1e90 and np.isfinite(solved.x).all()):
+        if not (math.isfinite(loss) and loss < LARGEST and np.isfinite(solved.x).all()):
             return root, math.inf
         return formula(solved.x).root, loss
 
@@ -160,4 +172,4 @@ def _bumps(
     starts = np.flatnonzero(np.diff(between, prepend=-1))
     gaps = np.add.reduceat(right[:, :-1, None] * unsure[None, :-1], starts, axis=1)
     error = np.sqrt(np.maximum((bump(times, 1) * step) ** 2 @ noise**2, (gaps**2).sum(axis=1)))
-    return right, left, np.maximum(error, error.max(axis=0) * 1e-3)
+    return right, left, np.maximum(error, error.max(axis=0) * MOTION.weak.least_error)

@@ -73,6 +73,15 @@ class ProofConfig:
     """Relative residual and misfit of the conditions up to which a polished formula is worth a proof."""
     same: float = 1e-9
     """Relative distance at which a fitted constant is taken for an exact number."""
+    none: float = 1e-13
+    """Size below which a fitted constant is taken for 0."""
+    same_unit: float = 1e-14
+    """Relative distance at which two units are one."""
+    ratios: tuple[float, float] = (1e-4, 1e6)
+    """Least and largest size of a constant in a unit of which it may be a fraction."""
+    largest_denominator: int = 1000
+    largest_whole: float = 1e9
+    """Of a number that is whole, if no such fraction."""
     largest_height: int = 4000
     """Largest numerator times denominator of a recognised fraction: more of them than the digits can tell apart."""
     max_work: int = 1_000_000

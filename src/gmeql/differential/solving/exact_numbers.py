@@ -57,7 +57,7 @@ def units_of(numbers: Sequence[Any]) -> Units:
         if (
             np.isfinite(value)
             and value != 0.0
-            and not any(math.isclose(value, v, rel_tol=1e-14) for v in units.values())
+            and not any(math.isclose(value, v, rel_tol=PROOF.same_unit) for v in units.values())
         ):
             units[unit] = value
     return tuple(units.items())
@@ -68,20 +68,20 @@ def recognise(value: float, units: Units) -> tuple[Any, ...]:
     """Exact numbers that agree with a fitted constant, the plainest first."""
     import sympy
 
-    if abs(value) < 1e-13:
+    if abs(value) < PROOF.none:
         return (sympy.Integer(0),)
     found = []
     for rank, (unit, size) in enumerate(units):
         ratio = value / size
-        if not 1e-4 <= abs(ratio) <= 1e6:
+        if not PROOF.ratios[0] <= abs(ratio) <= PROOF.ratios[1]:
             continue
-        fraction = Fraction(ratio).limit_denominator(1000)
+        fraction = Fraction(ratio).limit_denominator(PROOF.largest_denominator)
         height = abs(fraction.numerator) * fraction.denominator
         if fraction and height <= PROOF.largest_height and abs(float(fraction) / ratio - 1) <= PROOF.same:
             price = math.log2(height + 1) + (2 + min(rank, 12) / 4 if rank else 0)
             found.append((price, rank, sympy.Rational(fraction.numerator, fraction.denominator) * unit))
     whole = round(value)
-    if not found and abs(value) < 1e9 and whole and abs(whole / value - 1) <= PROOF.same:
+    if not found and abs(value) < PROOF.largest_whole and whole and abs(whole / value - 1) <= PROOF.same:
         found.append((0.0, 0, sympy.Integer(whole)))
     decimal = sympy.Rational(f"{value:.6g}")
     if not found and abs(float(decimal) / value - 1) <= PROOF.same:
