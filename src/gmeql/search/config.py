@@ -137,6 +137,11 @@ class SearchConfig:
     )
     n_jobs: int | None = None
     device: str = "auto"
+    most_lookers: int = 8  # processes beside the search that look at the data, where time is the budget,
+    lookers_patience: float = 0.25  # from so many seconds on: what is found quickly needs none;
+    lookers_least_time: float = 3.0  # they take a second to start, which is not worth it where max_time is less
+    lookers_late: float = 2.0  # and what is not there after so many is not waited for
+    most_boost: float = 4.0  # times as long as the search itself may they look, at most: they keep nobody waiting
     islands: int = 4  # in flight together; on an accelerator all are
     device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generation
     later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
@@ -199,6 +204,16 @@ class SearchConfig:
     def n_threads(self) -> int:
         """Threads that `n_jobs` stands for: None and -1 are all, -2 all but one."""
         return threads_for(self.n_jobs)
+
+    @property
+    def n_lookers(self) -> int:
+        """Processes that look beside the search: half of the threads, none where there is one."""
+        return min(self.n_threads // 2, self.most_lookers)
+
+    @property
+    def lookers_boost(self) -> float:
+        """Times that direct methods may take longer where others look."""
+        return min(2.0 * self.n_lookers, self.most_boost)
 
     @property
     def island_in_use(self) -> IslandConfig:

@@ -27,12 +27,11 @@ With a candidate budget the result depends on the seed alone, not on threads or 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gmeql.formula.nodes import Constant
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
 from gmeql.search.execution.execution import Executor
@@ -40,34 +39,25 @@ from gmeql.search.execution.flights import Flights
 from gmeql.search.guesses import try_guesses
 from gmeql.search.islands.island import Island
 from gmeql.search.losses.losses import is_reweighed
+from gmeql.search.offers.looking import Looking, offer_multiple
 from gmeql.search.offers.offering import Offering
 from gmeql.search.offers.promotion import (
     is_exact,
     judge_front,
     offer_elites,
     offer_ranked,
-    polish_formula,
     polish_front,
     polish_island,
     reweigh,
 )
-from gmeql.search.data.readings import PLAIN
 from gmeql.search.running import RunningSearch
 from gmeql.search.offers.seeing import (
-    is_time_to_look,
-    is_time_to_look_again,
-    look_again,
     look_at_once,
-    look_directly,
-    look_early,
     look_soon,
-    views_of_leading,
 )
 from gmeql.search.state import SearchState
 from gmeql.search.islands.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
-from gmeql.search.symmetries.views import View, find_views
-from gmeql.search.data.viewed import ViewedTable
 
 POLL_SECONDS = 0.02
 """How often the thread that offers formulas is asked, while accelerators have the search."""
@@ -91,6 +81,7 @@ class Search(RunningSearch):
         self._executor = Executor(state.config)
         self._offering = Offering()
         self._flights = Flights(self._executor, self._offering)
+        self._looking = Looking(state.config, self._offering)
         self._clock = Clock.unlimited()
 
     # --- the algorithm -----------------------------------------------------------------------------------------------
@@ -102,9 +93,11 @@ class Search(RunningSearch):
         the first of them is ready.
         """
         state = self._state
-        with self._executor.open(state.tried), self._offering.open(state), self._flights.open(state):
+        beside = self._offering.open(state), self._flights.open(state), self._looking.open()
+        with self._executor.open(state.tried), beside[0], beside[1], beside[2]:
             refitted_rows = len(state.rows.y) if state.rows.is_sampled else 0
             clock = self._clock = Clock.start(state.config, elapsed=state.elapsed, refitted_rows=refitted_rows)
+            self._looking.beside.is_allowed = self._executor.pool is None  # workers have the cores already
             idle_rounds = 0
             while not state.reason:
                 before = state.candidates
@@ -112,6 +105,7 @@ class Search(RunningSearch):
                 if before < state.config.clock.soon_candidates <= state.candidates:
                     self._offering.settle(state)
                     look_soon(state, clock)
+                self._tend()
                 idle_rounds = idle_rounds + 1 if state.candidates == before else 0
                 state.elapsed = clock.elapsed()
                 state.reason = why_stop(state, clock, idle_rounds)
@@ -155,14 +149,8 @@ class Search(RunningSearch):
         state = self._state
         for table in state.portfolio.tables:
             if not table.view.is_raw:
-                self._offer_multiple(table)
+                offer_multiple(state, table, self._clock.is_late)
         return try_guesses(state, self._clock.is_late)
-
-    def _offer_multiple(self, table: ViewedTable) -> None:
-        """Offer a multiple of a view's factor: all there is to say where its columns hold nothing more."""
-        polish_formula(
-            self._state, table.view.restore(Constant(table.scale)), self._clock.is_late, thorough=table.view.is_spent
-        )
 
     def _open_generation(self, is_interrupted: Callable[[], bool] = lambda: False) -> None:
         """Many islands for a short look where there are many readings of small tables, one of them easy; else few.
@@ -200,6 +188,11 @@ class Search(RunningSearch):
             self._open_generation(flights.has_enough)
             flights.stop()
         while not flights.is_one_over(POLL_SECONDS):
+            had_islands = bool(state.islands)
+            self._tend()
+            if had_islands and not state.islands and not has_exact_formula(state):  # ... by those who look beside it
+                self._open_generation(flights.has_enough)
+                flights.stop()
             if self._is_enough() or has_exact_formula(state):
                 return  # at the end of the time it goes on while the front is polished
             if state.islands and not is_first and flights.have_room():
@@ -212,6 +205,14 @@ class Search(RunningSearch):
             state.portfolio.attach_rows(grown)
             if not flights.carry(state.islands):
                 state.islands = []  # they were handed fewer rows
+
+    def _tend(self) -> None:
+        """See to what goes on beside the steps: others who look at the data, the thread that offers."""
+        state = self._state
+        if state.config.max_candidates is None:
+            self._offering.take(state)
+        self._looking.tend(state, self._clock)
+        self._executor.n_lent = self._looking.beside.n_busy + self._offering.is_busy
 
     def _look_beside(self) -> bool:
         """Look at the data while accelerators take one generation after the other; whether some are on the way then."""
@@ -226,7 +227,7 @@ class Search(RunningSearch):
         def is_interrupted() -> bool:
             return flights.tend(state, self._clock, set_out)
 
-        self._see(replace(self._clock, is_interrupted=is_interrupted))
+        self._looking.see(state, replace(self._clock, is_interrupted=is_interrupted))
         flights.take_in_landed(state)
         return bool(flights.generations)
 
@@ -271,7 +272,7 @@ class Search(RunningSearch):
         if is_first and island is state.islands[0] and state.lowest == math.inf and not closing():
             offer_elites(state, island)  # something to show within the first moments
         if island.best < state.config.large_fall * before and is_exact(state, island) and not closing():
-            self._offering.settle(state)
+            self._offering.settle(state, hurried=True)
             polish_island(state, island, self._clock.is_late)
 
     def _compete(self) -> list[Island]:
@@ -292,11 +293,15 @@ class Search(RunningSearch):
         lowest = state.portfolio.loss(ranked[0])
         settled = lowest > config.large_fall * state.lowest
         state.lowest = lowest
-        offer = partial(offer_ranked, settled=settled, out_of_time=self._clock.is_time_to_judge)
-        if self._executor.on_cards:
+
+        def out_of_time() -> bool:
+            return self._offering.is_hurried() or self._clock.is_time_to_judge()
+
+        offer = partial(offer_ranked, settled=settled, out_of_time=out_of_time)
+        on_cards, limited = self._executor.on_cards, config.max_candidates is not None
+        if on_cards or (config.n_threads > 1 and not limited):
             is_last = not state.islands  # survivors are offered again, later
-            limited = config.max_candidates is not None
-            best = ranked[: config.device_offered]
+            best = ranked[: config.device_offered] if on_cards else ranked
             self._offering.begin(offer, state, best, may_skip=not is_last and not limited)
         else:
             self._offering.settle(state)
@@ -319,61 +324,14 @@ class Search(RunningSearch):
             state.portfolio.attach_rows(state.rows)
         executor, on_cards = self._executor, self._executor.on_cards
         if on_cards or not executor.look_for_accelerators(state, self._clock):
-            self._see(executor.until_ready(state, self._clock))
+            self._looking.see(state, executor.until_ready(state, self._clock))
         if not on_cards and executor.look_for_accelerators(state, self._clock):
             state.islands = []  # a new generation sets out there at once, and the processor looks at the data meanwhile
-
-    def _see(self, clock: Clock) -> None:
-        """Look directly, as far as it is time; before that, once, for smaller tables.
-
-        What is interrupted by an island that looks exact, and is not, comes again.
-        """
-        state = self._state
-        if not state.symmetries_done:
-            self._offering.settle(state)
-            look_early(state, clock)
-        if is_time_to_look(state) and not (state.symmetries_done and state.direct_done):
-            self._offering.settle(state)
-            if not state.symmetries_done and not has_exact_formula(state):
-                self._look_for_symmetries(clock)
-            if not state.direct_done and not has_exact_formula(state) and not clock.is_interrupted():
-                look_directly(state, clock)
-                state.direct_done = not clock.is_interrupted()
-        elif is_time_to_look_again(state):
-            self._offering.settle(state)
-            self._take_views(views_of_leading(state))
-            look_again(state, clock)
-
-    def _look_for_symmetries(self, clock: Clock) -> None:
-        """See whether smaller tables tell as much, and begin anew with them."""
-        state = self._state
-        rows = state.rows.polished
-        starts, limit = state.portfolio.starting_views(), clock.symmetry_limit()
-        views = [view for start in starts for view in find_views(rows.X, rows.target, limit, start=start)]
-        if not clock.is_interrupted():
-            state.symmetries_done = True
-            self._take_views(views)
-
-    def _take_views(self, views: Sequence[View]) -> None:
-        """Begin anew with smaller tables, of those views that are allowed."""
-        state = self._state
-        tables = []
-        self._offering.settle(state)
-        for view in views:
-            if not state.portfolio.functions.allows(view.operators()) or not state.keeps_units(view):
-                continue
-            table = state.portfolio.table(view, state.rows)
-            if view.is_spent:
-                self._offer_multiple(table)
-            elif PLAIN in table.readings:
-                tables.append(table)
-        if tables:
-            state.portfolio.add_tables(tables)
-            state.islands = []
 
     def _end(self) -> None:
         """Polish and judge the front. Accelerators go on as long as it is polished; what they find is offered as it is."""
         state, clock = self._state, self._clock
+        self._looking.beside.stop()
         self._flights.stay_up(state, clock)
         self._offering.settle(state)
         polish_front(state, self._flights.polishing_clock(clock))

@@ -271,3 +271,14 @@ def test_an_accelerator_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cards, "why_not", lambda: "no CUDA device was found")
     with pytest.raises(ValueError, match="device='gpu', but no CUDA device was found; use device='auto' or 'cpu'"):
         Search(*waves(), config=SearchConfig(device="gpu"))
+
+
+def test_where_time_is_the_budget_every_thread_has_an_island() -> None:
+    state, executor = opened(n=9, n_jobs=6)
+    assert len(executor.together(state.islands)) == 6
+    executor.n_lent = 1
+    assert executor.n_threads == 5 and len(executor.together(state.islands)) == 5
+    executor.n_lent = 99
+    assert executor.n_threads == 1 and len(executor.together(state.islands)) == state.config.islands
+    limited, executor = opened(n=9, n_jobs=6, max_candidates=10_000)
+    assert len(executor.together(limited.islands)) == limited.config.islands

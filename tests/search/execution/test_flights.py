@@ -17,6 +17,7 @@ from gmeql.search.accelerator.stage import Card
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
+from gmeql.search.state import SearchState
 
 FEW = dict(
     device="gpu", device_candidates=24, later_device_candidates=24, device_islands=1, few_islands=3,
@@ -161,13 +162,13 @@ def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch:
     state, seen = search._state, []
     search._round()
 
-    def see(clock: Clock) -> None:
+    def see(_: SearchState, clock: Clock) -> None:
         first = search._flights.generations
         while search._flights.generations == first:
             assert not clock.is_interrupted()
         seen.append((len(state.islands), len(search._flights._landed)))
 
-    monkeypatch.setattr(search, "_see", see)
+    monkeypatch.setattr(search._looking, "see", see)
     before = state.candidates
     search._round()
     assert seen == [(6, 1)] and not search._flights._landed and state.candidates > before
@@ -182,10 +183,10 @@ def test_smaller_tables_end_the_generation_that_does_not_know_them(monkeypatch: 
     state = search._state
     search._round()
 
-    def see(clock: Clock) -> None:
+    def see(_: SearchState, clock: Clock) -> None:
         state.islands = []
 
-    monkeypatch.setattr(search, "_see", see)
+    monkeypatch.setattr(search._looking, "see", see)
     before, ending = state.candidates, search._flights.generations
     search._round()
     (generation,) = search._flights.generations  # of islands that were opened afterwards

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -101,3 +102,19 @@ def test_a_search_on_an_accelerator_depends_on_the_seed_alone(monkeypatch: pytes
         fronts.append(([str(m.expression) for m in search.front], search.candidates))
         assert len(search.state()["tried"]["keys"]) > 500
     assert fronts[0] == fronts[1] and fronts[0][1] >= 1500
+
+
+def test_a_search_that_waits_can_say_so() -> None:
+    state, islands = opened()
+    offering, heard = Offering(), []
+
+    def slow(state: SearchState, islands: Sequence[Island]) -> None:
+        while not offering.is_hurried():
+            time.sleep(0.001)
+        heard.append(True)
+
+    with offering.open(state):
+        offering.begin(slow, state, islands, may_skip=False)
+        assert offering.is_busy
+        offering.settle(state, hurried=True)
+        assert heard and not offering.is_busy and not offering.is_hurried()

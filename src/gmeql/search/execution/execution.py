@@ -37,6 +37,7 @@ class Executor:
     def __init__(self, config: SearchConfig) -> None:
         self.config = config
         self.pool: WorkerPool | None = None
+        self.n_lent = 0  # of the threads, to what goes on beside the steps
         self.cards: list[Card] = required_cards() if config.device == "gpu" else []
         self.beside: dict[int, list[Card]] = {}  # the same cards, for generations beside the first
         self.taught: list[Card] = []  # those that know what was tried elsewhere
@@ -65,8 +66,19 @@ class Executor:
                 pool.close()
 
     def together(self, waiting: list[Island]) -> list[Island]:
-        """The islands that take a step in this round: those furthest behind, on an accelerator all."""
-        return waiting if self.cards else waiting[: self.config.islands]
+        """The islands that take a step in this round: those furthest behind, on an accelerator all.
+
+        Where time is the budget, one for each thread at least; else the result would depend on their number.
+        """
+        if self.cards:
+            return waiting
+        limited, config = self.config.max_candidates is not None, self.config
+        return waiting[: config.islands if limited else max(config.islands, self.n_threads)]
+
+    @property
+    def n_threads(self) -> int:
+        """Threads for the steps: those that are not lent."""
+        return max(self.config.n_threads - self.n_lent, 1)
 
     def advance(self, state: SearchState, islands: Sequence[Island], give_up: Callable[[], bool]) -> int:
         """The rest of the stage for all islands, on the accelerators; returns how many candidates were drawn."""
@@ -220,7 +232,7 @@ class Executor:
     ) -> Sequence[Step | None]:
         """One step of each active island; None where time ran out while a worker had it."""
         if self.pool is None:
-            return take_steps(active, _tasks(state, active), state.tried, n_threads=self.config.n_threads)
+            return take_steps(active, _tasks(state, active), state.tried, n_threads=self.n_threads)
         self._assign_ahead(self.pool, state, waiting)
         return [self.pool.take(island, give_up) for island in active]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,9 +114,13 @@ def take_steps(
     *,
     n_threads: int,
 ) -> list[Step]:
-    """One step of each island; the candidates of all share the threads."""
+    """One step of each island; the candidates of all share the threads, or each island has one to itself."""
     if not islands:
         return []
+    if 1 < n_threads <= len(islands):
+        alone = partial(take_steps, shared_tried=shared_tried, n_threads=1)
+        both = zip(islands, tasks, strict=True)
+        return [step for (step,) in thread_pool(n_threads).map(lambda one: alone([one[0]], [one[1]]), both)]
     # islands do not know of each other here, so they draw and finish side by side
     each: Any = thread_pool(n_threads).map if n_threads > 1 and len(islands) > 1 else map
     drawn: list[Candidates] = list(

@@ -33,6 +33,16 @@ class Offering:
         self._pool: ThreadPoolExecutor | None = None
         self._waiting: list[Future[None]] = []
         self._done: tuple[Leaderboard, int] | None = None  # the front, and candidates when the best formula last gained
+        self._is_hurried = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something begun is not done."""
+        return any(not future.done() for future in self._waiting)
+
+    def is_hurried(self) -> bool:
+        """Whether the search waits: what is being cut to shape is to be offered as it is now."""
+        return self._is_hurried
 
     def begin(
         self,
@@ -75,10 +85,14 @@ class Offering:
         state.leaderboard, state.last_gain = self._done
         return True
 
-    def settle(self, state: SearchState) -> None:
-        """Wait for all that was begun, and take it over."""
-        for future in self._waiting:
-            future.result()
+    def settle(self, state: SearchState, *, hurried: bool = False) -> None:
+        """Wait for all that was begun, and take it over; `hurried` where it must not take longer than need be."""
+        self._is_hurried = hurried
+        try:
+            for future in self._waiting:
+                future.result()
+        finally:
+            self._is_hurried = False
         self.take(state)
         self._waiting.clear()
 

@@ -15,7 +15,7 @@ to all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,22 +38,24 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
     """Before anything is drawn, ask the cheapest methods: there is something to show, and to be better than."""
     if state.rows.groups is not None and not state.direct_done:
         state.direct_done = True
-        _look_at_groups(state, clock, _asked(state, AT_FIRST))
+        _look_at_groups(state, clock, asked_of(state, AT_FIRST))
     elif not state.direct_done:
-        _look(state, clock, _asked(state, AT_ONCE), state.config.direct_seconds, cut=False)
+        _look(state, clock, asked_of(state, AT_ONCE), state.config.direct_seconds, cut=False)
 
 
 def look_soon(state: SearchState, clock: Clock) -> None:
     """Ask the methods that islands need not wait for, once these have drawn some thousand candidates for nothing."""
     if not state.direct_done and not has_exact_formula(state):
-        _look(state, clock, _asked(state, SOON), state.config.clock.soon_share * state.config.direct_seconds, cut=False)
+        _look(
+            state, clock, asked_of(state, SOON), state.config.clock.soon_share * state.config.direct_seconds, cut=False
+        )
 
 
 def look_early(state: SearchState, clock: Clock) -> bool:
     """Ask methods of linear algebra about the columns as they are, once; whether that made a formula exact."""
     if state.direct_done or state.direct_spent > 0 or has_exact_formula(state):
         return False
-    _look(state, clock, _asked(state, EARLY), state.config.clock.early_share * state.config.direct_seconds, cut=True)
+    _look(state, clock, asked_of(state, EARLY), state.config.clock.early_share * state.config.direct_seconds, cut=True)
     return has_exact_formula(state)
 
 
@@ -64,7 +66,7 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     # what was left over early is theirs; a trail that was followed then is not taken from them
     at_least = (1.0 - numbers.later_share - numbers.early_share) * seconds
     left = max((1.0 - numbers.later_share) * seconds - state.direct_spent, at_least)
-    _look(state, clock, _asked(state, AT_FIRST), left, cut=True)
+    _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
 
 
 def is_time_to_look(state: SearchState) -> bool:
@@ -106,18 +108,24 @@ def views_of_leading(state: SearchState) -> list[View]:
 def look_again(state: SearchState, clock: Clock) -> None:
     """Let the methods for noisy targets see the smallest tables, the newest first, with what is left of the share."""
     numbers, seconds = state.config.clock, state.config.direct_seconds
-    # their own share in any case: a method that had seen part of a formula may have taken more than its own
-    left = max((seconds - state.direct_spent) / (len(numbers.later_from) - state.later_looks),
-               numbers.later_share * seconds / len(numbers.later_from))  # fmt: skip
+    left = later_seconds(state)
     state.later_looks += 1
-    _look(state, clock, _asked(state, LATER), left, cut=True)
+    _look(state, clock, asked_of(state, LATER), left, cut=True)
     # what all others left over, and enough for a look: many columns and their smaller tables leave nothing
     left = max(seconds - state.direct_spent, numbers.last_share * seconds)
     if state.later_looks == len(numbers.later_from) and not has_exact_formula(state):
-        _look(state, clock, _asked(state, LAST), left, cut=True, views=[state.portfolio.tables[0].view])
+        _look(state, clock, asked_of(state, LAST), left, cut=True, views=[state.portfolio.tables[0].view])
 
 
-def _asked(state: SearchState, names: Iterable[str]) -> list[str]:
+def later_seconds(state: SearchState) -> float:
+    """What the next of the later looks may take: its own share in any case, since a method that had seen part of a formula
+    may have taken more than its own."""
+    numbers, seconds = state.config.clock, state.config.direct_seconds
+    left = (seconds - state.direct_spent) / (len(numbers.later_from) - state.later_looks)
+    return max(left, numbers.later_share * seconds / len(numbers.later_from))
+
+
+def asked_of(state: SearchState, names: Iterable[str]) -> list[str]:
     """Those of some methods that the user did not leave out; derivatives where he asked for them."""
     asked = [name for name in names if state.config.direct is None or name in state.config.direct]
     return [name for name in asked if name != "derivatives" or state.portfolio.functions.derivatives]
@@ -142,12 +150,17 @@ def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, N
         for view, root in proposals:
             if solved not in (None, view) or clock.is_closing():
                 return  # the other methods had their turn on that table: one of them may have a shorter form
-            _offer(state, view.restore(root), clock, cut=cut)
+            offer_seen(state, view.restore(root), clock, cut=cut)
             if solved is None and has_exact_formula(state):
                 solved = view
-                best, numbers = state.leaderboard.best, state.config.front
-                if best.complexity <= (numbers.short_written if all_recognised(best.root) else numbers.short):
+                if is_brief(state):
                     return
+
+
+def is_brief(state: SearchState) -> bool:
+    """Whether the best formula, which is exact, has hardly a shorter form."""
+    best, numbers = state.leaderboard.best, state.config.front
+    return best.complexity <= (numbers.short_written if all_recognised(best.root) else numbers.short)
 
 
 def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
@@ -201,15 +214,28 @@ def _effort(state: SearchState, clock: Clock, seconds: float, until: float) -> E
     return Effort.timed(left, until=until, is_interrupted=clock.is_closing)
 
 
-def _proposals(
-    state: SearchState, clock: Clock, names: list[str], seconds: float, views: list[View] | None = None
-) -> Iterator[tuple[View, Node]]:
-    """What the methods see, over the columns of which view; tables of few columns first where none are named.
+@dataclass(frozen=True)
+class PlannedLook:
+    """A method that is to look at a table, which a view shows, for so many seconds."""
 
-    Methods that were asked at once are heard again only where they fit better than the best formula so far.
-    """
-    tables = [(view, table) for view in views or _views(state) if (table := _table(view, state)) is not None]
-    first = not state.direct_done
+    view: View
+    table: DirectTable
+    name: str
+    seconds: float
+    number: int
+    """Its place in the plan, which its random numbers depend on."""
+    is_first: bool
+    """Whether its methods were not asked before."""
+
+    def is_heard(self, root: Node) -> bool:
+        """Methods that were asked at once are heard again only where they fit better than the best formula so far."""
+        is_new = self.is_first or self.name not in (*AT_ONCE, *SOON)
+        return is_new or self.table.error(root) < self.table.unexplained
+
+
+def plan(state: SearchState, names: list[str], seconds: float, views: list[View] | None = None) -> list[PlannedLook]:
+    """Which methods look at which tables, and for how long; tables of few columns first where no views are named."""
+    tables = [(view, table) for view in views or plainest_views(state) if (table := _table(view, state)) is not None]
     looked = (
         EARLY if state.direct_done and state.direct_spent > 0 and not state.later_looks else ()
     )  # ... and those asked early are not asked twice
@@ -223,18 +249,29 @@ def _proposals(
         asked = [name for name in names if not (view.is_raw and name in looked)]
         looks += [(view, table, name) for name in asked]
         shares = np.append(shares, [size * SHARES.get(name, 1.0) for name in asked])
-    each, began = seconds * shares / shares.sum(), worked()
+    each = seconds * shares / shares.sum()
+    return [PlannedLook(*look, float(each[i]), i, not state.direct_done) for i, look in enumerate(looks)]
+
+
+def _proposals(
+    state: SearchState, clock: Clock, names: list[str], seconds: float, views: list[View] | None = None
+) -> Iterator[tuple[View, Node]]:
+    """What the methods see, over the columns of which view."""
+    looks = plan(state, names, seconds, views)
+    each, began = np.array([look.seconds for look in looks]), worked()
     kept = _Kept(state, clock, state.config.trail_seconds)
-    for i, (view, table, name) in enumerate(looks):
-        if i and table is not looks[i - 1][1]:  # small tables end late, each by a little: this one keeps its time
+    for i, look in enumerate(looks):
+        if (
+            i and look.table is not looks[i - 1].table
+        ):  # small tables end late, each by a little: this one keeps its time
             began = max(began, worked() - float(each[:i].sum()))
         until = began + float(each[: i + 1].sum())
-        effort = replace(_effort(state, clock, float(each[i]), until), more=kept.take)
-        rng = np.random.default_rng([state.seed, i])
-        for root in DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng):
-            if first or name not in (*AT_ONCE, *SOON) or table.error(root) < table.unexplained:
+        effort = replace(_effort(state, clock, look.seconds, until), more=kept.take)
+        rng, functions = np.random.default_rng([state.seed, i]), state.portfolio.functions
+        for root in DIRECT_METHODS[look.name](look.table, functions=functions, effort=effort, rng=rng):
+            if look.is_heard(root):
                 paused = worked()
-                yield view, root
+                yield look.view, root
                 began += worked() - paused  # what is done with a formula is not the next method's time
         if kept.is_taken_by_last():
             began += max(worked() - until, 0.0)  # the others keep their time
@@ -263,7 +300,7 @@ class _Kept:
         return until is not None
 
 
-def _views(state: SearchState) -> list[View]:
+def plainest_views(state: SearchState) -> list[View]:
     """The plainest view of each number of columns, the smallest first, and the columns as they are.
 
     Later the smallest few that were not looked at again yet, the newest first: those that formulas found until then
@@ -298,7 +335,7 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
     return replace(table, unexplained=table.error_of(best), explained=best) if np.isfinite(best).all() else table
 
 
-def _offer(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> None:
+def offer_seen(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> None:
     """Refit a formula on the rows that all are judged on, and offer it: cut to shape all the way where it is exact."""
     rows, numbers = state.rows.polished, state.config.front
     cleaned = clean(root, rows)

@@ -1,0 +1,1 @@
+"""Processes beside a search that look at the data for it."""

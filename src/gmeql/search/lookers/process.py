@@ -1,0 +1,88 @@
+"""What runs in a process that looks: jobs come in by one pipe, what they find goes out by another.
+
+A thread reads, so that a job can be cancelled; when the search's process is gone, so is this one at once. Whoever has
+nothing to do for long leaves, and is started anew when somebody needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from gmeql.search.lookers.jobs import Job
+
+READY, FOUND, DONE, FAILED = "ready", "found", "done", "failed"
+IDLE_SECONDS = 120.0
+"""After which a process without a job leaves."""
+
+
+def send(pipe: BinaryIO, message: Any) -> None:
+    """One message, as the other side's `pickle.load` takes it."""
+    pickle.dump(message, pipe, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.flush()
+
+
+class Looker:
+    """Takes one job after the other: messages are (number, job), or (number, None) to cancel it."""
+
+    def __init__(
+        self, incoming: BinaryIO, outgoing: BinaryIO, leave: Callable[[], object] = lambda: os._exit(0)
+    ) -> None:
+        self._incoming, self._outgoing, self._leave = incoming, outgoing, leave
+        self._jobs: queue.Queue[tuple[int, Job]] = queue.Queue()
+        self._cancelled: set[int] = set()
+
+    def work(self) -> None:
+        """Until there is nothing more to do."""
+        threading.Thread(target=self._read, daemon=True).start()
+        send(self._outgoing, (READY, 0, os.getpid()))
+        while True:
+            try:
+                number, job = self._jobs.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                return
+            self._take(number, job)
+            self._cancelled.discard(number)
+
+    def _take(self, number: int, job: Job) -> None:
+        try:
+            for found in job.run(lambda: number in self._cancelled):
+                send(self._outgoing, (FOUND, number, found))
+                if number in self._cancelled:
+                    break
+            send(self._outgoing, (DONE, number, None))
+        except Exception as error:  # noqa: BLE001  the search that asked raises it
+            send(self._outgoing, (FAILED, number, f"{type(error).__name__}: {error}"))
+
+    def _read(self) -> None:
+        while True:
+            try:
+                number, job = pickle.load(self._incoming)  # noqa: S301  what the search wrote that started us
+            except (EOFError, OSError, pickle.UnpicklingError):
+                self._leave()  # nobody is there any more
+                return
+            if job is None:
+                self._cancelled.add(number)
+            else:
+                self._jobs.put((number, job))
+
+
+def main() -> None:
+    """A process of its own: what anything prints goes nowhere, since the pipe is for messages alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the search acts on it
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    try:
+        Looker(incoming, outgoing).work()
+    except BrokenPipeError:
+        pass
+    sys.stderr.flush()
+    os._exit(0)

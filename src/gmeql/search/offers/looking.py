@@ -1,0 +1,100 @@
+"""When the data are looked at, and by whom: the search itself between two stages, or other processes beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from gmeql.formula.nodes import Constant
+from gmeql.search.clock import Clock
+from gmeql.search.config import SearchConfig
+from gmeql.search.data.readings import PLAIN
+from gmeql.search.data.viewed import ViewedTable
+from gmeql.search.offers.beside import LooksBeside
+from gmeql.search.offers.offering import Offering
+from gmeql.search.offers.promotion import polish_formula
+from gmeql.search.offers.seeing import (
+    is_time_to_look,
+    is_time_to_look_again,
+    look_again,
+    look_directly,
+    look_early,
+    views_of_leading,
+)
+from gmeql.search.state import SearchState
+from gmeql.search.stopping import has_exact_formula
+from gmeql.search.symmetries.views import View, find_views
+
+
+class Looking:
+    """Looks at the data for symmetries and directly, for one search."""
+
+    def __init__(self, config: SearchConfig, offering: Offering) -> None:
+        self._offering = offering
+        self.beside = LooksBeside(config, offering)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Whatever ends the search, nobody looks any more."""
+        with self.beside.open():
+            yield
+
+    def tend(self, state: SearchState, clock: Clock) -> None:
+        """Between two steps of the search: see to those who look beside it."""
+        self.beside.tend(state, clock, lambda views: self.take_views(state, views, clock.is_late))
+
+    def see(self, state: SearchState, clock: Clock) -> None:
+        """Look directly, as far as it is time; before that, once, for smaller tables. Nothing where others do.
+
+        While these start, which takes a second, the quick methods of linear algebra are asked here. What is interrupted by
+        an island that looks exact, and is not, comes again.
+        """
+        is_for_others = self.beside.takes_looks(state, clock)
+        if is_for_others and self.beside.are_ready():
+            return
+        if not state.symmetries_done:
+            self._offering.settle(state)
+            look_early(state, clock)
+        if is_for_others:
+            return
+        if is_time_to_look(state) and not (state.symmetries_done and state.direct_done):
+            self._offering.settle(state)
+            if not state.symmetries_done and not has_exact_formula(state):
+                self._look_for_symmetries(state, clock)
+            if not state.direct_done and not has_exact_formula(state) and not clock.is_interrupted():
+                look_directly(state, clock)
+                state.direct_done = not clock.is_interrupted()
+        elif is_time_to_look_again(state):
+            self._offering.settle(state)
+            self.take_views(state, views_of_leading(state), clock.is_late)
+            look_again(state, clock)
+
+    def _look_for_symmetries(self, state: SearchState, clock: Clock) -> None:
+        """See whether smaller tables tell as much, and begin anew with them."""
+        rows = state.rows.polished
+        starts, limit = state.portfolio.starting_views(), clock.symmetry_limit()
+        views = [view for start in starts for view in find_views(rows.X, rows.target, limit, start=start)]
+        if not clock.is_interrupted():
+            state.symmetries_done = True
+            self.take_views(state, views, clock.is_late)
+
+    def take_views(self, state: SearchState, views: Sequence[View], is_late: Callable[[], bool]) -> None:
+        """Begin anew with smaller tables, of those views that are allowed."""
+        tables = []
+        self._offering.settle(state)
+        for view in views:
+            if not state.portfolio.functions.allows(view.operators()) or not state.keeps_units(view):
+                continue
+            table = state.portfolio.table(view, state.rows)
+            if view.is_spent:
+                offer_multiple(state, table, is_late)
+            elif PLAIN in table.readings:
+                tables.append(table)
+        if tables:
+            state.portfolio.add_tables(tables)
+            state.islands = []
+
+
+def offer_multiple(state: SearchState, table: ViewedTable, is_late: Callable[[], bool]) -> None:
+    """Offer a multiple of a view's factor: all there is to say where its columns hold nothing more."""
+    polish_formula(state, table.view.restore(Constant(table.scale)), is_late, thorough=table.view.is_spent)

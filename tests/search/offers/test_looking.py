@@ -1,0 +1,57 @@
+"""When the data are looked at, and by whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import Constant, Variable
+from gmeql.search.clock import Clock
+from gmeql.search.config import ClockConfig, SearchConfig
+from gmeql.search.offers.looking import Looking
+from gmeql.search.offers.offering import Offering
+from gmeql.search.search import Search
+from gmeql.search.state import SearchState
+from gmeql.search.symmetries.views import View
+
+
+def made(**options: Any) -> tuple[SearchState, Looking]:
+    X = np.random.default_rng(1).uniform(1, 3, (200, 3))
+    y = X[:, 0] * np.sin(3 * X[:, 1] / X[:, 2]) + 0.1 * np.random.default_rng(2).standard_normal(200)
+    config = SearchConfig(max_candidates=4000, n_jobs=1, clock=ClockConfig(islands_share=0.5), **options)
+    return Search(X, y, config=config)._state, Looking(config, Offering())
+
+
+def test_linear_algebra_is_asked_first_symmetries_and_all_methods_when_it_is_time() -> None:
+    state, looking = made()
+    looking.see(state, Clock.unlimited())
+    assert state.direct_spent > 0 and not state.symmetries_done and not state.direct_done
+    state.candidates = 2000
+    looking.see(state, Clock.unlimited())
+    assert state.symmetries_done and state.direct_done and len(state.portfolio.tables) > 1
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_where_others_look_only_what_is_quick_is_asked_here_until_they_are_ready(
+    ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, looking = made()
+    monkeypatch.setattr(looking.beside, "takes_looks", lambda *_: True)
+    monkeypatch.setattr(looking.beside, "are_ready", lambda: ready)
+    state.candidates = 2000
+    looking.see(state, Clock.unlimited())
+    assert not state.symmetries_done and not state.direct_done
+    assert (state.direct_spent == 0) is ready
+
+
+def test_smaller_tables_begin_anew_and_a_spent_one_is_a_formula() -> None:
+    state, looking = made()
+    state.rows = replace(state.rows, y=2.0 * state.rows.X[:, 0])
+    state.islands = [state.portfolio.open_island(state.rng)]
+    looking.take_views(state, [View((Constant(1.0),), Variable(0))], lambda: False)
+    assert state.islands and len(state.leaderboard.members) > 1
+    looking.take_views(state, [View((Variable(0), Variable(1)))], lambda: False)
+    assert not state.islands and len(state.portfolio.tables) == 2
