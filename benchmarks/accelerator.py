@@ -2,17 +2,18 @@
 
     PYTHONPATH=src python benchmarks/accelerator.py rate                 candidates a second, 300 to 1,000,000 rows
     PYTHONPATH=src python benchmarks/accelerator.py solve CASES.json ... seconds to an exact formula, one after the other
-    PYTHONPATH=src python benchmarks/accelerator.py hardest CASES.json   those that take one core longest: card, all cores
+    PYTHONPATH=src python benchmarks/accelerator.py hardest CASES.json   those that take all cores longest: card, all cores
     PYTHONPATH=src python benchmarks/accelerator.py quick --seeds 3      b1-b8 one after the other: nobody shall be slower
     PYTHONPATH=src python benchmarks/accelerator.py paper --seeds 20     b1-b8, all seeds at once
     PYTHONPATH=src python benchmarks/accelerator.py steps --islands 224  steps of islands alone, for a profiler, too
     PYTHONPATH=src python benchmarks/accelerator.py compare              drawn candidates fitted there and on a core
 
 `rate` searches noisy tables (`--tables`), on which nothing ends early, and says when the card was taken and whether the
-search ended in time; `solve` takes the given problems (`--problems`) with each of `--devices` (gpu; auto, with one core
-beside it; cpu, that is one core; cores, that is all); `hardest` asks one core, in all cores at once, which problems those
-are, unless they are named, and then says how many times sooner the card has a formula for the middle one; `paper` shares
-the card among `--workers` processes. Every search has a warm process: compiled kernels are loaded before its clock starts.
+search ended in time; `solve` takes the given problems (`--problems`) with each of `--devices` (gpu, with all cores
+beside it; auto, with one core beside it; cpu, that is one core; cores, that is all); `hardest` asks one core, in all
+cores at once, and then all cores together which problems those are, unless they are named, and says how many times
+sooner the card has a formula for the middle one; `paper` shares the card among `--workers` processes. Every search has
+a warm process: compiled kernels are loaded before its clock starts.
 """
 
 from __future__ import annotations
@@ -98,21 +99,42 @@ def chosen_problems(arguments: argparse.Namespace) -> list[Problem]:
 
 
 def hardest(arguments: argparse.Namespace) -> None:
-    """The goal is judged by the middle of the times; the cores get just the time after which they have lost."""
-    problems = chosen_problems(arguments)
+    """The goal is judged by the middle of the times; the cores get just the time after which they have lost.
+
+    Which problems those are is asked by rule: of those that take one core longest, the ones that take all cores longest
+    among those that they solve.
+    """
+    problems, first, others = chosen_problems(arguments), arguments.devices[0], arguments.devices[1:]
     if not arguments.problems:
-        cells = [(problem, arguments.max_time) for problem in problems]
-        with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=warm_up, initargs=("cpu",)) as pool:
-            found = list(pool.map(one_core, *zip(*cells, strict=True)))
-        problems = longest(problems, found, arguments.most)
-        show({"hardest for one core": ",".join(problem.name for problem in problems)})
-    first, *others = arguments.devices
+        problems, slow = asked_for_hardest(problems, arguments)
+        fast = solved_by(first, problems, arguments.max_time, arguments)
+        show({"device": "cores", "against": first} | times_sooner(fast, slow, arguments.max_time))
+        return
     fast = solved_by(first, problems, arguments.max_time, arguments)
     for device in others:
         limit = max(arguments.times * statistics.median(fast), 1.0)
         limit = arguments.max_time if math.isinf(limit) else limit
         slow = solved_by(device, problems, limit, arguments)
         show({"device": device, "against": first, "limit": limit} | times_sooner(fast, slow, limit))
+
+
+def asked_for_hardest(problems: list[Problem], arguments: argparse.Namespace) -> tuple[list[Problem], list[float]]:
+    """The hardest problems that all cores solve, and their seconds there; one core is asked first, in all at once."""
+    cells = [(problem, arguments.max_time) for problem in problems]
+    with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=warm_up, initargs=("cpu",)) as pool:
+        found = list(pool.map(one_core, *zip(*cells, strict=True)))
+    long_ones = longest(problems, found, arguments.asked)
+    show({"hardest for one core": ",".join(problem.name for problem in long_ones)})
+    seconds = solved_by("cores", long_ones, arguments.max_time, arguments)
+    chosen = hardest_solved(seconds, arguments.most)
+    show({"hardest that all cores solve": ",".join(long_ones[i].name for i in chosen)})
+    return [long_ones[i] for i in chosen], [seconds[i] for i in chosen]
+
+
+def hardest_solved(seconds: list[float], most: int) -> list[int]:
+    """Places of the longest times among the finite ones, in their order."""
+    solved = [i for i, each in enumerate(seconds) if math.isfinite(each)]
+    return sorted(sorted(solved, key=lambda i: seconds[i], reverse=True)[:most])
 
 
 def longest(problems: list[Problem], found: list[tuple[float, int]], most: int) -> list[Problem]:
@@ -253,8 +275,8 @@ def table(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def place(device: str) -> tuple[str, int | None]:
-    """A device and its threads: gpu, auto, cpu (one core), cores (all of them)."""
-    return (device, 1) if device in ("gpu", "auto", "cpu") else ("cpu", None)
+    """A device and its threads: gpu (with all cores beside it), auto and cpu (one core), cores (all of them)."""
+    return {"gpu": ("gpu", None), "auto": ("auto", 1), "cpu": ("cpu", 1), "cores": ("cpu", None)}[device]
 
 
 def sizes(text: str) -> list[tuple[int, ...]]:
@@ -293,6 +315,7 @@ def main() -> None:
         of_cases.add_argument("--max-time", type=float, default=30 if run is solve else 20)
         if run is hardest:
             of_cases.add_argument("--most", type=int, default=10, help="how many are the hardest")
+            of_cases.add_argument("--asked", type=int, default=20, help="of how many that take one core longest")
             of_cases.add_argument(
                 "--times", type=float, default=5, help="how many times sooner the first device shall be"
             )

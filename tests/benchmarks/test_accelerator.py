@@ -20,6 +20,37 @@ def test_the_hardest_take_longest_and_among_the_unsolved_the_most_candidates():
     assert accelerator.longest(problems, found, 1) == ["d"]
 
 
+def test_the_hardest_by_rule_are_solved_and_take_all_cores_longest(monkeypatch, capsys):
+    assert accelerator.hardest_solved([3.0, math.inf, 1.0, 9.0], 2) == [0, 3]
+    problems = [SimpleNamespace(name=name) for name in "abcde"]
+    times = {"cores": [3.0, math.inf, 1.0], "gpu": [1.0, 2.0]}
+    asked = []
+
+    class HereAndNow:
+        def __init__(self, **_):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def map(self, function, *cells):
+            return [(float(problem.name in "bcd"), 0) for problem in cells[0]]
+
+    def solved_by(device, problems, max_time, _):
+        asked.append((device, "".join(problem.name for problem in problems)))
+        return times[device]
+
+    monkeypatch.setattr(accelerator, "ProcessPoolExecutor", HereAndNow)
+    monkeypatch.setattr(accelerator, "chosen_problems", lambda _: problems)
+    monkeypatch.setattr(accelerator, "solved_by", solved_by)
+    accelerator.hardest(SimpleNamespace(problems=None, devices=["gpu", "cores"], max_time=20.0, asked=3, most=2))
+    assert asked == [("cores", "bcd"), ("gpu", "bd")]
+    assert '"times_sooner": 1.333' in capsys.readouterr().out
+
+
 def test_how_many_times_sooner_is_a_bound_where_the_slower_one_was_stopped():
     assert accelerator.times_sooner([1.0, 2.0, math.inf], [4.0, 12.0, math.inf], 20.0) == {
         "times_sooner": 6.0, "at_least": False,
