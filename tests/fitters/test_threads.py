@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from gmeql.fitters import threads
 
 
-def test_only_cores_that_the_process_may_use_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_cores_that_the_process_may_use_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(threads, "CPU_MAX", tmp_path / "cpu.max")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 3, 5}, raising=False)
     assert threads.available_cores() == 3
     monkeypatch.delattr(os, "sched_getaffinity")
@@ -28,3 +30,17 @@ def test_n_jobs_as_scikit_learn_reads_it(n_jobs: int | None, expected: int, monk
 def test_a_pool_is_made_once() -> None:
     assert threads.thread_pool(2) is threads.thread_pool(2)
     assert list(threads.thread_pool(2).map(abs, [-1, -2])) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [("200000 100000", 2), ("150000 100000", 2), ("1000 100000", 1), ("max 100000", 8), ("", 8), ("9 0", 8)],
+)
+def test_a_container_may_use_fewer_cores_than_it_sees(
+    text: str, cores: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    monkeypatch.setattr(threads, "CPU_MAX", tmp_path / "cpu.max")
+    assert threads.available_cores() == 8
+    threads.CPU_MAX.write_text(text)
+    assert threads.available_cores() == cores

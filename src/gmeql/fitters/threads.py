@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from pathlib import Path
+
+
+CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux says how much of the processors a container may use: microseconds of each period, or "max"."""
 
 
 def available_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores this process may use: those of a container are often fewer than it sees."""
+    seen = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, math.ceil(min(seen, _allowed())))
+
+
+def _allowed() -> float:
+    """Cores that the container's limit is worth; infinite without one."""
+    try:
+        used, period = CPU_MAX.read_text(encoding="ascii").split()
+        return math.inf if used == "max" else float(used) / float(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return math.inf
 
 
 def threads_for(n_jobs: int | None) -> int:
