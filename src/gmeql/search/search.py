@@ -27,6 +27,7 @@ With a candidate budget the result depends on the seed alone, not on threads or 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -61,6 +62,9 @@ from gmeql.search.stopping import has_exact_formula, why_stop
 
 POLL_SECONDS = 0.02
 """How often the thread that offers formulas is asked, while accelerators have the search."""
+
+LACKING = ("no gain", "exhausted")
+"""Reasons to end for which islands find nothing more."""
 
 
 class Search(RunningSearch):
@@ -109,6 +113,9 @@ class Search(RunningSearch):
                 idle_rounds = idle_rounds + 1 if state.candidates == before else 0
                 state.elapsed = clock.elapsed()
                 state.reason = why_stop(state, clock, idle_rounds)
+                if state.reason in LACKING and self._looking.beside.are_under_way(state, clock):
+                    state.reason = ""  # they may see what islands do not find
+                    time.sleep(POLL_SECONDS if idle_rounds else 0.0)
                 if state.reason:
                     self._end()
                     state.elapsed = clock.elapsed()

@@ -159,6 +159,21 @@ def test_others_look_only_where_that_is_for_them(monkeypatch: pytest.MonkeyPatch
     assert not takes(state(X, y))
 
 
+def test_where_nothing_is_to_be_looked_for_nobody_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched(monkeypatch, HereAndNow())
+    assert not takes(state(*scaled(), symmetries=False, direct=()))
+    assert takes(state(*scaled(), symmetries=True, direct=()))
+    assert takes(state(*scaled(), symmetries=False))
+
+
+def test_islands_that_find_nothing_more_wait_for_others_who_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched(monkeypatch, HereAndNow())
+    X, y = fraction()
+    options: dict[str, Any] = dict(max_idle_rounds=1, patience=1, few_islands=1, stage_ages=(1,))
+    search = Search(X, y, config=SearchConfig(max_time=60.0, n_jobs=2, device="cpu", **options))
+    assert run(search).reason == "exact"
+
+
 def test_cold_ones_are_waited_for_a_moment_and_not_at_all_in_a_short_search(monkeypatch: pytest.MonkeyPatch) -> None:
     lookers = watched(monkeypatch, HereAndNow(ready=0))
     assert takes(state(*scaled()), elapsed=0.0) and lookers.started == 0  # what is found at once needs nobody

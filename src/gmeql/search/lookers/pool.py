@@ -22,7 +22,11 @@ from typing import Any, BinaryIO, cast
 from gmeql.search.lookers.jobs import Job
 from gmeql.search.lookers.process import DONE, FAILED, FOUND, READY, send
 
-START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from gmeql.search.lookers.process import main; main()"
+START = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from gmeql.search.lookers.process import main; main()"
+)
+"""Ctrl-C in a terminal reaches all its processes; only the search's is to act on it."""
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )

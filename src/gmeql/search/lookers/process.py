@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -75,7 +74,6 @@ class Looker:
 
 def main() -> None:
     """A process of its own: what anything prints goes nowhere, since the pipe is for messages alone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the search acts on it
     incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)

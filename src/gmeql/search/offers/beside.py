@@ -42,8 +42,8 @@ from gmeql.search.symmetries.views import View
 
 TakeViews = Callable[[Sequence[View]], None]
 """Lets the search begin anew with smaller tables."""
-AHEAD = 3
-"""Jobs handed out for each process: a step of the islands may take longer than several of them."""
+AHEAD = 2
+"""Jobs handed out beyond one for each process: a step of the islands may take longer than one of them."""
 
 
 @dataclass(order=True)
@@ -102,6 +102,7 @@ class LooksBeside:
                 or config.max_time is None
                 or config.max_candidates is not None
                 or config.n_lookers == 0
+                or not _is_something_left(state)
                 or state.rows.groups is not None
                 or multiprocessing.parent_process() is not None
                 or any(operator.is_user_defined for operator in OPERATORS.values())
@@ -117,6 +118,11 @@ class LooksBeside:
             self._lookers, self._started = lookers, clock.elapsed()
         are_late = clock.elapsed() > self._started + config.lookers_late
         return self.are_ready() or not (self._lookers.has_failed or are_late)
+
+    def are_under_way(self, state: SearchState, clock: Clock) -> bool:
+        """Whether the first looks are still to come, or others are at them."""
+        is_done = self._has_begun and not self._waiting and not self._running and not self._seen
+        return not is_done and self.takes_looks(state, clock)
 
     def are_ready(self) -> bool:
         """Whether one of them takes jobs."""
@@ -193,7 +199,7 @@ class LooksBeside:
 
     def _hand_out(self) -> None:
         assert self._lookers is not None
-        while self._waiting and len(self._running) < AHEAD * self._config.n_lookers:
+        while self._waiting and len(self._running) < AHEAD + self._config.n_lookers:
             asked = self._waiting.pop(0)
             asked.ticket = self._lookers.take(asked.job)
             self._running.append(asked)
@@ -255,3 +261,10 @@ class LooksBeside:
             self._seen += waiting  # later
 
         self._offering.begin(offer, state, (), may_skip=False)
+
+
+def _is_something_left(state: SearchState) -> bool:
+    """Whether anything is to be looked for."""
+    has_methods = state.config.direct is None or bool(state.config.direct)
+    has_looks = not state.direct_done or state.later_looks < len(state.config.clock.later_from)
+    return not state.symmetries_done or (has_methods and has_looks)
