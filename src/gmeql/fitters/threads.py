@@ -35,7 +35,7 @@ def threads_for(n_jobs: int | None) -> int:
     return max(1, n_jobs if n_jobs > 0 else available_cores() + 1 + n_jobs)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def thread_pool(n_threads: int) -> ThreadPoolExecutor:
     """The process's pool of so many threads."""
     return ThreadPoolExecutor(n_threads, thread_name_prefix="gmeql-fit")

@@ -219,7 +219,7 @@ class Search(RunningSearch):
         if state.config.max_candidates is None:
             self._offering.take(state)
         self._looking.tend(state, self._clock)
-        self._executor.n_lent = self._looking.beside.n_busy + self._offering.is_busy
+        self._executor.n_lent = self._looking.beside.n_busy
 
     def _look_beside(self) -> bool:
         """Look at the data while accelerators take one generation after the other; whether some are on the way then."""

@@ -128,6 +128,20 @@ def test_with_several_of_them_symmetries_come_first(monkeypatch: pytest.MonkeyPa
     assert isinstance(lookers.jobs[0], SymmetryLook) and lookers.started == 4
 
 
+def test_threads_are_lent_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched(monkeypatch, HereAndNow(works=False))
+    looks = LooksBeside(SearchConfig(max_time=20.0, n_jobs=16), Offering())
+    lent = []
+    for n in range(9):
+        looks._running = [None] * n  # type: ignore[list-item]
+        lent.append(looks.n_busy)
+    assert lent == [0, 4, 4, 4, 4, 8, 8, 8, 8]
+    alone = LooksBeside(SearchConfig(max_time=20.0, n_jobs=2), Offering())
+    assert alone.n_busy == 0
+    alone._running = [None]  # type: ignore[list-item]
+    assert alone.n_busy == 1
+
+
 def test_at_the_end_nobody_looks_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     lookers = watched(monkeypatch, HereAndNow(works=False))
     tended(state(*scaled()), 3)

@@ -130,8 +130,9 @@ class LooksBeside:
 
     @property
     def n_busy(self) -> int:
-        """How many have something to do."""
-        return min(len(self._running), self._config.n_lookers)
+        """How many have something to do: none, up to half of them or all, so that few pools of threads are needed."""
+        n, busy = self._config.n_lookers, len(self._running)
+        return n if busy > n // 2 else min(busy, 1) * max(n // 2, 1)
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
