@@ -40,7 +40,7 @@ VIEWS = "symmetries"
 def seen(X: np.ndarray, y: np.ndarray, names: tuple[str, ...], config: SearchConfig) -> tuple[bool, str, float]:
     """Whether a formula is exact on a table after one look, the best formula, and the look's seconds of processor."""
     search = Search(X, y, names=names, config=config)
-    search._look_for_symmetries(Clock.unlimited())
+    search._looking.look_for_symmetries(search._state, Clock.unlimited())
     start = time.process_time()
     look_directly(search._state, Clock.unlimited())
     seconds = time.process_time() - start
@@ -71,7 +71,7 @@ def cost(name: str, n_rows: int, n_columns: int, max_time: float) -> tuple[float
     """Share in seconds, seconds of processor and MB of memory of one method on a table that holds nothing to see."""
     X, y = nothing_to_see(n_rows, n_columns)
     compile_look_up()
-    look = {VIEWS: lambda search: search._look_for_symmetries(search._clock)}.get(
+    look = {VIEWS: lambda search: search._looking.look_for_symmetries(search._state, search._clock)}.get(
         name, lambda search: _looked(search, name)
     )
     look(_search(*nothing_to_see(300, n_columns), name, 0.1))  # what is compiled and imported is no part of it

@@ -60,7 +60,7 @@ class Looking:
         if is_time_to_look(state) and not (state.symmetries_done and state.direct_done):
             self._offering.settle(state)
             if not state.symmetries_done and not has_exact_formula(state):
-                self._look_for_symmetries(state, clock)
+                self.look_for_symmetries(state, clock)
             if not state.direct_done and not has_exact_formula(state) and not clock.is_interrupted():
                 look_directly(state, clock)
                 state.direct_done = not clock.is_interrupted()
@@ -69,7 +69,7 @@ class Looking:
             self.take_views(state, views_of_leading(state), clock.is_late)
             look_again(state, clock)
 
-    def _look_for_symmetries(self, state: SearchState, clock: Clock) -> None:
+    def look_for_symmetries(self, state: SearchState, clock: Clock) -> None:
         """See whether smaller tables tell as much, and begin anew with them."""
         rows = state.rows.polished
         starts, limit = state.portfolio.starting_views(), clock.symmetry_limit()
