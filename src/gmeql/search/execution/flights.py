@@ -223,7 +223,11 @@ class Flights:
         state.portfolio.reward(ranked)
         lowest = flight.portfolio.loss(ranked[0])
         settled, state.lowest = lowest > config.large_fall * state.lowest, lowest
-        offer = partial(offer_ranked, settled=settled, out_of_time=flight.clock.is_time_to_judge)
+
+        def out_of_time() -> bool:
+            return self._offering.is_hurried() or flight.clock.is_time_to_judge()
+
+        offer = partial(offer_ranked, settled=settled, out_of_time=out_of_time)
         best = ranked[: config.device_offered]
         self._offering.begin(offer, state, best, may_skip=False, portfolio=flight.portfolio)
 
@@ -237,7 +241,7 @@ class Flights:
         for island in sorted(fallen, key=lambda each: int(each.repository.items["complexity"][0])):
             if not is_exact(seen, island):
                 continue
-            self._offering.settle(state)
+            self._offering.settle(state, hurried=True)
             seen = replace(state, portfolio=flight.portfolio)
             polish_island(seen, island, flight.clock.is_time_to_judge)
             offer_elites(seen, island)
