@@ -81,7 +81,7 @@ class Looking:
     def take_views(self, state: SearchState, views: Sequence[View], is_late: Callable[[], bool]) -> None:
         """Begin anew with smaller tables, of those views that are allowed."""
         tables = []
-        self._offering.settle(state)
+        self._offering.settle(state, hurried=state.config.max_candidates is None)  # a smaller table is worth more
         for view in views:
             if not state.portfolio.functions.allows(view.operators()) or not state.keeps_units(view):
                 continue
