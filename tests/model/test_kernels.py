@@ -155,3 +155,22 @@ def test_what_is_compiled_already_is_not_called_where_its_parts_are_nowhere() ->
     kernels.keep_kernels()
     code = "from gmeql.model import kernels; kernels._compile_one('gmeql.fitters.kernel.levenberg_marquardt.fit_many')"
     subprocess.run([sys.executable, "-c", code], env=kernels.same_packages(), check=True)
+
+
+def test_a_search_calls_no_other_functions_and_none_for_other_arguments_than_those_that_are_compiled_side_by_side():
+    """What is not among them is compiled when all others are done, one after the other."""
+    kernels.keep_kernels()
+    code = (
+        "import gc\n"
+        "from numba.core.dispatcher import Dispatcher\n"
+        "from gmeql.model import kernels\n"
+        "for _ in kernels._smallest_search().run(): pass\n"
+        "called = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and each.overloads]\n"
+        "known = {id(function): call for function, call in kernels._kernels().values()}\n"
+        "print([each.py_func.__name__ for each in called if id(each) not in known and each.stats.cache_path])\n"
+        "kernels._compile_structure(); kernels._count_choices()\n"
+        "print({len(each.overloads) for each in called})\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=kernels.same_packages(), check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["[]", "{1}"]

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from gmeql.fitters.threads import available_cores
+from gmeql.network.architecture import architecture_preset
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 
@@ -73,7 +74,9 @@ def _kernels() -> dict[str, tuple[Any, Callable[[], Any]]]:
     from gmeql.fitters.kernel.levenberg_marquardt import fit_many
     from gmeql.search.direct.middle import kernels as middle
     from gmeql.search.direct.middle import meeting
+    from gmeql.search.sampling.compile import compile_from_python
     from gmeql.search.sampling.draw import draw_candidates
+    from gmeql.search.sampling.moves import count_choices
 
     entries: list[tuple[Any, Callable[[], Any]]] = [
         (fit_many, cpu.compile_kernel),
@@ -85,9 +88,30 @@ def _kernels() -> dict[str, tuple[Any, Callable[[], Any]]]:
     parts = [part for folder in folders for part in parts_of(folder)]
     parts.sort(key=lambda part: -len(part.dispatcher.py_func.__code__.co_code))
     entries += [(part.dispatcher, partial(part.dispatcher.compile, part.signature)) for part in parts]
+    entries += [(compile_from_python, _compile_structure), (count_choices, _count_choices)]
     return {
         f"{function.py_func.__module__}.{function.py_func.__name__}": (function, call) for function, call in entries
     }
+
+
+def _compile_structure() -> None:
+    """A wiring to its program."""
+    from gmeql.search.sampling.arrays import FormulaRules, wiring_of
+    from gmeql.search.sampling.compile import compile_once
+
+    network = architecture_preset("general", n_variables=1)
+    rules = FormulaRules(np.zeros(network.n_variables, np.int64), with_offset=False, max_nesting=1)
+    compile_once(np.zeros(network.n_connections, np.int64), wiring_of(network), rules)
+
+
+def _count_choices() -> None:
+    """Choices of an elite."""
+    from gmeql.search.sampling.arrays import wiring_of
+    from gmeql.search.sampling.moves import count_choices
+
+    network = architecture_preset("general", n_variables=1)
+    choices = np.zeros((1, network.n_connections), np.int64)
+    count_choices(choices, np.ones(1), wiring_of(network), np.zeros((network.n_connections, network.max_choices)))
 
 
 @dataclass(frozen=True)
@@ -156,9 +180,10 @@ def compile_kernels() -> None:
         ):
             for _ in workers.map(_compile_one, names):
                 pass
-    for _ in _smallest_search().run():  # whatever is missing
-        pass
-    meeting.compile_look_up()
+    if not _are_on_disk():  # whatever is missing
+        for _ in _smallest_search().run():
+            pass
+        meeting.compile_look_up()
 
 
 def _compile_one(name: str) -> None:
