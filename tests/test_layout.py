@@ -77,9 +77,20 @@ def definitions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDe
             yield from definitions(child)
 
 
+def longest_possible(text: str) -> int:
+    """Most lines that any function can have: to the next definition that is not indented more. Parsing takes longer."""
+    lines = text.split("\n")
+    starts = [(k, len(m[1])) for k, line in enumerate(lines) if (m := DEFINITION.match(line))]
+    ends = [next((n for n, other in starts[i + 1 :] if other <= own), len(lines)) for i, (_, own) in enumerate(starts)]
+    return max((end - start for end, (start, _) in zip(ends, starts, strict=True)), default=0)
+
+
+DEFINITION = re.compile(r"( *)(?:async def|def|class) ")
+
+
 def long_functions(text: str) -> list[str]:
     """Functions and methods past `MOST_LINES_OF_A_FUNCTION` whose docstring does not say why they are long."""
-    if text.count("\n") <= MOST_LINES_OF_A_FUNCTION:
+    if longest_possible(text) < MOST_LINES_OF_A_FUNCTION:
         return []
     functions = [node for node in definitions(parsed(text)) if not isinstance(node, ast.ClassDef)]
     long = [node for node in functions if (node.end_lineno or 0) - node.lineno >= MOST_LINES_OF_A_FUNCTION]

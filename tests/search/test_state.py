@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thinned import thinned
 from searches import SMALL, parabola, plain_text, run, stored, waves
 
 from gmeql.model.checkpoint import load_checkpoint
@@ -29,8 +30,10 @@ def stopped(rounds: int, **options: Any) -> Search:
     return search
 
 
-@pytest.mark.parametrize("rounds", [0, 1, 3, 9])
-@pytest.mark.parametrize("loss", ["squared", "huber"])
+@pytest.mark.parametrize(
+    ("rounds", "loss"),
+    thinned([(r, loss) for r in (0, 1, 3, 9) for loss in ("squared", "huber")], quick=(0, 2, 5, 6)),
+)
 def test_plain_data_and_back(rounds: int, loss: str) -> None:
     data = stopped(rounds, loss=loss, stage_ages=(2, 4), search_rows=32).state()
     again = SearchState.from_dict(stored(data), *waves())

@@ -13,19 +13,14 @@ from web_client import HEADERS, start, upload, wait
 NEW = "a,b,other\n" + "".join(f"{i / 2},{i % 5},x\n" for i in range(1, 21))
 
 
-@pytest.fixture
-def run(client) -> str:
-    name = start(client)
-    wait(client, name, "done")
-    return name
-
-
 def ask(client, run: str, text: str = NEW, **settings: object):
     table = upload(client, text)["table"]
     return client.post(f"/runs/{run}/predict", json={"table": table, **settings}, headers=HEADERS)
 
 
-def test_by_the_formula_and_by_an_average_with_low_and_high(client, run, tmp_path):
+def test_by_the_formula_and_by_an_average_with_low_and_high_or_it_is_explained_why_not(client, tmp_path):
+    run = start(client)
+    wait(client, run, "done")
     plain = ask(client, run).json()
     assert plain["columns"] == ["a", "b", "prediction"] and plain["n_rows"] == 20 and len(plain["rows"]) == 6
     averaged = ask(client, run, average=True).json()
@@ -37,9 +32,6 @@ def test_by_the_formula_and_by_an_average_with_low_and_high(client, run, tmp_pat
     mean, low, high = model.average([[float(row["a"]), float(row["b"])] for row in rows])
     for told, wanted in (("prediction", mean), ("prediction low", low), ("prediction high", high)):
         assert [float(row[told]) for row in rows] == pytest.approx(wanted.tolist())
-
-
-def test_what_cannot_be_predicted_is_explained(client, run):
     lacking = ask(client, run, "a\n1\n2\n3\n")
     assert lacking.status_code == 422 and "'b'" in lacking.json()["error"] and "/tmp" not in lacking.json()["error"]
     assert "average" in ask(client, run, average="yes").json()["error"]
