@@ -79,9 +79,13 @@ def test_the_job_of_a_process_that_dies_is_over() -> None:
     lookers.start(1)
     assert until(lambda: lookers.n_ready() == 1)
     tickets: list[Ticket] = [lookers.take(look("meeting", 1e6)) for _ in range(2)]
-    lookers._places[0].process.kill()
+    (place,) = lookers._places
+    place.process.kill()
     assert until(lambda: all(ticket.is_over for ticket in tickets))
     lookers.close()
+    assert place.process.returncode is not None  # nothing of it is left: neither an entry of its own nor its pipes
+    assert place.process.stdin is not None and place.process.stdin.closed
+    assert place.process.stdout is not None and place.process.stdout.closed
 
 
 @pytest.mark.parametrize("executable", ["/nowhere/python", sys.executable])

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
@@ -48,6 +49,7 @@ class _Place:
     """One process and the ticket it is busy with."""
 
     process: subprocess.Popen[bytes]
+    listener: threading.Thread = field(init=False)
     is_ready: bool = False
     is_gone: bool = False
     number: int = 0
@@ -83,7 +85,8 @@ class Lookers:
             return
         place = _Place(process)
         self._places.append(place)
-        threading.Thread(target=self._listen, args=(place,), name="gmeql-looker", daemon=True).start()
+        place.listener = threading.Thread(target=self._listen, args=(place,), name="gmeql-looker", daemon=True)
+        place.listener.start()
 
     @property
     def has_failed(self) -> bool:
@@ -125,7 +128,7 @@ class Lookers:
         for place in self._places:
             place.is_gone = True
             place.process.kill()
-            place.process.wait()
+            place.listener.join()
 
     def _tell(self, place: _Place, job: Job | None) -> None:
         try:
@@ -146,6 +149,10 @@ class Lookers:
                 self._hand_out()
         with self._lock:
             self._lose(place)
+            for pipe in (place.process.stdin, place.process.stdout):
+                with suppress(OSError):  # what it was still to be told
+                    cast(BinaryIO, pipe).close()
+        place.process.wait()
 
     def _note(self, place: _Place, kind: str, number: int, value: Any) -> None:
         ticket = place.ticket
