@@ -122,7 +122,7 @@ feature_ranges_
         coder = LabelEncoder().fit(y)
         counted = np.ones(len(y), dtype=bool) if weight is None else weight > 0
         if len(np.unique(np.asarray(y)[counted])) < 2:
-            raise ValueError(f"y holds one class, {coder.classes_[0]!r:.60}; at least 2 classes are needed")
+            raise ValueError(f"y holds one class, {str(coder.classes_[0])!r:.60}; at least 2 classes are needed")
         self.classes_ = coder.classes_
         codes = coder.transform(y)
         n = len(self.classes_)
