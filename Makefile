@@ -33,12 +33,12 @@ demo: .venv/.installed  ## Kepler's law from the planets, and a formula from noi
 	$(BIN)/gmeql fit data/planets.csv --target period --max-time 3
 	$(BIN)/gmeql fit data/braking.csv --target distance --max-time 12
 
-# A file's tests stay with one worker: two would each make what they share.
+# A file's tests stay with one worker: two would each make what they share. Long files come first (tests/conftest.py).
 test: lint types  ## lint, types, quick tests; finds or installs the browser that some of them drive
-	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not slow'
+	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow'
 
 test-slow: .venv/.installed-dev  ## the tests that take longer
-	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow
+	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m slow
 
 lint: .venv/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .
