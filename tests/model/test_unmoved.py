@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from gmeql.formula.nodes import Node
+from gmeql.model import outliers
 from gmeql.model.front import Front
 from gmeql.model.unmoved import with_unmoved
 from gmeql.search.config import SearchConfig
+from gmeql.search.direct.table import Effort
+from gmeql.search.losses.converging import converged
 from judged_fronts import judged
 from struck_rows import struck_line
 
@@ -78,3 +84,20 @@ def test_it_is_kept_in_files_and_its_intervals_are_those_of_the_other_rows() -> 
     best = again.select("best")
     assert best.is_unmoved and best.interval_loss("squared") == "robust"
     assert again.to_dict() == front.to_dict()
+
+
+def test_where_time_is_short_no_more_is_fitted_than_a_few_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line through the middle is among them: what it tells is told all the same."""
+    fits: list[Node] = []
+
+    def counted(root: Node, *rest: Any) -> Any:
+        fits.append(root)
+        return converged(root, *rest)
+
+    monkeypatch.setattr(outliers, "converged", counted)
+    monkeypatch.setattr(Effort, "timed", lambda seconds, until: Effort(seconds, lambda: True))
+    X, y = struck_line(0)
+    front = judged(X, y, *(f"2.61*x1 + {k}*x1**2" for k in (0.1, 0.2, 0.3)), *(f"x1**{k}" for k in range(2, 6)))
+    best = chosen(front, X, y, SearchConfig(max_time=1.0)).select("best")
+    assert best.is_unmoved and len(fits) <= 10
+    np.testing.assert_allclose(best.expression(np.array([[0.0], [10.0]])), [-4.0, 28.0], atol=0.5)

@@ -30,9 +30,9 @@ def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
 
 def test_the_end_belongs_to_polishing(hands: Hands) -> None:
     clock = Clock.start(SearchConfig(max_time=10.0))
-    hands.now = 107.3
-    assert not clock.is_closing() and clock.elapsed() == pytest.approx(7.3)
-    hands.now = 107.4  # a fifth of the time is kept, and 0.6 s for judging
+    hands.now = 106.8
+    assert not clock.is_closing() and clock.elapsed() == pytest.approx(6.8)
+    hands.now = 106.9  # a fifth of the time is kept, 0.6 s for judging and 0.5 s for outliers
     assert clock.is_closing() and not clock.is_late()
     hands.now = 110.0
     assert clock.is_late()
@@ -40,11 +40,11 @@ def test_the_end_belongs_to_polishing(hands: Hands) -> None:
 
 @pytest.mark.parametrize(
     ("max_time", "rows", "kept"),
-    [(5.0, 0, 1.0 + 0.3), (100.0, 0, 3.0 + 0.6), (100.0, 1_000_000, 13.6), (10.0, 10_000_000, 2.6 + 5.0)],
+    [(5.0, 0, 1.0 + 0.6), (100.0, 0, 3.0 + 1.1), (100.0, 1_000_000, 14.1), (10.0, 10_000_000, 3.1 + 5.0)],
 )
 def test_time_kept_for_the_end(max_time: float, rows: int, kept: float, hands: Hands) -> None:
-    """A fifth, at most 3 s, for judging 6 %, at most 0.6 s, and for a large table 10 µs a row, at most half; polishing ends
-    before that begins."""
+    """A fifth, at most 3 s, for judging 6 %, at most 0.6 s, for outliers 6 %, at most 0.5 s, and for a large table 10 µs a
+    row, at most half; polishing ends before that begins."""
     clock = Clock.start(SearchConfig(max_time=max_time), refitted_rows=rows)
     assert clock.deadline - clock.closing == pytest.approx(kept)
     hands.now = clock.judging
@@ -83,7 +83,12 @@ def test_what_is_interrupted_closes_and_is_not_late(hands: Hands) -> None:
 
 def test_a_little_before_the_judgement(hands: Hands) -> None:
     clock = Clock.start(SearchConfig(max_time=10.0))
-    hands.now = 108.8
+    hands.now = 108.3
     assert not clock.is_nearly_time_to_judge(0.5)
-    hands.now = 109.0
+    hands.now = 108.5
     assert clock.is_nearly_time_to_judge(0.5) and not clock.is_time_to_judge()
+
+
+def test_no_time_is_kept_for_outliers_where_nobody_asks_for_them() -> None:
+    assert SearchConfig(max_time=5.0).outlier_seconds == pytest.approx(0.3)
+    assert SearchConfig(max_time=5.0, loss="robust").outlier_seconds == 0.0

@@ -11,7 +11,7 @@ Legend: `N` rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -67,9 +67,13 @@ class OutlierConfig:
     """Columns over which curves of text-books are fitted to the other rows, those that correlate most."""
     seconds: float = 0.4
     """Of one core, for pairs of small formulas that the other rows may follow."""
+    in_any_case: int = 3
+    """Formulas that are fitted however short the time is."""
 
 
 OUTLIERS = OutlierConfig()
+_Try = tuple[Node, float | None]
+"""A formula, and the nats that stating it takes where these are known."""
 NORMAL_MEDIAN = 1.4826  # standard deviation over median absolute deviation, of a normal distribution
 
 
@@ -140,8 +144,8 @@ class Outliers:
     """Whether groups have constants of their own, so that no one formula tells what the others follow."""
     functions: FunctionSet = field(default_factory=FunctionSet)
     """Functions that formulas may be made of."""
-    seconds: float = math.inf
-    """At most so many for pairs of small formulas."""
+    effort: Effort = field(default_factory=lambda: Effort(math.inf))
+    """How long may be looked: what was fitted until then counts, the line through the middle and the simplest in any case."""
 
     def behind(self, residuals: np.ndarray) -> bool:
         """Whether a line through the middle of the rows tells outliers that the formula, with these residuals, was pulled
@@ -190,16 +194,22 @@ class Outliers:
     def _briefest(self, nearest: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Node | None:
         """The formula that describes rows without outliers most briefly, terms left out that only those had brought."""
         best, length = None, math.inf
-        tries = list(self._candidates(nearest, X, y, weights))
-        while tries:
-            fitted = [(converged(root, X, y, weights, SQUARES)[0], nats) for root, nats in tries]
+        tries = self._candidates(nearest, X, y, weights)
+        while True:
+            fitted = [(converged(root, X, y, weights, SQUARES)[0], nats) for root, nats in self._in_time(tries)]
             lengths = [self._length(root, nats, X, y, weights) for root, nats in fitted]
-            least = int(np.argmin(lengths))
-            if not lengths[least] < length:
-                break
+            least = int(np.argmin(lengths)) if lengths else -1
+            if not lengths or not lengths[least] < length:
+                return best
             best, length = fitted[least][0], lengths[least]
-            tries = [(root, None) for root in _without_a_term(best)]
-        return best
+            tries = ((root, None) for root in _without_a_term(best))
+
+    def _in_time(self, tries: Iterable[_Try]) -> Iterable[_Try]:
+        """The first few, and the others as long as there is time."""
+        for place, each in enumerate(tries):
+            if place >= OUTLIERS.in_any_case and self.effort.out_of_time():
+                return
+            yield each
 
     @cached_property
     def _line(self) -> np.ndarray | None:
@@ -223,11 +233,11 @@ class Outliers:
         """Nats of formulas fitted by absolute errors, by the scale of the middle half of what they leave."""
         some = self._some
         X, y, weights = self.X[some], self.y[some], self.weights[some]
-        roots = list(self._roots)
+        roots: list[_Try] = [(root, None) for root in self._roots]
         if self._line is not None:
             terms = [build("mul", Constant(float(b)), Variable(k)) for k, b in enumerate(self._line[1:]) if b != 0.0]
-            roots.append(build("add", *terms, Constant(float(self._line[0]))))
-        for root in roots:
+            roots.insert(0, (build("add", *terms, Constant(float(self._line[0]))), None))
+        for root, _ in self._in_time(roots):
             fitted, mean = converged(root, X, y, weights, LOSSES["absolute"])
             scale = scale_of(y - self._values(fitted, X), y)
             if math.isfinite(mean) and scale > 0:
@@ -240,7 +250,7 @@ class Outliers:
 
     def _candidates(
         self, nearest: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> Iterable[tuple[Node, float | None]]:
+    ) -> Iterable[_Try]:
         """Formulas for the rows without outliers, with the nats that stating them takes, where these are known."""
         yield Constant(float(np.average(y, weights=weights))), None
         yield from ((root, None) for root in (nearest, *self._roots) if not isinstance(root, Constant))
@@ -252,7 +262,8 @@ class Outliers:
         leading, more = _leading_columns(X, y)
         curves = textbook_curves(np.where(leading, X, 0.0), y, weights, functions)
         yield from ((curve.root, curve.nats + more) for curve in curves)
-        table, effort = DirectTable(X, y, weights), Effort(min(OUTLIERS.seconds, self.seconds))
+        effort = replace(self.effort, seconds=min(OUTLIERS.seconds, self.effort.seconds))
+        table = DirectTable(X, y, weights)
         found = pairs.propose(table, functions=functions, effort=effort, rng=np.random.default_rng(0))
         yield from ((root, None) for root in found if tree_complexity(root) <= OUTLIERS.longest)
 

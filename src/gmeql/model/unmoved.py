@@ -29,6 +29,7 @@ from gmeql.model.member import FrontMember, free_constants
 from gmeql.model.outliers import OtherRows, Outliers, varies_by_factors
 from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
+from gmeql.search.direct.table import Effort, worked
 from gmeql.search.judging.outlook import freedom_factor, mean_and_error, outlooks
 from gmeql.search.polish.printable import with_known_digits
 
@@ -52,8 +53,6 @@ class UnmovedConfig:
     worse: float = 1.0
     """Standard errors of the paired difference by which squared errors over all rows may lie above those of the formula
     chosen so far."""
-    share_of_time: float = 0.05
-    """Of a search's time, for looking for formulas of the other rows."""
 
 
 UNMOVED = UnmovedConfig()
@@ -67,8 +66,8 @@ def with_unmoved(
     The same front where the user knows of the form, or asked for another loss than squares.
     """
     best = front.select("best")
-    is_asked = config.loss == "squared" and config.knowledge is None and config.architecture is None
-    if not is_asked or not front.has_outlooks or best.loss <= front.exact_level:
+    seconds = config.outlier_seconds
+    if not seconds > 0 or not front.has_outlooks or best.loss <= front.exact_level:
         return front
     if not UNMOVED.least_rows <= len(y) <= UNMOVED.most_rows:
         return front
@@ -77,10 +76,10 @@ def with_unmoved(
         return front
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     names = best.expression.names
-    seconds = math.inf if config.max_time is None else UNMOVED.share_of_time * config.max_time
+    effort = Effort(math.inf) if math.isinf(seconds) else Effort.timed(seconds, until=worked() + seconds)
     functions = FunctionSet(config.functions)
     formulas = tuple(member.expression for member in front)
-    others = Outliers(X, y, weights, formulas, names, functions=functions, seconds=seconds).others
+    others = Outliers(X, y, weights, formulas, names, functions=functions, effort=effort).others
     found = None if others is None else _of_all_rows(others, best, X, y, weights)
     if others is None or found is None or found[0].complexity > config.max_complexity:
         return front

@@ -37,7 +37,7 @@ class Clock:
         budget, shares = config.max_time, config.clock
         polish = min(shares.polish_share * budget, shares.polish_seconds)
         deadline = started + budget
-        judged = min(shares.judge_share * budget, shares.judge_seconds)
+        judged = min(shares.judge_share * budget, shares.judge_seconds) + config.outlier_seconds
         judging = deadline - judged - min(shares.refit_share * budget, shares.seconds_per_row * refitted_rows)
         return cls(started, judging - polish, judging, deadline, shares.symmetry_share * budget)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -102,6 +103,8 @@ class ClockConfig:
     device_seconds: float = 0.5  # of that for what accelerators found while the front was polished
     judge_share: float = 0.06  # kept for what the front promises and for the sums beside it,
     judge_seconds: float = 0.6  # but no more than this
+    outlier_share: float = 0.06  # kept for the formula that outliers do not move (`model/unmoved.py`),
+    outlier_seconds: float = 0.5  # but no more than this
     refit_share: float = 0.5  # kept for refitting the front of a large table, at most
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
@@ -226,6 +229,15 @@ class SearchConfig:
         """What islands on an accelerator go by, in the first generation or a later one."""
         per_step = self.later_device_candidates if later else self.device_candidates
         return replace(self.island_in_use, candidates_per_step=per_step)
+
+    @property
+    def outlier_seconds(self) -> float:
+        """Seconds kept for the formula that outliers do not move, which is asked for where nothing else was."""
+        if self.loss != "squared" or self.knowledge is not None or self.architecture is not None:
+            return 0.0
+        if self.max_time is None:
+            return math.inf
+        return min(self.clock.outlier_share * self.max_time, self.clock.outlier_seconds)
 
     @property
     def direct_seconds(self) -> float:

@@ -5,15 +5,15 @@ On few or noisy rows many odd forms fit a little better than the curve a person 
 is, over which column, takes `log(curves * V)` nats instead of a price for every symbol: what is known beforehand of how
 quantities depend on each other (`front/plain_sums.py` lets the front judge them).
 
-For every value of what stands inside, on a grid, scale and level follow by least squares; the best few are then fitted.
+For every value of what stands inside, on a grid, scale and level follow by least squares, all at once; the best few are then fitted.
 
-Legend: `N` rows, `V` columns.
+Legend: `N` rows, `V` columns, `G` values of what stands inside.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,13 +56,16 @@ class TextbookCurve:
 
 @dataclass(frozen=True)
 class _Shape:
-    """A curve: its parts for what stands inside [N, 1 or 2], and its tree."""
+    """A curve: its parts, each [N] or [G, N], for values of what stands inside, each [G, 1], and its tree."""
 
     operators: frozenset[str]
-    parts: Callable[[FloatArray, tuple[float, ...]], Sequence[FloatArray]]
+    parts: Callable[[FloatArray, tuple[FloatArray, ...]], Sequence[FloatArray]]
     tree: Callable[[Node, Sequence[float], tuple[float, ...]], Node]
-    inside: Callable[[FloatArray], Iterator[tuple[float, ...]]]
-    """What may stand inside over a column [N]; nothing where the curve has no place there."""
+    inside: Callable[[FloatArray], FloatArray]
+    """What may stand inside over a column [N], as [G, values]; nothing where the curve has no place there."""
+
+
+NOTHING = np.empty((0, 1))
 
 
 def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions: FunctionSet) -> list[TextbookCurve]:
@@ -92,22 +95,26 @@ def _best_of_grid(
     shape: _Shape, x: FloatArray, y: FloatArray, weights: FloatArray
 ) -> tuple[float, list[float], tuple[float, ...]] | None:
     """Nats of what is left and of the constants, the factors of the parts, and what stands inside."""
-    best: tuple[float, list[float], tuple[float, ...]] | None = None
+    inside = shape.inside(x)
     root = np.sqrt(weights)
-    for inside in shape.inside(x):
-        table = np.column_stack(shape.parts(x, inside)) * root[:, None]
-        constants = table.shape[1] + len(inside)
-        if len(y) < TEXTBOOK.rows_per_constant * constants or not np.isfinite(table).all():
-            continue
-        sizes = np.abs(table).max(axis=0)
-        if not (sizes > 0).all():
-            continue
-        factors = np.linalg.lstsq(table / sizes, y * root, rcond=None)[0] / sizes
-        left = float(np.mean((y * root - table @ factors) ** 2))
-        length = 0.5 * len(y) * math.log(max(left, 1e-300)) + 0.5 * constants * math.log(len(y))
-        if math.isfinite(length) and (best is None or length < best[0]):
-            best = length, [float(f) for f in factors], inside
-    return best
+    parts = shape.parts(x, tuple(values[:, None] for values in inside.T))
+    tables = np.stack([np.broadcast_to(part, (len(inside), len(x))) for part in parts], axis=2) * root[:, None]
+    constants = tables.shape[2] + inside.shape[1]
+    sizes = np.abs(tables).max(axis=1, initial=0.0)  # [G, parts]
+    usable = np.isfinite(sizes).all(axis=1) & (sizes > 0).all(axis=1)
+    if len(y) < TEXTBOOK.rows_per_constant * constants or not usable.any():
+        return None
+    inside, tables, sizes = inside[usable], tables[usable], sizes[usable]
+    scaled = tables / sizes[:, None, :]
+    outer, triangle = np.linalg.qr(scaled)
+    factors = (np.linalg.pinv(triangle) @ (outer.transpose(0, 2, 1) @ (y * root))[:, :, None])[:, :, 0]
+    left = np.mean((y * root - (scaled @ factors[:, :, None])[:, :, 0]) ** 2, axis=1)
+    lengths = 0.5 * len(y) * np.log(np.maximum(left, 1e-300)) + 0.5 * constants * math.log(len(y))
+    best = int(np.argmin(np.where(np.isfinite(lengths), lengths, math.inf)))
+    if not math.isfinite(lengths[best]):
+        return None
+    found = factors[best] / sizes[best]
+    return float(lengths[best]), [float(f) for f in found], tuple(float(value) for value in inside[best])
 
 
 def _rates(x: FloatArray) -> FloatArray:
@@ -115,39 +122,39 @@ def _rates(x: FloatArray) -> FloatArray:
     return np.geomspace(0.2, 50.0, TEXTBOOK.steps) / float(np.ptp(x))
 
 
-def _positive_rates(x: FloatArray) -> Iterator[tuple[float, ...]]:
-    return ((float(rate),) for rate in (_rates(x) if x.min() >= 0 else ()))
+def _positive_rates(x: FloatArray) -> FloatArray:
+    return _rates(x)[:, None] if x.min() >= 0 else NOTHING
 
 
-def _all_rates(x: FloatArray) -> Iterator[tuple[float, ...]]:
-    return ((float(sign * rate),) for rate in _rates(x) for sign in (1.0, -1.0))
+def _all_rates(x: FloatArray) -> FloatArray:
+    return np.outer(_rates(x), [1.0, -1.0]).reshape(-1, 1)
 
 
-def _halfway(x: FloatArray) -> Iterator[tuple[float, ...]]:
+def _halfway(x: FloatArray) -> FloatArray:
     """Where a saturating curve has come half the way."""
     middle = float(np.median(x))
-    places = np.geomspace(0.02, 20.0, TEXTBOOK.steps) * middle if x.min() >= 0 and middle > 0 else ()
-    return ((float(place),) for place in places)
+    return np.geomspace(0.02, 20.0, TEXTBOOK.steps)[:, None] * middle if x.min() >= 0 and middle > 0 else NOTHING
 
 
-def _exponents(x: FloatArray) -> Iterator[tuple[float, ...]]:
-    powers = [p for p in np.linspace(-3, 3, 25) if p not in (0.0, 1.0)] if x.min() > 0 else []
-    return ((float(p),) for p in powers)
+def _exponents(x: FloatArray) -> FloatArray:
+    powers = np.linspace(-3, 3, 25)
+    return powers[(powers != 0.0) & (powers != 1.0), None] if x.min() > 0 else NOTHING
 
 
-def _steps(x: FloatArray) -> Iterator[tuple[float, ...]]:
+def _steps(x: FloatArray) -> FloatArray:
     """Slopes and middles of a step."""
-    for rate in np.geomspace(2.0, 60.0, TEXTBOOK.steps // 3) / float(np.ptp(x)):
-        for middle in np.quantile(x, np.linspace(0.05, 0.95, TEXTBOOK.steps // 3)):
-            yield from ((float(rate), float(middle)), (float(-rate), float(middle)))
+    rates = np.geomspace(2.0, 60.0, TEXTBOOK.steps // 3) / float(np.ptp(x))
+    middles = np.quantile(x, np.linspace(0.05, 0.95, TEXTBOOK.steps // 3))
+    both = np.array(np.meshgrid(rates, middles, [1.0, -1.0], indexing="ij")).reshape(3, -1)
+    return np.column_stack([both[0] * both[2], both[1]])
 
 
-def _once(x: FloatArray) -> Iterator[tuple[float, ...]]:
-    return iter([()])
+def _once(x: FloatArray) -> FloatArray:
+    return np.empty((1, 0))
 
 
-def _once_if_positive(x: FloatArray) -> Iterator[tuple[float, ...]]:
-    return iter([()] if x.min() > 0 else [])
+def _once_if_positive(x: FloatArray) -> FloatArray:
+    return np.empty((int(x.min() > 0), 0))
 
 
 def _c(value: float) -> Constant:
@@ -183,7 +190,7 @@ def _logistic(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
 def _plain(
     operator: str,
     values: Callable[[FloatArray], FloatArray],
-    inside: Callable[[FloatArray], Iterator[tuple[float, ...]]],
+    inside: Callable[[FloatArray], FloatArray],
 ) -> _Shape:
     """A multiple of one function of the column, and a level."""
     return _Shape(
