@@ -20,6 +20,7 @@ from gmeql.model.front import Front
 from gmeql.model.member import FrontMember, free_constants
 from gmeql.search.events import Member
 from gmeql.search.judging.outlook import Outlook
+from judged_fronts import judged
 
 X1 = Variable(0)
 
@@ -266,6 +267,16 @@ class TestSums:
         for sums in ([], [poor], [unsupported]):
             assert self.front(mean, odd).with_sums(sums).select().expression != line.expression
 
+    def test_the_next_sum_joins_where_the_briefest_is_briefer_by_more_than_its_gain_is_sure_of(self) -> None:
+        """Prices of houses: slopes by kind were the briefest and unsure, and the plain sum behind them was not looked at."""
+        mean, line = self.member("0.2", 1.0, 1.02), self.member("0.5*a + 0.2", 0.80, 0.84, gains=((1, 3.0),))
+        kinds = self.member("0.5*a + 0.3*b*c + 0.1", 0.60, 0.62, nats=3.0, gains=((1, 3.0), (5, 0.6)))
+        plain = self.member("0.5*a + 0.3*b + 0.1", 0.64, 0.66, gains=((1, 3.0), (5, 0.6)))
+        front = self.front(mean, line)
+        assert front.description_length(_figured(kinds)) < front.description_length(_figured(plain))
+        assert front.with_sums([kinds, plain]).select().expression == plain.expression
+        assert front.with_sums([kinds]) == front
+
     def test_factors_drawn_towards_0_are_taken_for_less_error_on_rows_left_out(self) -> None:
         mean, line = self.member("0.2", 1.0, 1.02), self.member("0.5*a + 0.2", 0.80, 0.84)
         shrunk = self.member("0.4*a + 0.1*b - 0.1*c + 0.1", 0.79, 0.83, freedom=2.5, nats=1.4, support=-1.0)
@@ -288,3 +299,18 @@ class TestSums:
         assert exact.with_sums(sums) is exact
         unknown = front_of([1.0, 0.5])
         assert unknown.with_sums(sums) is unknown
+
+
+def _figured(member: Member) -> FrontMember:
+    return FrontMember(member.expression, member.loss, member.complexity, 0.0, -1, member.outlook)
+
+
+def test_who_states_no_constant_has_0_and_not_the_mean() -> None:
+    """A mean of 1.9 standard errors counted as no constant and kept the smaller error of one."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 2)), rng.standard_normal(200)
+    y = (y - y.mean()) / y.std()
+    zero, near = judged(X, y, "x1"), judged(X, y + 0.134, "x1")
+    assert near.n_fitted(near[0]) == 0
+    more = near.description_length(near[0]) - zero.description_length(zero[0])
+    assert more == pytest.approx(100 * math.log(1 + 0.134**2), abs=1e-6)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
 from gmeql.model.validation import simplest_valid
-from gmeql.model.rules import EPS, RULES, SELECTION, is_next_to_zero, rounding_level, stating_nats
+from gmeql.model.rules import EPS, RULES, SELECTION, excess_of_zero, is_next_to_zero, rounding_level, stating_nats
 from gmeql.search.losses.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.judging.structure import linear_columns, unwritten_factors
@@ -89,12 +89,13 @@ class Front(Sequence[FrontMember]):
         for it, step back behind the front."""
         if not self.has_outlooks or self._exact_members():
             return self
-        found: Front = self
         figured = [FrontMember(m.expression, m.loss, m.expression.complexity, 0.0, -1, m.outlook) for m in sums]
         fitted = [m for m in figured if not m.is_shrunk and _is_supported(m)]
-        for m in sorted(fitted, key=self.description_length)[:1]:
-            if self.description_length(m) < self.description_length(found._briefest()):
-                found = found.joined(m)
+        shortest = self.description_length(self._briefest())
+        brief = sorted((m for m in fitted if self.description_length(m) < shortest), key=self.description_length)
+        # one may be briefer by more than its gain is sure of, and then is not chosen
+        tries = ((self.joined(m), m.expression) for m in brief)
+        found = next((joined for joined, e in tries if joined._briefest().expression is e), self)
         for m in (m for m in figured if m.is_shrunk):
             found = found.joined(m) if found._is_better(m, found._briefest()) else found
         return found
@@ -213,6 +214,7 @@ class Front(Sequence[FrontMember]):
         # a row left out costs the fit twice what the degrees of freedom account for
         log_variance = 2.0 * math.log(max(member.outlook.left_out, floor)) - 2.0 * max(fitted, 1) / self.rows
         log_variance += math.log(SELECTION.pole_price) if member.outlook.doubtful_pole else 0.0
+        log_variance += excess_of_zero(member.expression, self.target_spread) if fitted == 0 else 0.0
         return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
 
     def n_fitted(self, member: FrontMember) -> float:

@@ -248,9 +248,7 @@ class Outliers:
         stated = stating_nats(root, self.X.shape[1]) if stated is None else stated
         return length_in_nats(2.0 * log_scale, fitted, 0, n_rows=rows) + stated
 
-    def _candidates(
-        self, nearest: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> Iterable[_Try]:
+    def _candidates(self, nearest: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Iterable[_Try]:
         """Formulas for the rows without outliers, with the nats that stating them takes, where these are known."""
         yield Constant(float(np.average(y, weights=weights))), None
         yield from ((root, None) for root in (nearest, *self._roots) if not isinstance(root, Constant))

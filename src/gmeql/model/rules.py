@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.search.config import FrontConfig
 from gmeql.search.judging.structure import linear_columns, structure_nats
@@ -73,3 +74,16 @@ def is_next_to_zero(mean: float, target_spread: float, rows: float) -> bool:
     (True, False)
     """
     return abs(float(mean)) * math.sqrt(rows / math.log(max(rows, 2.0))) < target_spread  # squares may overflow
+
+
+def excess_of_zero(expression: Expression, target_spread: float) -> float:
+    """By how much the logarithm of the squared error of 0 lies above that of a mean that stands for it: who states no
+    constant has 0 and not the mean.
+
+    >>> from gmeql.formula.nodes import Constant
+    >>> excess_of_zero(Expression(Constant(0.1)), 1.0) > excess_of_zero(Expression(Constant(0.0)), 1.0) == 0.0
+    True
+    """
+    if expression.variables or not expression.constants or not target_spread > 0:
+        return 0.0
+    return math.log1p(min(abs(float(expression.constants[0])) / target_spread, 1.0) ** 2)

@@ -5,7 +5,8 @@ On few or noisy rows many odd forms fit a little better than the curve a person 
 is, over which column, takes `log(curves * V)` nats instead of a price for every symbol: what is known beforehand of how
 quantities depend on each other (`front/plain_sums.py` lets the front judge them).
 
-For every value of what stands inside, on a grid, scale and level follow by least squares, all at once; the best few are then fitted.
+For every value of what stands inside, on a grid, scale and level follow by least squares, all at once; the best few are then
+fitted.
 
 Legend: `N` rows, `V` columns, `G` values of what stands inside.
 """
