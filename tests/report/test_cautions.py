@@ -165,6 +165,17 @@ def test_rows_in_an_order_that_no_column_tells(rng: np.random.Generator) -> None
     assert said(Constant(70.0), X, rng.permutation(drifting)) == ""
 
 
+def test_columns_that_drift_as_the_target_does_tell_as_much_as_few_rows(rng: np.random.Generator) -> None:
+    """Two random walks: their regression explains much, and nothing of another walk."""
+    walks = np.cumsum(rng.standard_normal((200, 2)), axis=0)
+    slope = np.polyfit(walks[:, 0], walks[:, 1], 1)
+    line = build("add", build("mul", Constant(float(slope[0])), x), Constant(float(slope[1])))
+    text = said(line, walks[:, :1], walks[:, 1])
+    worth = re.search(r"as much as (\d+) other rows: columns that drift", text)
+    assert worth is not None and int(worth[1]) <= 20
+    assert "columns that drift" not in said(Constant(0.0), walks[:, :1], walks[:, 1])
+
+
 def test_counts_ask_for_their_loss(rng: np.random.Generator) -> None:
     X = rng.uniform(0, 4, (300, 1))
     y = rng.poisson(2 + 5 * X[:, 0]).astype(float)

@@ -117,14 +117,9 @@ def cautions(
         )
     elif not far.any() and errors_grow(predicted[rows], training.y[rows], scaled):
         sentences.append("The errors grow with the target: try its logarithm as the target.")
-    elif has_pattern(predicted[rows & ~copies], scaled[~copies[rows]]):
-        more = ", so there may be more to find: give it more time." if chosen else ": it does not say all."
-        sentences.append(f"Its errors still show a pattern{more}")
-    elif chosen and has_pattern(np.flatnonzero(rows & ~copies), scaled[~copies[rows]]):
-        sentences.append(
-            "Errors of neighbouring rows are alike, as in a time series: a column that drives them may be missing, and "
-            "later rows may lie further off than stated."
-        )
+    else:
+        once = scaled[~copies[rows]]
+        sentences += _patterns(predicted[rows & ~copies], np.flatnonzero(rows & ~copies), once, chosen=chosen)
     return sentences
 
 
@@ -304,6 +299,30 @@ def errors_grow(predicted: np.ndarray, y: np.ndarray, residuals: np.ndarray) -> 
     return float(y.min()) > 0 and high >= OUTLIERS.orders * low and size_grows(predicted, residuals)
 
 
+def _patterns(predicted: np.ndarray, places: np.ndarray, residuals: np.ndarray, *, chosen: bool) -> list[str]:
+    """What errors show in the order of the prediction, and in that of the rows where they show more there."""
+    drifts = chosen and has_pattern(places, residuals)
+    if has_pattern(predicted, residuals):
+        ordered = neighbours_correlation(residuals[np.argsort(predicted, kind="stable")])
+        if not drifts or neighbours_correlation(residuals) < ordered + 1.0 / math.sqrt(len(residuals)):
+            more = ", so there may be more to find: give it more time." if chosen else ": it does not say all."
+            return [f"Its errors still show a pattern{more}"]
+    return [_drifting(residuals, is_constant=np.ptp(predicted) == 0)] if drifts else []
+
+
+def _drifting(residuals: np.ndarray, *, is_constant: bool) -> str:
+    """What rows are worth whose errors resemble those of the row before: with a correlation r as much about a slope as
+    N (1 - r)/(1 + r) others. Two series that drift resemble each other by chance (Granger and Newbold 1974)."""
+    correlation = neighbours_correlation(residuals)
+    worth = max(round(len(residuals) * (1.0 - correlation) / (1.0 + correlation)), 1)
+    text = "Errors of neighbouring rows are alike, as in a time series: a column that drives them may be missing, and later "
+    text += "rows may lie further off than stated."
+    worthless = (
+        f" About a slope these tell as much as {worth} other rows: columns that drift resemble the target by chance."
+    )
+    return text if is_constant else text + worthless
+
+
 def has_pattern(predicted: np.ndarray, residuals: np.ndarray) -> bool:
     """Whether residuals, in the order of the prediction, resemble their neighbours more than chance does.
 
@@ -311,10 +330,12 @@ def has_pattern(predicted: np.ndarray, residuals: np.ndarray) -> bool:
     """
     if len(residuals) < CAUTIONS.least_rows or np.ptp(predicted) == 0:
         return False
-    residuals = residuals[np.argsort(predicted, kind="stable")]
+    correlation = neighbours_correlation(residuals[np.argsort(predicted, kind="stable")])
+    return correlation * math.sqrt(len(residuals)) > CAUTIONS.pattern_z
+
+
+def neighbours_correlation(residuals: np.ndarray) -> float:
+    """Of each residual [N] with the next; 0 where all are equal."""
     residuals = residuals - residuals.mean()
     size = float(np.sum(residuals**2))
-    if size == 0:
-        return False
-    correlation = float(np.sum(residuals[1:] * residuals[:-1])) / size
-    return correlation * math.sqrt(len(residuals)) > CAUTIONS.pattern_z
+    return float(np.sum(residuals[1:] * residuals[:-1])) / size if size > 0 else 0.0
