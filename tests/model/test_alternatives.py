@@ -14,7 +14,11 @@ from gmeql.formula.parsing import parse_tree
 from gmeql.model.alternatives import alternatives, averaged
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
+from gmeql.model.unmoved import with_unmoved
+from gmeql.search.config import SearchConfig
 from gmeql.search.judging.outlook import Outlook
+from judged_fronts import judged
+from struck_rows import struck_line
 
 
 def member(text: str, loss: float) -> FrontMember:
@@ -92,3 +96,14 @@ def test_what_is_refused(front: Front) -> None:
         alternatives(front, 0)
     with pytest.raises(ValueError, match="level=2"):
         averaged(alternatives(front, 2), [np.ones((1, 1))] * 2, 2)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_beside_a_formula_that_outliers_do_not_move_the_other_rows_decide(seed: int) -> None:
+    """By squares over all rows the chosen line had 7 % of the evidence and a curve through the outliers the rest."""
+    X, y = struck_line(seed)
+    front = with_unmoved(judged(X, y, "2.61*x1", "0.378*x1**2"), X, y, None, config=SearchConfig())
+    line, *_ = alternatives(front, 5)
+    assert line.expression == front.select("best").expression and line.weight > 0.9
+    assert line.spread < 0.3 * line.loss
+    assert Front.from_dict(front.to_dict()) == replace(front, others=())

@@ -3,7 +3,8 @@
 The weight of a formula is `exp(-length)`, normalised over all formulas that a search had on its front for a while, with
 the description length of `Front.description_length` in its form for training losses: the posterior odds of the structures
 as far as the rows decide them (Kass and Raftery 1995; here the prior is the price of symbols). Averaging by these weights
-is Bayesian model averaging (Hoeting et al. 1999).
+is Bayesian model averaging (Hoeting et al. 1999). Beside a formula that outliers do not move (`unmoved.py`) the other rows
+decide, and only formulas of the front, whose errors there are known.
 
 Legend: `N` rows, `M` formulas.
 """
@@ -52,7 +53,7 @@ def alternatives(front: Front, n: int) -> tuple[Alternative, ...]:
     if front.has_own_loss:
         raise ValueError(f"alternatives compare squared errors, this front has loss={front.loss!r}; use its members")
     best: dict[Node, tuple[float, FrontMember]] = {}
-    for member in (*front.members, *front.others):
+    for member in (*front.members, *(() if _outliers(front) else front.others)):
         structure = _structure(member.expression.root)
         length = _length(member, front)
         if math.isfinite(length) and (structure not in best or length < best[structure][0]):
@@ -62,7 +63,7 @@ def alternatives(front: Front, n: int) -> tuple[Alternative, ...]:
     evidence = np.exp([shortest - length for length, _ in ranked])
     return tuple(
         Alternative(
-            m.expression, m.loss, m.complexity, float(share), m.loss * math.sqrt(front.rows / _freedom(m, front))
+            m.expression, m.loss, m.complexity, float(share), _loss(m) * math.sqrt(_rows(front) / _freedom(m, front))
         )
         for (_, m), share in zip(ranked, evidence / evidence.sum(), strict=True)
     )
@@ -98,18 +99,34 @@ def _structure(root: Node) -> Node:
     return transform(root, lambda leaf: Constant(0.0) if isinstance(leaf, Constant) else leaf)
 
 
+def _outliers(front: Front) -> int:
+    """Rows that the chosen formula leaves out."""
+    return max((m.outlook.outliers for m in front if m.outlook is not None), default=0)
+
+
+def _rows(front: Front) -> float:
+    return max(front.rows - _outliers(front), 1.0)
+
+
+def _loss(member: FrontMember) -> float:
+    """The loss on the rows that decide."""
+    rest = None if member.outlook is None else member.outlook.rest_loss
+    return member.loss if rest is None else rest
+
+
 def _freedom(member: FrontMember, front: Front) -> float:
-    return max(front.rows - front.n_fitted(member), 1.0)
+    return max(_rows(front) - front.n_fitted(member), 1.0)
 
 
 def _length(member: FrontMember, front: Front) -> float:
     """Nats by the training loss, which is known of all, those beyond the front too; a sum of columns pays for saying which."""
     fitted, expression = front.n_fitted(member), member.expression
-    if front.rows - fitted < 1:
+    rows = _rows(front)
+    if rows - fitted < 1:
         return math.inf
     floor = rounding_level(front.target_spread, front.target_largest)
-    log_variance = 2.0 * math.log(max(member.loss, floor)) + math.log(front.rows / _freedom(member, front))
+    log_variance = 2.0 * math.log(max(_loss(member), floor)) + math.log(rows / _freedom(member, front))
     nats = structure_nats(expression.root, len(expression.names), node_cost=POLISH.node_cost)
     if member.outlook is not None and member.outlook.freedom is not None and member.outlook.nats is not None:
         nats = member.outlook.nats
-    return length_in_nats(log_variance, fitted, 0, n_rows=front.rows) + nats
+    return length_in_nats(log_variance, fitted, 0, n_rows=rows) + nats

@@ -91,7 +91,17 @@ def with_unmoved(
     known = [member.expression.root for member in front]
     (outlook,) = outlooks([expression.root], X, y, weights, rivals=known)
     outlook = replace(outlook, outliers=others.far, levelled=levelled)
-    return front.joined(FrontMember(expression, loss, expression.complexity, 0.0, -1, outlook))
+    joined = front.joined(FrontMember(expression, loss, expression.complexity, 0.0, -1, outlook))
+    rest = X[others.kept], y[others.kept], weights[others.kept]
+    return replace(joined, members=tuple(_with_rest_loss(member, *rest) for member in joined))
+
+
+def _with_rest_loss(member: FrontMember, X: FloatArray, y: FloatArray, weights: FloatArray) -> FrontMember:
+    """The member with its error over the rows that are no outliers."""
+    assert member.outlook is not None
+    with np.errstate(all="ignore"):
+        rest = math.sqrt(float(np.average((member.expression(X) - y) ** 2, weights=weights)))
+    return replace(member, outlook=replace(member.outlook, rest_loss=rest if math.isfinite(rest) else None))
 
 
 def _of_all_rows(

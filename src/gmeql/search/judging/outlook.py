@@ -41,7 +41,7 @@ MOST_ROWS = 2_000
 """Rows between which such points are drawn."""
 MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
-OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains", "outliers", "levelled"}
+OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains", "outliers", "levelled", "rest_loss"}
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
 """Share of the rows, at least one, without which a gain must show where few rows outweigh all others, ..."""
@@ -86,6 +86,8 @@ class Outlook:
     """Rows far from all others that its constants do not follow (`model/unmoved.py`); 0 where they follow all rows."""
     levelled: bool = False
     """Whether, of such constants, the level is that of all rows, since outliers lie to one side."""
+    rest_loss: float | None = None
+    """Beside such a formula: root mean squared error over the rows that are no outliers; else None."""
 
     @property
     def doubtful_pole(self) -> bool:
@@ -116,6 +118,7 @@ class Outlook:
             **({"pole_seen": True} if self.pole_seen else {}),
             **({"outliers": self.outliers} if self.outliers else {}),
             **({"levelled": True} if self.levelled else {}),
+            **({} if self.rest_loss is None else {"rest_loss": self.rest_loss}),
             **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
         }
 
@@ -128,8 +131,8 @@ class Outlook:
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
             raise ValueError(f"{where}.luck must be a finite number of at least 1")
-        nats, freedom = data.get("nats"), data.get("freedom")
-        for name, given in (("nats", nats), ("freedom", freedom)):
+        nats, freedom, rest = data.get("nats"), data.get("freedom"), data.get("rest_loss")
+        for name, given in (("nats", nats), ("freedom", freedom), ("rest_loss", rest)):
             if given is not None and (type(given) not in (int, float) or not 0.0 <= given < math.inf):
                 raise ValueError(f"{where}.{name} must be a finite number of at least 0")
         outliers = data.get("outliers", 0)
@@ -162,6 +165,7 @@ class Outlook:
             gains=_checked_gains(data.get("gains", []), where),
             outliers=outliers,
             levelled=data.get("levelled", False),
+            rest_loss=None if rest is None else float(rest),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
