@@ -10,6 +10,7 @@ import pytest
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.losses import find_loss
+from gmeql.search.judging.outlook import outlooks
 from gmeql.search.judging.soundness import (
     denominators,
     excursion,
@@ -194,3 +195,21 @@ def test_a_pole_that_the_rows_follow_has_no_price_and_makes_no_excursions() -> N
     beside_one_row = build("div", Constant(float(y[0])), build("sub", Variable(0), Constant(float(X[0, 0]) - 1e-3)))
     doubted = unseen_loss(beside_one_row, X, y, **known, rivals=[line(0.0, 0.0)])
     assert doubted > 20 * y.var()
+
+
+def test_a_pole_at_the_end_of_a_column_that_runs_down_to_zero_counts_unless_the_rows_follow_it() -> None:
+    """`0.106/x - 1.34` through the two least of 20 values: seventeen times the error of the mean on fresh rows."""
+    rng = np.random.default_rng(0)
+    X = np.r_[0.02, 0.05, rng.uniform(0.15, 1, 58)][:, None]
+    hyperbola = build("div", Constant(1.0), Variable(0))
+    noise = rng.standard_normal(60)
+    lucky = np.r_[50.0, 20.0, np.zeros(58)] + 2 * noise
+    law = 1 / X[:, 0] + 0.1 * noise
+    mean = Constant(float(lucky.mean()))
+    for y, followed in ((lucky, False), (law, True)):
+        _, told = outlooks([mean, hyperbola], X, y)
+        errors = math.sqrt(float(np.mean((1 / X[:, 0] - y) ** 2)))
+        assert told.pole_seen is followed and not told.pole
+        assert (told.left_out < 1.2 * errors) is followed
+    far = build("div", Constant(1.0), build("add", Variable(0), Constant(0.5)))  # no pole is near
+    assert not outlooks([mean, far], X, 1 / (X[:, 0] + 0.5) + 0.1 * noise)[1].pole_seen

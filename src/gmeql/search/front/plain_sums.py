@@ -3,7 +3,8 @@
 While a search goes on, a sum of weak columns falls behind whatever odd form fits the rows a little better, and is gone.
 In the end all of them are looked at once more: those chosen step by step, those of whole categories (`sums/kind_sums.py`), and
 the sum of all columns with factors drawn towards 0 (`sums/shrinking.py`); and with them curves of text-books
-(`sums/textbook.py`), which odd forms outdo as well. `model.front` lets the one in that describes the rows most briefly of all.
+(`sums/textbook.py`) and products of two columns (`sums/products.py`), which odd forms outdo as well. `model.front` lets the
+one in that describes the rows most briefly of all.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from gmeql.search.losses.losses import Loss, find_loss
 from gmeql.search.judging.outlook import left_out_costs, outlooks
 from gmeql.search.polish.printable import is_printable, with_known_digits
 from gmeql.search.data.rows import SearchRows
+from gmeql.search.sums.products import plain_products
 from gmeql.search.sums.textbook import textbook_curves
 from gmeql.search.sums.shrinking import ShrunkSum, shrunk_likelihood_sum, shrunk_sum
 
@@ -60,6 +62,7 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
     shrunk = None if shrunk is None else replace(shrunk, root=_rounded(shrunk.root, rows))
     kinds = sums_of_kinds(rows.X, rows.y, rows.weights, most_columns=most, products=functions.allows({"mul"}))
     curves = textbook_curves(rows.X, rows.y, rows.weights, functions)
+    curves += plain_products(rows.X, rows.y, rows.weights, functions)
     stated = [(s.root, s.nats) for s in kinds] + [(c.root, c.nats) for c in curves]
     known_costs: dict[Node, ShrunkSum] = {}
     for root, nats in [(_rounded(root, rows), nats) for root, nats in stated]:

@@ -29,6 +29,7 @@ from gmeql.search.judging.soundness import (
     left_out_losses,
     left_out_squares,
     points_between,
+    runs_to_pole,
     squares_at_poles,
 )
 from gmeql.search.judging.structure import structure_nats
@@ -77,8 +78,8 @@ class Outlook:
     freedom: float | None = None
     """How many freely fitted constants it is worth where its own are drawn towards 0 (`sums/shrinking.py`); else None."""
     pole_seen: bool = False
-    """Whether the rows nearest to its poles follow them (`soundness.squares_at_poles`): a pole of the target's own, which has
-    no price and makes no excursions."""
+    """Whether the rows nearest to its poles, or to one at the end of the rows, follow them (`soundness.squares_at_poles`): a
+    pole of the target's own, which has no price and makes no excursions."""
 
     gains: tuple[tuple[int, float], ...] = ()
     """That of `support` beside each of those members by itself, with their complexity."""
@@ -262,9 +263,10 @@ def outlooks(
     for root, square, pole, length in zip(roots, squares, poles, lengths, strict=False):
         others = [(s, n) for s, p, n in zip(squares, poles, lengths, strict=True) if n < length and not p]
         simpler = [s for s, _ in others]
-        at_poles = squares_at_poles(root, X, weights, inside, y, simpler) if pole and loss.value is None else None
-        square = square if at_poles is None else at_poles
-        strays = excursion(root, points, y, loss) if at_poles is None else 0.0
+        strays = excursion(root, points, y, loss)
+        at_pole = loss.value is None and (pole or (strays > 0 and runs_to_pole(root, X)))
+        at_poles = squares_at_poles(root, X, weights, inside, y, simpler) if at_pole else None
+        square, strays = (square, strays) if at_poles is None else (at_poles, 0.0)
         mean = float(np.average(square, weights=weights)) + strays
         error = math.sqrt(mean) if loss.value is None else mean
         spread = _standard_error(square, mean, weights) * (1.0 if loss.value is None else 2.0 * math.sqrt(mean))

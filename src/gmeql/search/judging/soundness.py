@@ -37,6 +37,9 @@ ALLOWANCE = 4.0
 """Multiple of the target's range by which values between the rows may leave it: a product of powers grows that fast."""
 MARGIN_ROWS = 3.0
 """Points stand out beyond the ends of a column by up to as much as this many rows take up of its range on average."""
+NEARER_ZERO = 0.005
+"""A column of one sign that runs down to zero is met as near to it as this share of its least value, at all magnitudes
+between alike."""
 LONELY_GAP = 0.3
 """Share of a column's range to the next row from which on a row has the end of the column to itself."""
 MOST_ROWS = 20_000
@@ -70,15 +73,15 @@ def unseen_loss(
     the mean and `rivals`, and is not asked without these.
     """
     inside = np.vstack([X[:MOST_ROWS], points])
-    pole = has_pole(root, inside)
-    if pole and rivals is not None:
+    pole, strays = has_pole(root, inside), excursion(root, points, y)
+    if (pole or (strays > 0 and runs_to_pole(root, X))) and rivals is not None:
         with np.errstate(all="ignore"):
             found = [(y - _values(one, X)) ** 2 for one in rivals if not has_pole(one, inside)]
         plain = [(y - np.average(y, weights=weights)) ** 2, *(each for each in found if np.isfinite(each).all())]
         at_poles = squares_at_poles(root, X, weights, inside, y, plain)
         if at_poles is not None:
             return float(np.average(at_poles, weights=weights))
-    loss = float(np.average(left_out_squares(root, X, y, weights), weights=weights)) + excursion(root, points, y)
+    loss = float(np.average(left_out_squares(root, X, y, weights), weights=weights)) + strays
     return loss * pole_price if pole else loss
 
 
@@ -179,8 +182,9 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
     """Rows moved a little beyond one end of one continuous column, where the next row may well lie; at most n of them.
 
     A column that never changes sign (a length, a time, a count) keeps it: there a root or a logarithm is defined on every
-    row that can come. Beyond an end that one row has to itself, far from all others, only that row is moved: how the other
-    columns might stand there is not known of any other.
+    row that can come. It comes no nearer to zero than half of its least value; where its values run down to zero, far
+    nearer, as the next row of 0.02, 0.06, 0.1 may. Beyond an end that one row has to itself, far from all others, only that
+    row is moved: how the other columns might stand there is not known of any other.
     """
     continuous = [column for column in range(X.shape[1]) if len(np.unique(X[:, column])) > DISCRETE]
     if not continuous:
@@ -192,10 +196,21 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
     low, high = X.min(axis=0)[columns], X.max(axis=0)[columns]
     step = rng.random(n) * (high - low) * min(MARGIN_ROWS / len(X), 0.5)
     below, above = low - step, high + step
-    below = np.where(low >= 0, np.maximum(below, low / 2), below)
-    above = np.where(high <= 0, np.minimum(above, high / 2), above)
+    nearer = np.where(_run_to_zero(X)[columns], NEARER_ZERO ** rng.random(n), 0.5)
+    below = np.where(low >= 0, np.maximum(below, low * nearer), below)
+    above = np.where(high <= 0, np.minimum(above, high * nearer), above)
     points[np.arange(n), columns] = np.where(up, above, below)
     return points
+
+
+def _run_to_zero(values: np.ndarray) -> np.ndarray:
+    """Of which columns [V], or of which formula's values [N, V], the next row may come far nearer to zero than all: where
+    the least size is less than half of the third."""
+    if len(values) < 3:
+        return np.zeros(values.shape[1], dtype=bool)
+    least = np.sort(np.partition(np.abs(values), 2, axis=0)[:3], axis=0)
+    one_sign = (values > 0).all(axis=0) | (values < 0).all(axis=0)
+    return np.asarray(one_sign & (2.0 * least[0] < least[2]))
 
 
 def _lonely_ends(X: np.ndarray) -> list[tuple[int, bool, int]]:
@@ -230,6 +245,11 @@ def excursion(root: Node, points: np.ndarray, y: np.ndarray, loss: Loss = SQUARE
     return 0.0 if math.isfinite(mean) and magnitudes(y) is not None else mean
 
 
+def runs_to_pole(root: Node, X: np.ndarray) -> bool:
+    """Whether some denominator runs down to zero on the rows [N, V], so that the next may lie beside a pole."""
+    return any(_comes_near_zero(part, X) for part in denominators(root))
+
+
 def has_pole(root: Node, points: np.ndarray) -> bool:
     """Whether some denominator takes both signs, or is zero, at `points` [S, V]: a pole lies among them."""
     return any(_changes_sign(part, points) for part in denominators(root))
@@ -260,7 +280,7 @@ def squares_at_poles(
     if few < 3 or not without:
         return None
     for part in denominators(root):
-        if not _changes_sign(part, points):
+        if not _changes_sign(part, points) and not _comes_near_zero(part, X):
             continue
         with np.errstate(all="ignore"):
             distance = np.abs(_values(part, X[met]))
@@ -282,6 +302,12 @@ def denominators(root: Node) -> list[Node]:
         elif call.operator == "pow" and isinstance(call.args[1], Constant) and call.args[1].value < 0:
             found.append(call.args[0])
     return found
+
+
+def _comes_near_zero(part: Node, X: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        values = _values(part, X)
+    return bool(np.isfinite(values).all()) and bool(_run_to_zero(values[:, None])[0])
 
 
 def _changes_sign(part: Node, points: np.ndarray) -> bool:

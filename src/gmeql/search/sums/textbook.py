@@ -97,25 +97,38 @@ def _best_of_grid(
 ) -> tuple[float, list[float], tuple[float, ...]] | None:
     """Nats of what is left and of the constants, the factors of the parts, and what stands inside."""
     inside = shape.inside(x)
-    root = np.sqrt(weights)
     parts = shape.parts(x, tuple(values[:, None] for values in inside.T))
-    tables = np.stack([np.broadcast_to(part, (len(inside), len(x))) for part in parts], axis=2) * root[:, None]
-    constants = tables.shape[2] + inside.shape[1]
-    sizes = np.abs(tables).max(axis=1, initial=0.0)  # [G, parts]
-    usable = np.isfinite(sizes).all(axis=1) & (sizes > 0).all(axis=1)
-    if len(y) < TEXTBOOK.rows_per_constant * constants or not usable.any():
+    tables = np.stack([np.broadcast_to(part, (len(inside), len(x))) for part in parts], axis=2)
+    factors, lengths = fitted_tables(tables, y, weights, tables.shape[2] + inside.shape[1])
+    best = int(np.argmin(lengths)) if len(lengths) else -1
+    if best < 0 or not math.isfinite(lengths[best]):
         return None
-    inside, tables, sizes = inside[usable], tables[usable], sizes[usable]
-    scaled = tables / sizes[:, None, :]
-    outer, triangle = np.linalg.qr(scaled)
-    factors = (np.linalg.pinv(triangle) @ (outer.transpose(0, 2, 1) @ (y * root))[:, :, None])[:, :, 0]
-    left = np.mean((y * root - (scaled @ factors[:, :, None])[:, :, 0]) ** 2, axis=1)
-    lengths = 0.5 * len(y) * np.log(np.maximum(left, 1e-300)) + 0.5 * constants * math.log(len(y))
-    best = int(np.argmin(np.where(np.isfinite(lengths), lengths, math.inf)))
-    if not math.isfinite(lengths[best]):
-        return None
-    found = factors[best] / sizes[best]
-    return float(lengths[best]), [float(f) for f in found], tuple(float(value) for value in inside[best])
+    return float(lengths[best]), [float(f) for f in factors[best]], tuple(float(value) for value in inside[best])
+
+
+def fitted_tables(
+    tables: FloatArray, y: FloatArray, weights: FloatArray, constants: int
+) -> tuple[FloatArray, FloatArray]:
+    """Least squares over many small tables [G, N, parts] at once: factors [G, parts], and nats [G] of what is left and of
+    so many `constants`; infinite where the rows are too few for these, or values none."""
+    root = np.sqrt(weights)
+    factors, lengths = np.zeros((len(tables), tables.shape[2])), np.full(len(tables), math.inf)
+    with np.errstate(all="ignore"):
+        tables = tables * root[:, None]
+        sizes = np.abs(tables).max(axis=1, initial=0.0)
+    usable = np.flatnonzero(np.isfinite(sizes).all(axis=1) & (sizes > 0).all(axis=1))
+    if len(y) < TEXTBOOK.rows_per_constant * constants or not len(usable):
+        return factors, lengths
+    with np.errstate(all="ignore"):
+        scaled = tables[usable] / sizes[usable, None, :]
+        outer, triangle = np.linalg.qr(scaled)
+        found = np.linalg.pinv(triangle) @ (outer.transpose(0, 2, 1) @ (y * root))[:, :, None]
+        left = np.mean((y * root - (scaled @ found)[:, :, 0]) ** 2, axis=1)
+        nats = 0.5 * len(y) * np.log(np.maximum(left, 1e-300)) + 0.5 * constants * math.log(len(y))
+        factors[usable] = found[:, :, 0] / sizes[usable]
+    known = np.isfinite(nats) & np.isfinite(factors[usable]).all(axis=1)
+    lengths[usable] = np.where(known, nats, math.inf)
+    return factors, lengths
 
 
 def _rates(x: FloatArray) -> FloatArray:
