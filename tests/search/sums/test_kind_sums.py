@@ -73,3 +73,19 @@ def test_a_fit_says_what_a_statistician_would(rng: np.random.Generator) -> None:
     expected = table @ np.linalg.lstsq(table, y, rcond=None)[0]
     np.testing.assert_allclose(model.predict(X), expected, atol=0.1)  # rounded within what the rows know
     assert isinstance(model.expression_.root, Call)
+
+
+def test_kinds_that_rows_do_not_tell_from_the_reference_become_one_with_it(rng: np.random.Generator) -> None:
+    """`0.45*north` stood in a formula whose interval held 0, since the whole category had been taken in."""
+    kept = []
+    for _ in range(10):
+        kind = rng.choice(4, 160, p=[0.4, 0.2, 0.2, 0.2])
+        X = np.column_stack([rng.uniform(0, 10, 160), *(kind == k for k in range(4))]).astype(float)
+        y = 1.5 * X[:, 0] + np.array([0.0, 0.0, 3.0, -2.0])[kind] + rng.standard_normal(160)
+        *_, found = sums_of_kinds(X, y, np.ones(160), most_columns=14, products=True)
+        kept.append(set(used_columns(found.root)))
+        assert {3, 4} <= kept[-1] and found.nats < 8
+    assert sum(2 in columns for columns in kept) <= 2
+    y += np.array([0.0, 1.5, 0.0, 0.0])[kind]
+    *_, found = sums_of_kinds(X, y, np.ones(160), most_columns=14, products=True)
+    assert set(used_columns(found.root)) >= {2, 3, 4}

@@ -4,7 +4,8 @@ A category of eight kinds is one question to a statistician, not seven: does the
 slope over a number? So columns come in blocks here (analysis of covariance): a number, the kinds of a category (without
 its reference, `independent.py`), the products of these with a number that is in already, and the products of two
 categories: the cells that differ from what both say by themselves. Step by step the block is
-taken in, or left out again, that shortens the description most (Schwarz 1978). Stating which of `B` blocks are in takes
+taken in, or left out again, that shortens the description most (Schwarz 1978); in the end kinds that the rows do not tell from
+the reference become one with it. Stating which of `B` blocks are in takes
 `log(B + 1) + log C(B, k)` nats, far less than spelling all terms.
 
 Legend: `N` rows, `V` columns.
@@ -48,6 +49,11 @@ class _Block:
     values: FloatArray
     needs: tuple[int, ...] = ()
 
+    @property
+    def columns(self) -> list[tuple[Node, FloatArray]]:
+        """Each term with its values [N]."""
+        return list(zip(self.terms, self.values.T, strict=True))
+
 
 @dataclass(frozen=True, eq=False)
 class KindSum:
@@ -81,11 +87,32 @@ def sums_of_kinds(
         tries = {each: _length(table, target) for each, table in tables.items() if table.shape[1] - 1 <= most}
         best = min(tries, key=lambda each: tries[each], default=chosen)
         if not tries.get(best, math.inf) < length:
-            return sums
+            return sums + _with_merged_kinds(blocks, chosen, target, root, sums)
         chosen, length = best, tries[best]
         terms = [term for k in sorted(chosen) for term in blocks[k].terms]
         nats = math.log(len(blocks) + 1) + math.log(math.comb(len(blocks), min(len(chosen), len(blocks) // 2)))
         sums.append(KindSum(_sum(_factors(tables[best], target), terms), nats))
+
+
+def _with_merged_kinds(
+    blocks: list[_Block], chosen: frozenset[int], target: FloatArray, root: FloatArray, sums: list[KindSum]
+) -> list[KindSum]:
+    """The last of some sums without those of its terms of categories that rows do not tell from 0, one after the other: such
+    kinds are one with the reference. To say so of each takes `log 2`."""
+    parts = [(term, column, len(blocks[k].terms) > 1) for k in sorted(chosen) for term, column in blocks[k].columns]
+    found: list[KindSum] = []
+    while parts:
+        table = np.column_stack([np.ones(len(root)), *(column for _, column, _ in parts)]) * root[:, None]
+        places = [place for place, (_, _, of_a_kind) in enumerate(parts) if of_a_kind]
+        tries = {place: _length(np.delete(table, place + 1, axis=1), target) for place in places}
+        best = min(tries, key=lambda place: tries[place], default=-1)
+        if best < 0 or not tries[best] + math.log(2.0) < _length(table, target):
+            break
+        parts.pop(best)
+        factors = _factors(np.delete(table, best + 1, axis=1), target)
+        nats = sums[-1].nats + (len(found) + 1) * math.log(2.0)
+        found.append(KindSum(_sum(factors, [term for term, _, _ in parts]), nats))
+    return found
 
 
 def _is_allowed(blocks: list[_Block], chosen: frozenset[int]) -> bool:
