@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
+from gmeql.model.pricing import repriced
 from gmeql.model.validation import simplest_valid
 from gmeql.model.rules import EPS, RULES, SELECTION, excess_of_zero, is_next_to_zero, rounding_level, stating_nats
 from gmeql.search.losses.losses import LOSSES, Loss
@@ -84,18 +85,17 @@ class Front(Sequence[FrontMember]):
         return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others), loss)
 
     def with_sums(self, sums: Iterable[Member]) -> Front:
-        """The front with those of some sums of columns that would be chosen from it: the one that describes the rows most
-        briefly, and the one with factors drawn towards 0. Shorter formulas that fit the rows better, but are passed over
-        for it, step back behind the front."""
+        """The front with those of some sums that would be chosen from it: the one that describes the rows most briefly, and
+        the one with factors drawn towards 0. Shorter formulas that fit better, but are passed over for it, step back."""
         if not self.has_outlooks or self._exact_members():
             return self
         figured = [FrontMember(m.expression, m.loss, m.expression.complexity, 0.0, -1, m.outlook) for m in sums]
-        fitted = [m for m in figured if not m.is_shrunk and _is_supported(m)]
-        shortest = self.description_length(self._briefest())
-        brief = sorted((m for m in fitted if self.description_length(m) < shortest), key=self.description_length)
-        # one may be briefer by more than its gain is sure of, and then is not chosen
-        tries = ((self.joined(m), m.expression) for m in brief)
-        found = next((joined for joined, e in tries if joined._briefest().expression is e), self)
+        members, fitted = repriced(self.members, [m for m in figured if not m.is_shrunk])
+        front, length = replace(self, members=members), self.description_length
+        shortest = length(front._briefest())
+        brief = sorted((m for m in fitted if _is_supported(m) and length(m) < shortest), key=length)
+        tries = ((front.joined(m), m.expression) for m in brief)  # some gain more than is sure, and are not chosen
+        found = next((joined for joined, e in tries if joined._briefest().expression is e), front)
         for m in (m for m in figured if m.is_shrunk):
             found = found.joined(m) if found._is_better(m, found._briefest()) else found
         return found
