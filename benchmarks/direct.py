@@ -26,7 +26,7 @@ import numpy as np
 from gmeql.evaluation.problems.cases import read_cases
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
-from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, LATER
+from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, GROWING, LATER
 from gmeql.search.direct.middle.meeting import compile_look_up
 from gmeql.search.search import Search
 from gmeql.search.offers.seeing import look_again, look_directly
@@ -82,7 +82,8 @@ def cost(name: str, n_rows: int, n_columns: int, max_time: float) -> tuple[float
     clock = search.config.clock
     share = clock.symmetry_share * max_time if name == VIEWS else search.config.direct_seconds
     if name != VIEWS:
-        share *= clock.later_share if name in LATER else 1 - clock.later_share if name in AT_FIRST else 1.0
+        kinds = {**dict.fromkeys(AT_FIRST, 1 - clock.later_share), **dict.fromkeys(LATER, clock.later_share)}
+        share *= {**kinds, **dict.fromkeys(GROWING, clock.growing_share)}.get(name, 1.0)
     return share, time.process_time() - start, _megabytes() - before
 
 

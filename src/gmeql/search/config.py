@@ -117,7 +117,9 @@ class ClockConfig:
     later_share: float = 0.4  # and so much for those that are asked again when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     last_share: float = 0.15  # the least that is there for those that are asked last
-    later_candidates: int = 100_000  # or of so many candidates where there is none
+    growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
+    growing_share: float = 0.05  # with so much each time
+    later_candidates: int = 100_000  # candidates of which these are shares where nothing is limited
     trail_share: float = 0.2  # kept for the first of them that has seen part of a formula
     candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share
     direct_seconds: float = 3.0  # where neither time nor candidates are limited
@@ -186,6 +188,7 @@ class SearchConfig:
     symmetries: bool = True  # look for smaller tables once the first stage found nothing exact
     direct: tuple[str, ...] | None = None  # methods of `direct/` to ask then; None: all
     formulas_viewed: int = 3  # leading formulas whose own symmetries are asked for tables, later on
+    formulas_filled: int = 20  # leading formulas whose parts are asked what would have to stand there
     tables_looked_at_again: int = 2  # each time, by methods for noisy targets
     raw_share: float = 0.4  # islands that read the columns as they are, where smaller tables were found
     island: IslandConfig = field(default_factory=IslandConfig)

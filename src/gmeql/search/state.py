@@ -56,6 +56,8 @@ class SearchState:
     """How often direct methods were asked again,"""
     looked_again: list[int] = field(default_factory=list)
     """and the places of the tables that they looked at then."""
+    growing_looks: int = 0
+    """How often those were asked that go on from formulas."""
     candidates: int = 0
     elapsed: float = 0.0
     last_gain: int = 0
@@ -81,6 +83,7 @@ class SearchState:
             symmetries_done=not config.symmetries or portfolio.architecture is not None or rows.groups is not None,
             direct_done=portfolio.architecture is not None,
             later_looks=0 if portfolio.architecture is None and rows.groups is None else len(config.clock.later_from),
+            growing_looks=0 if rows.groups is None else len(config.clock.growing_from),
         )
         mean = state.leaderboard.best
         state.offer([Scored(mean.root, mean.loss, mean.length)] if rows.groups is not None else [])
@@ -178,6 +181,7 @@ class SearchState:
             "direct_done": bool(self.direct_done),
             "direct_spent": float(self.direct_spent),
             "later_looks": int(self.later_looks),
+            "growing_looks": int(self.growing_looks),
             "looked_again": list(self.looked_again),
             "views": [table.view.to_dict() for table in self.portfolio.tables],
             "strategies": [asdict(strategy) for strategy in self.portfolio.strategies],
@@ -248,6 +252,7 @@ class SearchState:
             direct_done=bool(data.get("direct_done", portfolio.architecture is not None)),  # earlier versions lack it
             direct_spent=float(data.get("direct_spent", 0.0)),
             later_looks=int(data.get("later_looks", 0)),
+            growing_looks=int(data.get("growing_looks", 0)),
             looked_again=[int(place) for place in data.get("looked_again", ())],
             candidates=int(data["candidates"]),
             elapsed=float(data["elapsed"]),

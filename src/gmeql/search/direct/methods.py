@@ -9,6 +9,7 @@ from gmeql.search.direct import (
     derivatives,
     exponentials,
     fast_waves,
+    filled,
     forms,
     linear,
     modulated,
@@ -47,6 +48,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "terms": terms.propose,
     "forms": forms.propose,
     "meeting": meeting.propose,
+    "filled": filled.propose,
     "fast waves": fast_waves.propose,
     "pairs": pairs.propose,
     "strange": strange.propose,
@@ -65,7 +67,9 @@ EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "se
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
+GROWING = ("filled",)
+"""Methods that go on from formulas found so far, asked again whenever others were."""
 LAST = ("waves", "strange")
 """Methods that take long to begin, asked about the columns as they are when all others had their time."""
-AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, "strange"))
+AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *GROWING, "strange"))
 """All others."""

@@ -32,6 +32,8 @@ class DirectTable:
     unexplained: float = 1.0
     explained: FloatArray | None = None
     """Values [N] of the best formula so far."""
+    found: tuple[Node, ...] = ()
+    """Formulas found so far, the best first."""
 
     @property
     def n_columns(self) -> int:

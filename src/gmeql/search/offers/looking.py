@@ -14,6 +14,8 @@ from gmeql.search.offers.beside import LooksBeside
 from gmeql.search.offers.offering import Offering
 from gmeql.search.offers.promotion import polish_formula
 from gmeql.search.offers.seeing import (
+    go_on,
+    is_time_to_go_on,
     is_time_to_look,
     is_time_to_look_again,
     look_again,
@@ -44,7 +46,14 @@ class Looking:
         self.beside.tend(state, clock, lambda views: self.take_views(state, views, clock.is_late))
 
     def see(self, state: SearchState, clock: Clock) -> None:
-        """Look directly, as far as it is time; before that, once, for smaller tables. Nothing where others do.
+        """Look directly, as far as it is time; before that, once, for smaller tables; go on from formulas found so far."""
+        self._look(state, clock)
+        if is_time_to_go_on(state):
+            self._offering.settle(state)
+            go_on(state, clock)
+
+    def _look(self, state: SearchState, clock: Clock) -> None:
+        """Look for smaller tables and directly. Nothing where others do.
 
         While these start, which takes a second, the quick methods of linear algebra are asked here. What is interrupted by
         an island that looks exact, and is not, comes again.

@@ -21,7 +21,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, LAST, LATER, SHARES, SOON
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, GROWING, LAST, LATER, SHARES, SOON
 from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
@@ -67,6 +67,22 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     at_least = (1.0 - numbers.later_share - numbers.early_share) * seconds
     left = max((1.0 - numbers.later_share) * seconds - state.direct_spent, at_least)
     _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
+
+
+def go_on(state: SearchState, clock: Clock) -> None:
+    """Ask the methods that go on from the formulas found so far, about the columns as they are."""
+    state.growing_looks += 1
+    seconds = state.config.clock.growing_share * state.config.direct_seconds
+    proposals = _proposals(state, clock, asked_of(state, GROWING), seconds, [state.portfolio.tables[0].view])
+    _take_in(state, clock, proposals, cut=True)  # what it takes is not taken from the others
+
+
+def is_time_to_go_on(state: SearchState) -> bool:
+    """Whether another part of the budget went by since the methods were asked that go on from formulas."""
+    growing_from = state.config.clock.growing_from
+    if not state.direct_done or state.growing_looks >= len(growing_from) or has_exact_formula(state):
+        return False
+    return _share_spent(state) >= growing_from[state.growing_looks]
 
 
 def is_time_to_look(state: SearchState) -> bool:
@@ -328,7 +344,10 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
         return None
     if (weights[rows.weights > 0] == 0).any():  # a factor over so many magnitudes that its square is no number
         return None
-    table = DirectTable(X, y, weights / weights.mean())
+    found = (
+        tuple(scored.root for scored in state.leaderboard.leading(state.config.formulas_filled)) if view.is_raw else ()
+    )
+    table = DirectTable(X, y, weights / weights.mean(), found=found)
     with np.errstate(all="ignore"):
         best = row_values(state.leaderboard.best.root, rows.names, rows.X) / factors
     # in the table's own spread: what a factor explains is no part of it

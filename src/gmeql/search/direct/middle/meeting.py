@@ -9,8 +9,10 @@ holds as many formulas as nobody could sample.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +55,14 @@ class MeetingConfig:
 
 MEETING = MeetingConfig()
 
+
+class Target(NamedTuple):
+    """Values [N] that are looked for, and what makes the target's formula of theirs."""
+
+    values: FloatArray
+    restore: Callable[[Node], Node]
+
+
 ONE_STEP = np.array(
     [(STAY, STAY), (MINUS, STAY), (TIMES, STAY), (OVER, STAY), (UNDER, STAY),
      *((first, then) for first in (MINUS, TIMES, OVER) for then in (SQUARED, LOGGED, RAISED))], np.int64
@@ -70,21 +80,44 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if not 1 <= table.n_columns <= MEETING.max_columns or len(table.y) < 2 * MEETING.rows or not np.ptp(table.y) > 0:
         return
     rows = few_rows(table.y)
-    n_formulas = int(effort.seconds * MEETING.enumerating * MEETING.formulas_per_second)
-    n_formulas = min(n_formulas, MEETING.max_formulas)
-    n_kept = int(MEETING.kept_share * n_formulas)
-    if n_kept <= table.n_columns or effort.out_of_time():
+    small = small_formulas(table, functions, effort)
+    if small is None:
         return
-    small = SmallFormulas.of(table.X[rows], functions, max_kept=n_kept, max_formulas=n_formulas)
     readings = direct_readings(table.y, functions)
-    targets = np.array([target[rows] for target in readings.values()])
+    sign = 1.0 if table.y.mean() >= 0 else -1.0
+    targets = [Target(values, partial(_inverted, name, sign)) for name, values in readings.items()]
+    on_few_rows = np.array([target.values[rows] for target in targets])
     seconds = effort.seconds * (1 - MEETING.enumerating)
     for place, (steps, n_first, n_second) in enumerate(_rounds(small, len(readings), seconds, functions)):
         # a machine slower than counted on has made its table by now, and looks it up at least once
         if place and effort.out_of_time():
             return
-        hits = _hits(small, targets, steps, n_first, n_second)
-        yield from _verified(hits, small, table, readings, effort)
+        hits = _hits(small, on_few_rows, steps, n_first, n_second)
+        yield from _verified(hits, small, table, targets, effort)
+
+
+def small_formulas(table: DirectTable, functions: FunctionSet, effort: Effort) -> SmallFormulas | None:
+    """As many small formulas over a table as the effort allows, by their values on a few rows; None where that is none."""
+    n_formulas = int(effort.seconds * MEETING.enumerating * MEETING.formulas_per_second)
+    n_formulas = min(n_formulas, MEETING.max_formulas)
+    n_kept = int(MEETING.kept_share * n_formulas)
+    if n_kept <= table.n_columns or effort.out_of_time():
+        return None
+    return SmallFormulas.of(table.X[few_rows(table.y)], functions, max_kept=n_kept, max_formulas=n_formulas)
+
+
+def met_in_one_step(
+    table: DirectTable, targets: Sequence[Target], small: SmallFormulas, *, functions: FunctionSet, effort: Effort
+) -> Iterator[Node]:
+    """Formulas of two small ones that are one of many targets on all rows, the simplest first."""
+    rows = few_rows(table.y)
+    steps, n_first, _ = next(_rounds(small, len(targets), effort.seconds * (1 - MEETING.enumerating), functions))
+    hits = _hits(small, np.array([target.values[rows] for target in targets]), steps, n_first, 1)
+    yield from _verified(hits, small, table, targets, effort)
+
+
+def _inverted(reading: str, sign: float, root: Node) -> Node:
+    return DIRECT_READINGS[reading].invert(root, sign)
 
 
 def compile_look_up() -> None:
@@ -128,7 +161,7 @@ def _rounds(
 def _hits(
     small: SmallFormulas, targets: FloatArray, steps: NDArray[np.int64], n_first: int, n_second: int
 ) -> NDArray[np.int64]:
-    """Rows (reading, step, a, second step, second a, b), the simplest first."""
+    """Rows (target, step, a, second step, second a, b), the simplest first."""
     hits = np.empty((MEETING.max_hits, 6), np.int64)
     n = meet(targets, small.values, n_first, n_second, steps, small.forms, small.places, small.signs, hits)
     hits = hits[:n]
@@ -143,19 +176,17 @@ def _verified(
     hits: NDArray[np.int64],
     small: SmallFormulas,
     table: DirectTable,
-    readings: dict[str, FloatArray],
+    targets: Sequence[Target],
     effort: Effort,
 ) -> Iterator[Node]:
     """Formulas that hold on all rows, with both constants fitted; the simplest of them."""
-    sign = 1.0 if table.y.mean() >= 0 else -1.0
     found: list[tuple[int, int, Node]] = []
-    names = list(readings)
-    for place, (reading, *steps, b) in enumerate(hits[: MEETING.verified].tolist()):
+    for place, (number, *steps, b) in enumerate(hits[: MEETING.verified].tolist()):
         if place >= MEETING.verified_late and effort.out_of_time():
             break
-        root = _fitted(steps, small.tree(b), small, table, readings[names[reading]])
+        root = _fitted(steps, small.tree(b), small, table, targets[number].values)
         if root is not None:
-            root = DIRECT_READINGS[names[reading]].invert(root, sign)
+            root = targets[number].restore(root)
             found.append((tree_complexity(root), place, root))
     yield from (root for *_, root in sorted(found)[: MEETING.proposed])
 

@@ -81,9 +81,10 @@ class SmallFormulas:
             return np.asarray(X[:, number])
         return np.full(len(X), CONSTANTS[number - self.n_columns])
 
-    def values_on(self, X: FloatArray) -> FloatArray:
-        """Values [K, N] of the formulas that others are built on, on other rows X [N, V]; nan or inf outside a domain."""
-        found = np.empty((len(self.values), len(X)))
+    def values_on(self, X: FloatArray, most: int | None = None) -> FloatArray:
+        """Values [K, N] of the formulas that others are built on, or of so many of them at `most`, on other rows X [N, V];
+        nan or inf outside a domain."""
+        found = np.empty((len(self.values[:most]), len(X)))
         operators = {code: operator_of_opcode(code) for code in set(self.formulas[: len(found), 0].tolist()) - {LEAF}}
         with np.errstate(all="ignore"):
             for number, (code, left, right) in enumerate(self.formulas[: len(found)].tolist()):
