@@ -277,6 +277,15 @@ class TestSums:
         assert front.with_sums([kinds, plain]).select().expression == plain.expression
         assert front.with_sums([kinds]) == front
 
+    def test_a_form_is_no_surer_beside_a_sum_that_came_later(self) -> None:
+        """Over the line its gain counted as far as it is sure, over the plain sum that joined it counted whole."""
+        mean, line = self.member("0.2", 1.0, 1.02), self.member("0.5*a + 0.2", 0.80, 0.84, gains=((1, 3.0),))
+        odd = self.member("exp(0.3*a*b)/sin(c)", 0.30, 0.35, gains=((1, 3.0), (5, 0.6)))
+        plain = self.member("0.5*a + 0.3*b + 0.1", 0.64, 0.66, gains=((1, 3.0), (5, 1.6)))
+        front = self.front(mean, line, odd)
+        assert front.select().expression == line.expression
+        assert front.with_sums([plain]).select().expression == plain.expression
+
     def test_factors_drawn_towards_0_are_taken_for_less_error_on_rows_left_out(self) -> None:
         mean, line = self.member("0.2", 1.0, 1.02), self.member("0.5*a + 0.2", 0.80, 0.84)
         shrunk = self.member("0.4*a + 0.1*b - 0.1*c + 0.1", 0.79, 0.83, freedom=2.5, nats=1.4, support=-1.0)

@@ -284,7 +284,7 @@ class Front(Sequence[FrontMember]):
         than their number does, and no more than that is counted.
         """
         lengths = self.description_length(simpler), self.description_length(longer)
-        z = dict(longer.outlook.gains).get(simpler.complexity) if longer.outlook is not None else None
+        z = longer.outlook.gain_over(simpler.complexity) if longer.outlook is not None else None
         is_sum = linear_columns(longer.expression.root) is not None
         if is_sum or z is None or not all(map(math.isfinite, (*lengths, z))):
             return lengths[1] < lengths[0]

@@ -100,6 +100,12 @@ class Outlook:
         """The error with each row left out, as if the formula had been chosen beforehand."""
         return self.error / self.luck
 
+    def gain_over(self, complexity: int) -> float | None:
+        """Of `gains` the one beside the member of a complexity; beside one that came later, such as a sum of columns, the one
+        over the next simpler member. None where there is none."""
+        simpler = [(c, place) for place, (c, _) in enumerate(self.gains) if c <= complexity]
+        return self.gains[max(simpler)[1]][1] if simpler else None
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready description; what is not finite becomes None."""
         numbers = (self.error, self.standard_error, self.support, self.bounds.low, self.bounds.high)
