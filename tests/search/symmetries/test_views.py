@@ -40,6 +40,27 @@ def test_units_are_read_off_the_data():
         assert column in ([0, 1, -1], [0, -1, 1]) and factor == [1, 0, 0]
 
 
+def decades(*ranges, rows=500, seed=0):
+    """Columns that are uniform in their logarithms."""
+    return 10.0 ** table(*ranges, rows=rows, seed=seed)
+
+
+def test_symmetries_of_a_target_over_many_magnitudes():
+    """n M² / (v² + s²)**1.5 over 20 decades: squared errors of the target see its few largest rows and no others."""
+    X = decades((29, 33), (-21, -15), (3, 5), (3, 5))
+    M, n, v, s = X.T
+    views = find_views(X, n * M**2 / (v**2 + s**2) ** 1.5)
+    assert str(Expression(views[0].factor, ("M", "n", "v", "s"))) == "M**2*n/(v**2 + s**2)**1.5"
+
+
+def test_a_column_that_few_rows_see_stays_where_magnitudes_are_many():
+    """What decides 1 % of the largest target is nothing to its squares, but most rows are decided by it."""
+    X = decades((-30, -28), (7, 8.3), (-3, 1), (-6, -4))
+    m, v, q, x = X.T
+    views = find_views(X, m * 9e16 / np.sqrt(1 - v**2 / 9e16) + 0.5 * q * x**2)
+    assert views and all("v" in [str(Expression(c, ("m", "v", "q", "x"))) for c in view.columns] for view in views)
+
+
 def test_a_product_of_powers_leaves_nothing():
     X = table((1, 5), (1, 5), (1, 5))
     (view,) = find_views(X, 3 * X[:, 0] ** 2 / (X[:, 1] * np.sqrt(X[:, 2])))

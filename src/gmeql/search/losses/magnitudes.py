@@ -22,8 +22,8 @@ WIDEST = 1e150
 """Sizes further below the largest than this count as this: their weights would not be finite."""
 
 
-def magnitudes(y: FloatArray) -> FloatArray | None:
-    """The size of each row of a target that runs over many magnitudes, relative to the largest; None for any other.
+def magnitudes(y: FloatArray, *, many: float = MANY) -> FloatArray | None:
+    """The size of each row of a target that runs over `many` magnitudes, relative to the largest; None for any other.
 
     >>> magnitudes(np.linspace(1, 1000, 20)) is None
     True
@@ -37,9 +37,9 @@ def magnitudes(y: FloatArray) -> FloatArray | None:
     [2.0, 2.0, 3.0]
     """
     size = np.abs(y)
-    if not _is_wide(size) and not _has_huge_rows(size):
+    if not _is_wide(size, many) and not _has_huge_rows(size):
         return None
-    counted = size if _is_wide(size) else np.maximum(size, np.median(size))
+    counted = size if _is_wide(size, many) else np.maximum(size, np.median(size))
     return np.asarray(np.maximum(counted / size.max(), 1 / WIDEST))
 
 
@@ -55,10 +55,10 @@ def ordinary_size(y: FloatArray) -> float:
     return max(float(np.median(size)), float(size.max()) / WIDEST)
 
 
-def _is_wide(size: FloatArray) -> bool:
+def _is_wide(size: FloatArray, many: float = MANY) -> bool:
     """Whether most rows run over many magnitudes."""
     low, high = np.quantile(size, QUANTILES)
-    return bool(low > 0 and high / low > MANY)
+    return bool(low > 0 and high / low > many)
 
 
 def _has_huge_rows(size: FloatArray) -> bool:

@@ -28,6 +28,11 @@ class SymmetriesConfig:
     """Rows that its lengths are learnt from."""
     largest_ratio: float = 1e4
     """A positive column is read by its logarithm up to this ratio of largest to smallest, a target up to its square."""
+    even_quantiles: tuple[float, float, float] = (0.02, 0.5, 0.98)
+    even: float = 3.0
+    """... and beyond where these quantiles of its logarithm lie evenly, one distance at most so many times the other."""
+    many: float = 1e3
+    """Ratio of the 95 % to the 5 % quantile of the target's size from which its relative error counts."""
     good: float = 1e-5
     """Error below which no other heights are tried."""
     plane: float = 1e-9

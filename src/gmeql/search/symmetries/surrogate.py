@@ -76,7 +76,7 @@ _HEIGHTS = (
     _Heights(
         lambda t: np.log(np.abs(t)),
         lambda t: 1 / t,
-        lambda t: is_one_sign(t) and _ratio(t) < SYMMETRIES.largest_ratio**2,
+        lambda t: is_one_sign(t) and (_ratio(t) < SYMMETRIES.largest_ratio**2 or _is_even_in_logarithms(np.abs(t))),
     ),
     _Heights(lambda t: t, np.ones_like, lambda t: True),
     _Heights(np.square, lambda t: 2 * t, lambda t: is_one_sign(t)),
@@ -94,6 +94,13 @@ def _ratio(values: np.ndarray) -> float:
     return float(size.max() / max(size.min(), 1e-300))
 
 
+def _is_even_in_logarithms(sizes: np.ndarray) -> bool:
+    """Whether positive values spread over magnitudes as much below their median as above it: no few of them are tiny."""
+    low, middle, high = np.log(np.quantile(sizes, SYMMETRIES.even_quantiles))
+    below, above = middle - low, high - middle
+    return bool(below > 0 and above > 0 and max(below, above) < SYMMETRIES.even * min(below, above))
+
+
 def typical(values: np.ndarray) -> float:
     """Root mean square without the largest tenth: a surrogate is weak in the corners."""
     squares = np.sort(values**2)
@@ -106,7 +113,7 @@ def _coordinates(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     coordinates, inner = table.copy(), np.ones_like(table)
     for j in range(table.shape[1]):
         column = table[:, j]
-        if (column > 0).all() and _ratio(column) < SYMMETRIES.largest_ratio:
+        if (column > 0).all() and (_ratio(column) < SYMMETRIES.largest_ratio or _is_even_in_logarithms(column)):
             coordinates[:, j], inner[:, j] = np.log(column), 1 / column
     return coordinates, inner
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, leaves
+from gmeql.search.losses.magnitudes import magnitudes
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.factors import factors_of_column, put
 from gmeql.search.symmetries.surrogate import OutOfTime, fit_surrogate, is_one_sign, typical
@@ -172,11 +173,14 @@ class FittedView:
         """None where the view or the target's quotient is not finite on every row, or nothing can be fitted."""
         table, factors = view.table(X), view.factors(X)
         target, spread = y / factors, float(np.std(y))
+        sizes = magnitudes(y, many=SYMMETRIES.many)
+        # of a target over many magnitudes every row counts in its own size
+        units, unit = (factors, spread) if sizes is None else (factors / (sizes * np.abs(y).max()), 1.0)
         if not np.isfinite(table).all() or not np.isfinite(target).all():
             return None
         if not (np.ptp(y) > 0 and spread > 0):  # the deviation of a constant may be above 0, that of tiny values 0
             return None
-        found = fit_surrogate(table, target, units=factors, spread=spread, out_of_time=out_of_time, heights=heights)
+        found = fit_surrogate(table, target, units=units, spread=unit, out_of_time=out_of_time, heights=heights)
         return None if found is None else cls(view, table, target, found.error, found.slopes, found.heights)
 
 
