@@ -40,6 +40,8 @@ def proposed(
         (lambda a, b, c: c + np.cos(b) * np.sqrt(a**2 + 2.3 * b**2 + np.sin(c) + 1.9), -6.0, 30),
         (lambda a, b: np.exp(-((a - 1) ** 2)) / (1.4 + (b - 2.2) ** 2), -3.0, 35),
         (lambda a, b, c: np.exp(a) * b / np.sqrt(c**2 + 1.7 * np.sin(b) + 2.9), -3.0, 30),
+        (lambda a, b, c, d, e: a * b * (c + d) / (c * d * np.sqrt(b + e + 17.4)), -8.0, 30),
+        (lambda a, b, c, d: (a - b) * np.exp(0.5 * c) * np.log(d**2 + 2.7 * np.sin(a) + 5), -4.0, 35),
         (lambda a, b, c, d, e: a * np.sin(a) + b - d * np.sqrt(c) / (3.2 * a * b * e + c + 2.2 * d * e + 90), -3.0, 40),
     ],
 )  # fmt: skip

@@ -36,6 +36,7 @@ def proposed(
         (lambda a, b, c, d: b * d - a + (a + 0.6 * d) * np.sin(a * b), 30),
         (lambda a, b, c: c - 2.0 * a + np.sqrt(a**2 + 3.1 * np.cos(a - b) + 4.2), 40),
         (lambda a, b, c: (a * b + 2.4 * np.sin(b * c)) / (c + 9.3), 30),
+        (lambda a, b, c, d: a * b - 1.3 * d + 2.1 * np.sin(np.sin(c) - d**2), 30),
         (lambda a, b, c: a + 1.4 * b * c + a * np.sin(b**2) + 2.2 * np.cos(a + c), 40),
     ],
 )

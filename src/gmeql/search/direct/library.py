@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import NamedTuple
 
@@ -167,6 +167,13 @@ def brief_vocabulary(X: FloatArray, allows: Allows, *, most_terms: int) -> Libra
     return _first(factors, chain([(0, 0, 0)], _brief_products(columns)), most_terms, constant=True)
 
 
+def function_vocabulary(X: FloatArray, allows: Allows, *, most_terms: int) -> Library:
+    """1, powers, products of two columns, and functions of a column times products of others, as in p*q*cos(t)."""
+    kinds = ("sin x", "cos x", "exp -x", "exp x", "log")  # of many columns the first few: products of three are many
+    factors, columns = _of_columns(X, allows, replace(BRIEF_TERMS, kinds=kinds[: max(2, min(5, 9 - X.shape[1]))]))
+    return _first(factors, chain([(0, 0, 0)], _function_products(columns)), most_terms, constant=True)
+
+
 def _first(
     factors: Sequence[Factor], products: Iterator[tuple[int, int, int]], most: int, *, constant: bool = False
 ) -> Library:
@@ -273,6 +280,20 @@ def _brief_products(columns: Sequence[_Column]) -> Iterator[tuple[int, int, int]
     yield from ((f, x, p) for a, b in pairs for x in a.mixed[:1] for p in b.mixed for f in a.plain)
     for a, b in combinations(columns, 2):
         yield from ((f, g, 0) for f in a.plain for g in b.plain)
+
+
+def _function_products(columns: Sequence[_Column]) -> Iterator[tuple[int, int, int]]:
+    """The same for functions of one column before products of two others."""
+    first = [c.mixed[0] for c in columns if c.mixed]
+    others = [[x.mixed for x in columns if x is not c and x.mixed] for c in columns]
+    for c in columns:
+        yield from ((f, 0, 0) for f in (*c.power, *c.plain))
+    yield from ((x, z, 0) for x, z in combinations(first, 2))
+    for c, rest in zip(columns, others, strict=True):
+        yield from ((f, x[0], 0) for f in c.plain for x in rest)
+    for c, rest in zip(columns, others, strict=True):
+        yield from ((f, x[0], z[0]) for f in c.plain for x, z in combinations(rest, 2))
+    yield from combinations(first, 3)
 
 
 def _given_products(columns: Sequence[_Column], given: Sequence[int]) -> Iterator[tuple[int, int, int]]:

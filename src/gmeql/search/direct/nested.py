@@ -2,7 +2,7 @@
 
 x - y**2 + sqrt((u + v - w)/(w*x**3*z)) is no sum, but it is one after three steps: take x - y**2 off, square, multiply by
 x**3*z. Each step is read off the values by a robust regression, to which what is still hidden is noise with heavy tails:
-terms whose factor comes out as ±1 or ±2 are taken for exact and taken off, powers, exponentials and waves of columns that
+terms whose factor comes out as ±1/2, ±1 or ±2 are taken for exact and taken off, powers, exponentials and waves of columns that
 log|y| rises with by a whole or half number are divided out. After every step the span of a whole vocabulary (`vocabulary.py`)
 tells whether a sum, a fraction or a root of sums is left, so that a wrong step costs no more than that.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ class NestedConfig:
     typical: float = 1.5  # times the median of errors is a typical one
     leading: int = 100  # terms that the later rounds choose from
     independent: float = 1e-8  # share of a term's square that must be left beside those chosen
-    whole: tuple[float, ...] = (1.0, 2.0)  # factors of terms that are taken for exact
+    whole: tuple[tuple[float, ...], ...] = ((1.0, 2.0), (0.5, 1.0, 2.0))  # factors of terms that are taken for exact
     near: tuple[float, ...] = (0.004, 0.03)  # where a regression comes so near to them, relative to their size
     halves: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)  # exponents that are,
     near_exponent: tuple[float, ...] = (0.02, 0.12)  # in absolute terms
@@ -71,15 +71,17 @@ class Stage:
     target: FloatArray
     undo: Undo = lambda root: root
     steps: tuple[str, ...] = ()
+    cost: float = 0.0
+    """Of its steps: the more is seen in one, the less it costs."""
 
     @property
     def sign(self) -> float:
         """That of most of the target."""
         return 1.0 if self.target.mean() >= 0 else -1.0
 
-    def after(self, step: str, target: FloatArray, back: Undo) -> Stage:
-        """What one step more leaves."""
-        return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step))
+    def after(self, step: str, target: FloatArray, back: Undo, parts: int = 1) -> Stage:
+        """What one step more leaves, in which so many terms or factors were seen."""
+        return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step), self.cost + 1.0 / parts)
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -118,13 +120,13 @@ def behind_steps(
 ) -> Iterator[Node]:
     """The first of the `formulas` of what steps leave that is, with these undone, the target on all rows of a table.
 
-    At most so many stages are looked at, those of fewer steps first, none behind more than `depth` of them.
+    At most so many stages are looked at, those whose steps cost least first, none behind more than `depth` of them.
     """
     waiting = [Stage(table.y[: len(steps.X)])]
     for _ in range(most):
         if not waiting or has_ended():
             return
-        stage = waiting.pop(0)
+        stage = waiting.pop(min(range(len(waiting)), key=lambda place: waiting[place].cost))
         for root in formulas(stage):
             whole = stage.undo(root)
             if table.error(whole) < VOCABULARY.verified:
@@ -153,12 +155,22 @@ class Steps:
         self.X, self.functions = X, functions
         self.terms = brief_vocabulary(X, functions.allows, most_terms=NESTED.taken)
         rises: list[tuple[_Factor, FloatArray]]
-        rises = [(_power_of(j, x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
+        rises = [(_power_of(Variable(j), x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
         for power in (1.0, 2.0) if functions.allows({"exp", "square"}) else ():
             rises += [(_exponential_of(j, power), x**power) for j, x in enumerate(X.T)]
         for name, wave in (("sin", np.sin), ("cos", np.cos)):
             values = [(j, wave(x)) for j, x in enumerate(X.T)] if functions.allows({name}) else []
             rises += [(_wave_of(name, j), np.log(np.abs(w))) for j, w in values if (w != 0).all()]
+        sums = [
+            build(name, Variable(i), Variable(j))
+            for i, j in combinations(range(X.shape[1]), 2)
+            for name in ("add", "sub")
+        ]
+        logarithms = [build("log", Variable(j)) for j in range(X.shape[1]) if functions.allows({"log"})]
+        for node in (*sums, *logarithms):
+            values = row_values(node, [f"x{j}" for j in range(X.shape[1])], X)
+            if np.isfinite(values).all() and (values != 0).all():
+                rises.append((_power_of(node, values), np.log(np.abs(values))))
         self.factors, self.logarithms = [node for node, _ in rises], np.stack([values for _, values in rises])
 
     def of(self, stage: Stage) -> Iterator[Stage]:
@@ -174,17 +186,17 @@ class Steps:
                     yield stage.after("reading", values, _reading(name, stage.sign))
 
     def _without_terms(self, stage: Stage) -> Iterator[Stage]:
-        """The target less the terms whose factors are ±1 or ±2."""
+        """The target less the terms whose factors are ±1/2, ±1 or ±2."""
         numbers, factors = robust_choice(self.terms.values, stage.target)
-        before: list[tuple[float, int]] = []
-        for near in NESTED.near:
-            rounded = [_nearest(c, NESTED.whole, near * abs(c)) for c in factors]
+        before: list[list[tuple[float, int]]] = [[]]
+        for whole, near in product(NESTED.whole, NESTED.near):
+            rounded = [_nearest(c, whole, near * abs(c)) for c in factors]
             kept = [(c, m) for c, m in zip(rounded, [*numbers, 0], strict=True) if c]  # term 0 is 1
-            if kept and kept != before:
+            if kept not in before:
                 ahead = sum_of([(c, self.terms.node(m)) for c, m in kept])
                 values = sum(c * self.terms.values[m] for c, m in kept)
-                yield stage.after("term", stage.target - values, _beside(ahead))
-            before = kept
+                yield stage.after("term", stage.target - values, _beside(ahead), len(kept))
+            before.append(kept)
 
     def _without_factors(self, stage: Stage) -> Iterator[Stage]:
         """The target, and its square where it may be a root, over what stands before the rest."""
@@ -196,21 +208,21 @@ class Steps:
         seen: set[Node] = {Constant(1.0)}
         for near, power in product(NESTED.near_exponent, (1.0, 2.0) if is_root else (1.0,)):
             exponents = (_nearest(power * c, NESTED.halves, power * near) for c in slopes)
-            parts = [self.factors[m](e) for m, e in zip(numbers, exponents, strict=True) if e]
-            ahead = build("mul", *(part for part in parts if part is not None))
+            parts = [part for m, e in zip(numbers, exponents, strict=True) if e and (part := self.factors[m](e))]
+            ahead = build("mul", *parts)
             if ahead in seen:
                 continue
             seen.add(ahead)
             values = row_values(ahead, [f"x{j}" for j in range(self.X.shape[1])], self.X)
-            yield stage.after("factor", stage.target**power / values, _behind(ahead, power, stage.sign))
+            yield stage.after("factor", stage.target**power / values, _behind(ahead, power, stage.sign), len(parts))
 
 
-def _power_of(column: int, x: FloatArray) -> _Factor:
-    """Powers of a column, halves where it is positive."""
+def _power_of(node: Node, values: FloatArray) -> _Factor:
+    """Powers of a column, of its logarithm or of a sum of two, halves where that is positive."""
 
     def power(exponent: float) -> Node | None:
-        allowed = exponent.is_integer() or bool((x > 0).all())
-        return build("pow", Variable(column), Constant(exponent)) if allowed else None
+        allowed = exponent.is_integer() or bool((values > 0).all())
+        return build("pow", node, Constant(exponent)) if allowed else None
 
     return power
 

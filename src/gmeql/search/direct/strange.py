@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gmeql.formula.operators import get_operator
 from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, transform
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
@@ -48,7 +49,8 @@ class StrangeConfig:
     of_one: int = 400  # small formulas of one column, of all columns together,
     looked_at: int = 300  # chosen from so many of each,
     of_all: int = 500  # small formulas of all columns
-    beside: float = 2.5e6  # values of small formulas that stand alone, or beside another
+    beside: float = 2.5e6  # values of small formulas that stand alone, or beside another,
+    of_pairs: float = 5e6  # and of functions of sums, products and fractions of functions of two columns
     cubic: int = 3  # columns up to which a block of formulas of one column holds products of three
     seen: float = 1e-7  # share of a column of a block that must be left by the plain terms
     vanished: float = 1e-12  # share of a target's square, in these directions, that is rounding
@@ -60,9 +62,11 @@ class StrangeConfig:
     at_once: int = 200  # blocks that are made together
     leading: int = 4  # blocks beside which a second formula is looked for,
     seconds: int = 3000  # among so many
-    stages: int = 8  # targets that are looked at
+    stages: int = 16  # targets that are looked at
     depth: int = 2  # steps behind each other
-    seconds_to_begin: float = 0.25  # of one core (measured),
+    clear: float = 0.5  # cost of a first step up to which part of the formula is seen: two factors or terms
+    seconds_to_ask: float = 0.05
+    seconds_to_begin: float = 0.35  # of one core (measured),
     seconds_per_stage: float = 0.03  # and for each target
 
 
@@ -73,22 +77,36 @@ USUAL = ("add", "sub", "mul", "div", "sqrt", "square", "sin", "cos", "exp", "log
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
     """A plain sum with a small formula times another in it that is the target on all rows. Draws nothing at random."""
-    most = int((effort.seconds - STRANGE.seconds_to_begin) / STRANGE.seconds_per_stage)
-    if not 1 <= table.n_columns <= STRANGE.max_columns or len(table.y) < STRANGE.few_rows or most < 1:
+    if not 1 <= table.n_columns <= STRANGE.max_columns or len(table.y) < STRANGE.few_rows:
         return
     if not np.isfinite(table.X).all() or not (np.ptp(table.X, axis=0) > 0).all() or not np.ptp(table.y) > 0:
         return
-    if not functions.allows({"add", "mul"}) or effort.out_of_time():
+    if not functions.allows({"add", "mul"}) or effort.seconds < STRANGE.seconds_to_ask or effort.out_of_time():
         return
-    seen = _Directions(table.X, table.y, functions)
+    n, size = _n_rows(table.X)
+    steps = Steps(table.X[:n], functions)
+    with np.errstate(all="ignore"):
+        if any(stage.cost <= STRANGE.clear for stage in steps.of(Stage(table.y[:n]))):
+            effort = effort.on_trail()
+    most = int((effort.seconds - STRANGE.seconds_to_begin) / STRANGE.seconds_per_stage)
+    if most < 1 or effort.out_of_time():
+        return
+    seen = _Directions(table.X[:n], table.y[:n], functions, size)
     yield from behind_steps(
         table,
-        Steps(seen.X, functions),
+        steps,
         seen.formulas,
         most=min(most, STRANGE.stages),
         depth=STRANGE.depth,
         has_ended=lambda: not seen.tries or effort.out_of_time(),
     )
+
+
+def _n_rows(X: FloatArray) -> tuple[int, int]:
+    """Rows that are looked at, and plain terms that vanish on them in some directions."""
+    spare = int(STRANGE.rows_per_direction * STRANGE.directions)
+    size = min(STRANGE.plain, STRANGE.plain_per_column * X.shape[1], len(X) - spare)
+    return min(len(X), size + spare), size
 
 
 class _Blocks:
@@ -152,16 +170,49 @@ class _Formulas:
         return cls(np.concatenate([some.values for some in several]), node)
 
 
+def _of_pairs(X: FloatArray, functions: FunctionSet, most: int) -> _Formulas:
+    """f(g(x) ∘ h(z)) for all pairs of columns, such as cos(sqrt(x) - sqrt(z)) and log(sin(x) - z), at most so many."""
+    n_columns = X.shape[1]
+    inner = ["", *(name for name in _INNER if functions.allows({name}))]
+    outer = [name for name in _OUTER if functions.allows({name})]
+    nodes = [build(name, Variable(j)) if name else Variable(j) for name in inner for j in range(n_columns)]
+    values = np.stack([row_values(node, [str(j) for j in range(n_columns)], X) for node in nodes])
+    pairs = [(a, b) for a, b in combinations(range(len(nodes)), 2) if (a - b) % n_columns]
+    pairs = sorted(pairs, key=lambda pair: pair[0] // n_columns + pair[1] // n_columns)  # plain ones first
+    room = max(1, most // max(1, len(outer) * len(_JOINED)))
+    left, right = np.array(pairs[:room], dtype=np.int64).reshape(-1, 2).T
+    found, kept = [], []
+    for operator, turned in _JOINED:
+        a, b = (right, left) if turned else (left, right)
+        for name in outer:
+            with np.errstate(all="ignore"):
+                joined = get_operator(operator).natural(np, values[a], values[b])
+                each = get_operator(name).natural(np, joined)
+            usable = np.flatnonzero(np.isfinite(each).all(axis=1))
+            found.append(each[usable])
+            kept += [(name, operator, int(a[m]), int(b[m])) for m in usable]
+
+    def node(m: int) -> Node:
+        name, operator, a, b = kept[m]
+        return build(name, build(operator, nodes[a], nodes[b]))
+
+    return _Formulas(np.concatenate(found) if found else np.empty((0, len(X))), node)
+
+
+_INNER = ("sqrt", "square", "log", "exp", "sin", "cos")
+_OUTER = ("sin", "cos", "exp", "log", "sqrt", "inv")
+_JOINED = (("add", False), ("sub", False), ("sub", True), ("mul", False), ("div", False), ("div", True))
+"""What joins two functions, and whether the second comes first."""
+
+
 class _Directions:
     """Directions [N, D] in which plain terms over columns X [N, V] vanish, and small formulas as seen in them."""
 
-    def __init__(self, X: FloatArray, y: FloatArray, functions: FunctionSet) -> None:
-        spare = int(STRANGE.rows_per_direction * STRANGE.directions)
-        size = min(STRANGE.plain, STRANGE.plain_per_column * X.shape[1], len(y) - spare)
-        self.n = n = min(len(y), size + spare)
-        self.X, self.functions = X[:n], functions
+    def __init__(self, X: FloatArray, y: FloatArray, functions: FunctionSet, size: int) -> None:
+        self.n = n = len(y)
+        self.X, self.functions = X, functions
         self.plain = brief_vocabulary(self.X, functions.allows, most_terms=size)
-        self.weights = _weights(np.vstack([self.plain.values, y[:n] - np.median(y[:n])]))
+        self.weights = _weights(np.vstack([self.plain.values, y - np.median(y)]))
         basis = orthonormal((self.plain.values * self.weights).T, VOCABULARY.spanned)
         drawn = np.random.default_rng(0).normal(size=(n, STRANGE.directions))
         for _ in range(2):  # projected twice, since once rounds
@@ -172,10 +223,11 @@ class _Directions:
         usual = FunctionSet([name for name in USUAL if functions.allows({name})])
         columns = [_Formulas.of(self.X, usual, STRANGE.looked_at, j) for j in range(X.shape[1])]
         every = _Formulas.of(self.X, usual, int(STRANGE.beside / n))
+        every = _Formulas.together([every, _of_pairs(self.X, usual, int(STRANGE.of_pairs / n))])
         self.tries = STRANGE.tries
         self.beside, self.vectors = self._strange(every)
         own = self._of_columns(columns)
-        self.wide = small if len(small) <= STRANGE.block else self.few
+        self.wide = small if len(small) <= STRANGE.block else [*self.few, *_squares(self.X)][: STRANGE.block]
         cubic = [*small, *_cubes(self.X)] if X.shape[1] <= STRANGE.cubic else self.wide
         some = self.beside.only(np.arange(STRANGE.of_all))
         kinds = [(own, cubic), (some, _factors(self.X, functions))]
@@ -213,12 +265,13 @@ class _Directions:
                     if found is not None:
                         yield DIRECT_READINGS[name].invert(sum_of(found), stage.sign)
         if self.functions.allows({"div"}):
-            below = self.few if stage.steps else self.wide
-            vectors = self.shown(np.stack([stage.target * x for _, x in below]))
-            for span in self._spans_of_fractions(vectors[vectors.any(axis=1)]):
-                fraction = fraction_in(span, self.weights * stage.target, below)
-                if fraction is not None:
-                    yield fraction
+            # few first: of many, several denominators hold
+            for below in (self.few, self.wide) if stage.steps else (self.wide,):
+                vectors = self.shown(np.stack([stage.target * x for _, x in below]))
+                for span in self._spans_of_fractions(vectors[vectors.any(axis=1)]):
+                    fraction = fraction_in(span, self.weights * stage.target, below)
+                    if fraction is not None:
+                        yield fraction
 
     def _spans(self, vector: FloatArray, *, are_two: bool) -> Iterator[Span]:
         """Plain terms with a block that hold a target [D], or with a block and a small formula beside it."""
@@ -272,6 +325,10 @@ def _weights(values: FloatArray) -> FloatArray:
     sizes = np.quantile(np.abs(values), STRANGE.usual, axis=1, keepdims=True)
     usable = np.isfinite(values).all(axis=1) & (sizes[:, 0] > 0)
     return np.asarray(1.0 / np.sqrt(np.mean((values[usable] / sizes[usable]) ** 2, axis=0)))
+
+
+def _squares(X: FloatArray) -> list[tuple[Node, FloatArray]]:
+    return [(build("square", Variable(j)), x**2) for j, x in enumerate(X.T)]
 
 
 def _cubes(X: FloatArray) -> list[tuple[Node, FloatArray]]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.library import PLAIN_TERMS, vocabulary
+from gmeql.search.direct.library import PLAIN_TERMS, Library, function_vocabulary, vocabulary
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
@@ -39,7 +39,8 @@ Weighted = list[tuple[float, Node]]
 class VocabularyConfig:
     """Numbers of the method; "tried" on sums of three to six terms of the vocabulary over one to five columns."""
 
-    sizes: tuple[int, ...] = (160, 350, 700)  # of vocabularies, one after the other
+    sizes: tuple[int, ...] = (160, 350, 700)  # of vocabularies, one after the other,
+    functions: int = 450  # and of that in which functions stand before products of other columns
     max_columns: int = 10
     rows_per_term: float = 1.3
     spare_rows: int = 20
@@ -50,6 +51,7 @@ class VocabularyConfig:
     above_fit: float = 30.0  # or up to so many times what the whole vocabulary leaves
     seen: float = 1e-6  # error, relative to the target's size, that a sum must have without any of its terms
     max_terms: int = 14
+    vain: int = 4  # targets in the span of which no few terms were the sum, after which no more are looked at
     shares: tuple[float, ...] = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the terms, the plainest, that are tried alone first
     digits: int = 9  # to which the values of two terms, over their sizes, agree where they are one
     dropped: float = 1 / 3  # share of the terms that are dropped together at first
@@ -72,20 +74,39 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return
     sign = 1.0 if table.y.mean() >= 0 else -1.0
     left, last = effort.seconds, 0
-    for size in VOCABULARY.sizes:
+    for size, terms_of in _vocabularies(table.n_columns):
         most = min(size, int((len(table.y) - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
-        n = min(len(table.y), int(VOCABULARY.most_rows_per_term * most) + VOCABULARY.spare_rows)
-        left -= VOCABULARY.seconds_per_product * n * most**2
-        if left < 0 or most <= last or effort.out_of_time():
+        if most <= last and terms_of is _plain_terms:
             return
-        terms = vocabulary(table.X[:n], functions.allows, numbers=replace(PLAIN_TERMS, most_terms=most))
-        last = most
-        span = Span(terms.values, terms.node)
+        terms = terms_of(table.X[: int(VOCABULARY.most_rows_per_term * most) + VOCABULARY.spare_rows], functions, most)
+        n = min(len(table.y), int(VOCABULARY.most_rows_per_term * len(terms)) + VOCABULARY.spare_rows)
+        left -= VOCABULARY.seconds_per_product * n * len(terms) ** 2
+        if left < 0 or effort.out_of_time():
+            return
+        last = most if terms_of is _plain_terms else last
+        span = Span(terms.values[:, :n], terms.node)
         readings = {name: target[:n] for name, target in direct_readings(table.y, functions).items()}
         for root in formulas_in(span, table.X[:n], readings, functions, sign):
             if table.error(root) < VOCABULARY.verified:
                 yield root
                 return
+
+
+def _plain_terms(X: FloatArray, functions: FunctionSet, most: int) -> Library:
+    return vocabulary(X, functions.allows, numbers=replace(PLAIN_TERMS, most_terms=most))
+
+
+def _terms_with_functions(X: FloatArray, functions: FunctionSet, most: int) -> Library:
+    return function_vocabulary(X, functions.allows, most_terms=most)
+
+
+def _vocabularies(n_columns: int) -> Iterator[tuple[int, Callable[[FloatArray, FunctionSet, int], Library]]]:
+    """Sizes of vocabularies and what makes them, one after the other; the products of three are those of three columns."""
+    few, *more = VOCABULARY.sizes
+    yield few, _plain_terms
+    if n_columns >= 3:
+        yield VOCABULARY.functions, _terms_with_functions
+    yield from ((size, _plain_terms) for size in more)
 
 
 def formulas_in(
@@ -125,6 +146,7 @@ class Span:
         self.values, self.node, self.sizes = values[self.numbers], node, sizes[self.numbers]
         self.columns = (self.values / self.sizes[:, None]).T
         self.basis = orthonormal(self.columns, VOCABULARY.spanned)
+        self.vain = 0
 
     def with_quotients(self, denominator: Node, below: FloatArray) -> Span:
         """The plainest of the terms, and each of them over a denominator [N]."""
@@ -147,6 +169,8 @@ class Span:
         size = _size(target)
         if not (math.isfinite(size) and size > 0) or _size(self.left(target)) > VOCABULARY.exact * size:
             return None
+        if self.vain >= VOCABULARY.vain:
+            return None  # over a narrow range the terms are one another's sums, and hold whatever is smooth
         for n_terms in (math.ceil(share * self.columns.shape[1]) for share in VOCABULARY.shares):
             found = self._sparse_of(n_terms, target / size)
             if found is not None:
@@ -154,6 +178,7 @@ class Span:
                 return [
                     (float(f"{c:.13g}"), self.node(int(self.numbers[m]))) for c, m in zip(own, found[0], strict=True)
                 ]
+        self.vain += 1
         return None
 
     def _sparse_of(self, n_terms: int, target: FloatArray) -> tuple[NDArray[np.int64], FloatArray] | None:

@@ -9,7 +9,7 @@ Legend: `N` rows, `M` terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -39,6 +39,8 @@ class WaveFractionsConfig:
 WAVE_FRACTIONS = WaveFractionsConfig()
 _Terms = list[tuple[Node, FloatArray]]
 """Terms with their values [N]."""
+_Denominators = Callable[[FloatArray, FunctionSet], Iterator[_Terms]]
+"""What may stand below the line over some rows of the columns."""
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -52,21 +54,36 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return
     sign = 1.0 if table.y.mean() >= 0 else -1.0
     with np.errstate(all="ignore"):
-        terms = _above(table.X, functions)
-        n = min(len(table.y), int(numbers.rows_per_term * len(terms)) + numbers.spare_rows)
-        if n < len(terms) + numbers.spare_rows:
-            return
-        X = table.X[:n]
-        span = Span(np.stack([values[:n] for _, values in terms]), lambda m: terms[m][0])
-        readings = {name: y[:n] for name, y in direct_readings(table.y, functions).items() if name in numbers.readings}
-        for below, name in product(_denominators(X, functions), readings):
-            if effort.out_of_time():
+        looks = [*_narrow_looks(table.X, functions), (_above(table.X, functions), _denominators)]
+        for terms, denominators in looks:
+            n = min(len(table.y), int(numbers.rows_per_term * len(terms)) + numbers.spare_rows)
+            if n < len(terms) + numbers.spare_rows:
                 return
-            fraction = fraction_in(span, readings[name], below)
-            root = None if fraction is None else DIRECT_READINGS[name].invert(fraction, sign)
-            if root is not None and table.error(root) < numbers.verified:
-                yield root
-                return
+            span = Span(np.stack([values[:n] for _, values in terms]), [node for node, _ in terms].__getitem__)
+            readings = {
+                name: y[:n] for name, y in direct_readings(table.y, functions).items() if name in numbers.readings
+            }
+            for below, name in product(denominators(table.X[:n], functions), readings):
+                if effort.out_of_time():
+                    return
+                fraction = fraction_in(span, readings[name], below)
+                root = None if fraction is None else DIRECT_READINGS[name].invert(fraction, sign)
+                if root is not None and table.error(root) < numbers.verified:
+                    yield root
+                    return
+
+
+def _narrow_looks(X: FloatArray, functions: FunctionSet) -> Iterator[tuple[_Terms, _Denominators]]:
+    """Above and below the line the waves of one column, alone and times another: over a narrow range of angles more
+    functions are one another's sums, and tell nothing."""
+    for j in range(X.shape[1] if functions.allows({"sin"}) else 0):
+
+        def few(X: FloatArray, _: FunctionSet, j: int = j) -> _Terms:
+            others: _Terms = [(Variable(i), x) for i, x in enumerate(X.T) if i != j]
+            plain: _Terms = [(Constant(1.0), np.ones(len(X))), *others]
+            return [*plain, *_times(plain, _waves(Variable(j), X[:, j]))]
+
+        yield few(X, functions), lambda X, functions, few=few: iter([few(X, functions)])
 
 
 def _waves(angle: Node, values: FloatArray) -> _Terms:
