@@ -168,9 +168,9 @@ class Steps:
         ]
         logarithms = [build("log", Variable(j)) for j in range(X.shape[1]) if functions.allows({"log"})]
         for node in (*sums, *logarithms):
-            values = row_values(node, [f"x{j}" for j in range(X.shape[1])], X)
-            if np.isfinite(values).all() and (values != 0).all():
-                rises.append((_power_of(node, values), np.log(np.abs(values))))
+            inner = row_values(node, [f"x{j}" for j in range(X.shape[1])], X)
+            if np.isfinite(inner).all() and (inner != 0).all():
+                rises.append((_power_of(node, inner), np.log(np.abs(inner))))
         self.factors, self.logarithms = [node for node, _ in rises], np.stack([values for _, values in rises])
 
     def of(self, stage: Stage) -> Iterator[Stage]:

@@ -66,7 +66,7 @@ class StrangeConfig:
     depth: int = 2  # steps behind each other
     clear: float = 0.5  # cost of a first step up to which part of the formula is seen: two factors or terms
     seconds_to_ask: float = 0.05
-    seconds_to_begin: float = 0.35  # of one core (measured),
+    seconds_to_begin: float = 0.25  # of one core (measured),
     seconds_per_stage: float = 0.03  # and for each target
 
 

@@ -77,13 +77,21 @@ def _narrow_looks(X: FloatArray, functions: FunctionSet) -> Iterator[tuple[_Term
     """Above and below the line the waves of one column, alone and times another: over a narrow range of angles more
     functions are one another's sums, and tell nothing."""
     for j in range(X.shape[1] if functions.allows({"sin"}) else 0):
+        yield _waves_of(X, j), _denominator_of(j)
 
-        def few(X: FloatArray, _: FunctionSet, j: int = j) -> _Terms:
-            others: _Terms = [(Variable(i), x) for i, x in enumerate(X.T) if i != j]
-            plain: _Terms = [(Constant(1.0), np.ones(len(X))), *others]
-            return [*plain, *_times(plain, _waves(Variable(j), X[:, j]))]
 
-        yield few(X, functions), lambda X, functions, few=few: iter([few(X, functions)])
+def _waves_of(X: FloatArray, j: int) -> _Terms:
+    """1 and the other columns, alone and times the waves of one."""
+    others: _Terms = [(Variable(i), x) for i, x in enumerate(X.T) if i != j]
+    plain: _Terms = [(Constant(1.0), np.ones(len(X))), *others]
+    return [*plain, *_times(plain, _waves(Variable(j), X[:, j]))]
+
+
+def _denominator_of(j: int) -> _Denominators:
+    def denominators(X: FloatArray, functions: FunctionSet) -> Iterator[_Terms]:
+        yield _waves_of(X, j)
+
+    return denominators
 
 
 def _waves(angle: Node, values: FloatArray) -> _Terms:
