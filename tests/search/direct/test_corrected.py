@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from spread_laws import largest_error, rows_of, spread
 
 from gmeql.formula.expression import Expression
 from gmeql.network.families import FunctionSet
@@ -14,10 +15,6 @@ def proposals(X: np.ndarray, y: np.ndarray, functions: FunctionSet | None = None
     functions = functions or FunctionSet(None)
     found = propose(table, functions=functions, effort=Effort(1.0), rng=np.random.default_rng(0))
     return [Expression(root, tuple(f"x{j}" for j in range(X.shape[1]))) for root in found]
-
-
-def spread(rng: np.random.Generator, low: float, high: float, rows: int = 600) -> np.ndarray:
-    return np.exp(rng.uniform(np.log(low), np.log(high), rows))
 
 
 LAWS = {
@@ -35,13 +32,9 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 def test_the_small_rest_tells_the_function(law):
     rng = np.random.default_rng(3)
-    f, *ranges = LAWS[law]
-    X = np.column_stack([spread(rng, *limits) for limits in ranges])
-    found = proposals(X, f(*X.T))
+    found = proposals(*rows_of(rng, LAWS[law]))
     assert found
-    fresh = np.column_stack([spread(rng, *limits) for limits in ranges])
-    truth = f(*fresh.T)
-    assert np.abs(found[0](fresh) / truth - 1).max() < 1e-8, str(found[0])
+    assert largest_error(found[0], rng, LAWS[law]) < 1e-8, str(found[0])
 
 
 def test_columns_of_both_signs_keep_theirs():

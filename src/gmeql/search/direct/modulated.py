@@ -25,7 +25,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct.choice import TermChoice
 from gmeql.search.direct.library import BRIEF_TERMS, Library, library, vocabulary
 from gmeql.search.direct.polynomials import monomials, power_product
-from gmeql.search.direct.projection import MODULATED, FloatArray, Terms, WaveFit, fits, refined
+from gmeql.search.direct.projection import MODULATED, FloatArray, Terms, WaveFit, determined, fits, refined
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import TermSum
@@ -54,13 +54,15 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         MODULATED.turns_step, min(MODULATED.most_turns, n / MODULATED.rows_per_turn), MODULATED.turns_step
     )
     best: WaveFit | None = None
-    left = effort.seconds
+    left, trimmed = effort.seconds, 0
     for terms, angles in _looks(table.X[:n], functions):
         cost = _cost(terms, len(angles), len(turns), len(readings))
         if left < cost or effort.out_of_time():
             break
         left -= cost
         for fit in fits(terms, angles, readings, turns):
+            if fit.is_near and trimmed < MODULATED.trimmed and not effort.out_of_time():
+                fit, trimmed = determined(fit, readings[fit.reading]), trimmed + 1
             if fit.is_exact:
                 root = _written(fit, readings[fit.reading])
                 root = None if root is None else DIRECT_READINGS[fit.reading].invert(root, sign)

@@ -56,7 +56,7 @@ class NestedConfig:
     halves: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)  # exponents that are,
     near_exponent: tuple[float, ...] = (0.02, 0.12)  # in absolute terms
     depth: int = 4  # steps behind each other
-    stages: int = 30  # targets that are looked at
+    stages: int = 24  # targets that are looked at
     seconds_to_begin: float = 0.06  # of one core (measured),
     seconds_per_stage: float = 0.02  # and for each target
 

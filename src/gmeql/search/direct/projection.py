@@ -50,7 +50,8 @@ class ModulatedConfig:
     steps: int = 14  # of Gauss-Newton on the frequency
     told_after: int = 4  # steps, after which it must leave
     promising: float = 0.5  # ... this share of the squares that it began with, or it has settled
-    near: float = 1e-5  # share of the target's size, from which terms that are not needed are looked for
+    near: float = 1e-5  # share of the target's size, from which terms that are not needed are looked for,
+    trimmed: int = 12  # of so many waves: over a narrow range all of them are near to whatever is smooth
     exact: float = 1e-9  # share of the target's size that may be left where it is taken to be exact
     rounding: float = 1e-12  # share of a target's size in which no wave is looked for
     level: float = 1e-9  # phase, in radians, that is none
@@ -135,6 +136,11 @@ class WaveFit:
         return self.squares <= MODULATED.exact**2
 
     @property
+    def is_near(self) -> bool:
+        """Whether terms that are not needed may be all that keeps it from that."""
+        return self.squares <= MODULATED.near**2
+
+    @property
     def n_free(self) -> int:
         """Rows beyond the constants."""
         return len(self.u) - self.terms.n_factors
@@ -196,8 +202,7 @@ def fits(
                 break
             node, u = angles[i]
             start = 2 * np.pi * float(turns[w]) / float(np.ptp(u[:n]))
-            fit = refined(terms, name, node, u, targets[name], start, float(own.size))
-            yield determined(fit, targets[name])
+            yield refined(terms, name, node, u, targets[name], start, float(own.size))
 
 
 def beside(basis: FloatArray, targets: FloatArray) -> FloatArray:
@@ -280,9 +285,8 @@ def refined(
 
 
 def determined(fit: WaveFit, target: FloatArray) -> WaveFit:
-    """A wave that leaves next to nothing, before no more terms than that takes: one of x*y too many and x/y are alike."""
-    if fit.squares > MODULATED.near**2:
-        return fit
+    """A wave that is near, before no more terms than that takes: one of x*y too many and x/y are alike."""
+    target = target / math.sqrt(float(target @ target))
     sizes = np.sqrt(np.mean(fit.terms.before_values**2, axis=0)) * np.hypot(fit.cosines, fit.sines)
     for term in [fit.terms.before[m] for m in np.argsort(sizes, kind="stable")[:-1]]:
         fewer = fit.terms.without(term)
