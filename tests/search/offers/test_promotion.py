@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,16 @@ def test_elites_of_every_complexity_are_offered() -> None:
     made.candidates = 77
     offer_elites(made, island)  # nothing new
     assert made.progress().front == front and made.last_gain == 0
+
+
+def test_losses_beyond_a_float_are_infinite_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = state(*parabola())
+    island = searched_island(made)
+    island.repository.losses[:] = 1e300
+    monkeypatch.setattr(made.portfolio, "unit", lambda island: 1e20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        offer_elites(made, island)
 
 
 def test_a_few_cuts_or_all_of_them() -> None:

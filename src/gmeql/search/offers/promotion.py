@@ -42,7 +42,8 @@ def is_exact(state: SearchState, island: Island) -> bool:
 def offer_elites(state: SearchState, island: Island) -> None:
     """Offer the best elite of each complexity, refitted: what noise hides among long formulas is short ones."""
     n = int(size(island.repository))
-    losses = island.repository.losses[:n] * state.portfolio.unit(island)
+    with np.errstate(over="ignore"):  # what is beyond a float in the target's own unit is infinite
+        losses = island.repository.losses[:n] * state.portfolio.unit(island)
     complexities = island.repository.items["complexity"][:n]
     roots: list[Node] = []
     lowest = math.inf
