@@ -169,6 +169,7 @@ def test_a_cruel_column_beside_ordinary_ones(column: np.ndarray) -> None:
     np.testing.assert_allclose(model.predict(np.column_stack([X[:, :2], column])), y, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize(
     "y", [np.linspace(-1, 1, 50) * 1.7e308, np.linspace(0, 1e-320, 50), np.full(50, 1e308), np.full(50, 5e-324)]
 )
