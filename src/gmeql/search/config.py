@@ -143,7 +143,7 @@ class SearchConfig:
     n_jobs: int | None = None
     device: str = "auto"
     most_lookers: int = 8  # processes beside the search that look at the data, where time is the budget,
-    lookers_patience: float = 0.25  # from so many seconds on: what is found quickly needs none;
+    lookers_patience: float = 1.0  # from so many seconds or the islands' share on: what is found soon needs none;
     lookers_least_time: float = 3.0  # they take a second to start, which is not worth it where max_time is less
     lookers_late: float = 2.0  # and what is not there after so many is not waited for
     most_boost: float = 4.0  # times as long as the search itself may they look, at most: they keep nobody waiting

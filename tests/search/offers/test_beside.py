@@ -67,7 +67,7 @@ def scaled() -> tuple[np.ndarray, np.ndarray]:
 
 
 def state(X: np.ndarray, y: np.ndarray, **options: Any) -> SearchState:
-    given = dict(max_time=4.0, n_jobs=2) | options
+    given = dict(max_time=4.0, n_jobs=2, lookers_patience=0.0) | options
     return Search(X, y, config=SearchConfig(**given))._state  # type: ignore[arg-type]
 
 
@@ -130,13 +130,13 @@ def test_with_several_of_them_symmetries_come_first(monkeypatch: pytest.MonkeyPa
 
 def test_threads_are_lent_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     watched(monkeypatch, HereAndNow(works=False))
-    looks = LooksBeside(SearchConfig(max_time=20.0, n_jobs=16), Offering())
+    looks = LooksBeside(SearchConfig(max_time=20.0, n_jobs=16, lookers_patience=0.0), Offering())
     lent = []
     for n in range(9):
         looks._running = [None] * n  # type: ignore[list-item]
         lent.append(looks.n_busy)
     assert lent == [0, 4, 4, 4, 4, 8, 8, 8, 8]
-    alone = LooksBeside(SearchConfig(max_time=20.0, n_jobs=2), Offering())
+    alone = LooksBeside(SearchConfig(max_time=20.0, n_jobs=2, lookers_patience=0.0), Offering())
     assert alone.n_busy == 0
     alone._running = [None]  # type: ignore[list-item]
     assert alone.n_busy == 1
@@ -190,7 +190,9 @@ def test_islands_that_find_nothing_more_wait_for_others_who_look(monkeypatch: py
 
 def test_cold_ones_are_waited_for_a_moment_and_not_at_all_in_a_short_search(monkeypatch: pytest.MonkeyPatch) -> None:
     lookers = watched(monkeypatch, HereAndNow(ready=0))
-    assert takes(state(*scaled()), elapsed=0.0) and lookers.started == 0  # what is found at once needs nobody
+    assert (
+        takes(state(*scaled(), lookers_patience=1.0), elapsed=0.0) and lookers.started == 0
+    )  # what is found at once needs nobody
     assert not takes(state(*scaled(), max_time=2.0)) and lookers.started == 0
     seen = state(*scaled())
     looks = LooksBeside(seen.config, Offering())

@@ -110,7 +110,7 @@ class LooksBeside:
                 return False
             lookers = shared_lookers()
             is_warm = lookers.n_ready() > 0
-            if clock.elapsed() < (0.0 if is_warm else config.lookers_patience):
+            if clock.elapsed() < min(config.lookers_patience, config.clock.islands_share * config.max_time):
                 return True
             if not is_warm and config.max_time < config.lookers_least_time:
                 return False
