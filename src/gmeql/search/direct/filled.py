@@ -138,12 +138,11 @@ def _sums(
     places: Sequence[Target], table: DirectTable, small: SmallFormulas, functions: FunctionSet, effort: Effort
 ) -> Iterator[Node]:
     """Places that are a sum of plain terms and small formulas, or of which a reading is one."""
-    most = int((len(table.y) - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term)
-    n_plain, n_small = int(FILLED.plain * min(most, FILLED.terms)), min(most, FILLED.terms, len(small.values))
+    most = min(FILLED.terms, int((len(table.y) - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
     if most <= table.n_columns or not (np.abs(table.X).max(axis=0) > 0).all():
         return
-    plain = vocabulary(table.X, functions.allows, numbers=replace(PLAIN_TERMS, most_terms=n_plain))
-    n_small = max(n_small - len(plain.values), 0)
+    plain = vocabulary(table.X, functions.allows, numbers=replace(PLAIN_TERMS, most_terms=int(FILLED.plain * most)))
+    n_small = max(min(most, len(small.values)) - len(plain.values), 0)
 
     def node(k: int) -> Node:
         return plain.node(k) if k < len(plain.values) else small.tree(k - len(plain.values))

@@ -68,7 +68,7 @@ EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "se
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
 GROWING = ("filled",)
-"""Methods that go on from formulas found so far, asked again whenever others were."""
+"""Methods that go on from formulas found so far, asked a few times at set shares of the budget."""
 LAST = ("waves", "strange")
 """Methods that take long to begin, asked about the columns as they are when all others had their time."""
 AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *GROWING, "strange"))
