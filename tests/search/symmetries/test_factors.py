@@ -16,6 +16,8 @@ FACTORS = {
         lambda x: np.sin(x / 2) * np.cos(x / 2) / x**2 - 2 * np.sin(x / 2) ** 2 / x**3,
     ),
     "an exponential times a power": (lambda x: x**3 * np.exp(-x), lambda x: (3 * x**2 - x**3) * np.exp(-x)),
+    "a bell around 1": (lambda x: np.exp(-((x - 1) ** 2)), lambda x: -2 * (x - 1) * np.exp(-((x - 1) ** 2))),
+    "a bell around 0": (lambda x: np.exp(-(x**2) / 2), lambda x: -x * np.exp(-(x**2) / 2)),
 }
 
 
@@ -41,6 +43,16 @@ def test_two_functions_must_be_far_better_than_one():
 def test_a_formula_takes_the_place_of_the_column():
     factor = build("sin", Variable(0))
     assert str(Expression(put(factor, build("mul", Variable(1), Variable(2))), ("a", "b", "c"))) == "sin(b*c)"
+
+
+def test_a_bell_before_a_fraction_loses_its_column():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.3, 4, (500, 2))
+    y = np.exp(-((X[:, 0] - 1) ** 2)) / (1.2 + (X[:, 1] - 2.5) ** 2)
+    smallest = find_views(X, y)[0]
+    assert smallest.columns == (Variable(1),)
+    ratio = smallest.factors(X) / np.exp(-((X[:, 0] - 1) ** 2))
+    assert np.ptp(ratio) < 1e-9 * abs(ratio[0])
 
 
 def test_slits_lose_the_column_of_the_single_slit():

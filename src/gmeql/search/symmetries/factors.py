@@ -51,6 +51,12 @@ def _wave_of(name: str, rate: float) -> _Part:
 _PARTS: tuple[_Part, ...] = (
     _Part(_X, lambda x: x, np.ones_like, lambda x: bool((x != 0).all())),
     _Part(build("exp", _X), np.exp, np.exp, lambda x: bool(np.abs(x).max() < SYMMETRIES.largest_exponential)),
+    _Part(
+        build("exp", build("pow", _X, Constant(2.0))),
+        lambda x: np.exp(x**2),
+        lambda x: 2 * x * np.exp(x**2),
+        lambda x: bool((x**2).max() < SYMMETRIES.largest_exponential),
+    ),
     _Part(build("log", _X), np.log, lambda x: 1 / x, lambda x: bool((x > 0).all())),
     *(_wave_of(name, rate) for rate in (1.0, 0.5, 2.0) for name in ("cos", "sin")),
     *(
