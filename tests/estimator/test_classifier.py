@@ -60,11 +60,12 @@ class TestTwoClasses:
         assert quick(model_selection="validation").fit(X, y).score(X, y) > 0.6
 
 
-class TestSeveralClasses:
-    @pytest.fixture(scope="class")
-    def flowers(self) -> GMEQLClassifier:
-        return quick(max_candidates=200).fit(*load_iris(return_X_y=True))
+@pytest.fixture(scope="module")
+def flowers() -> GMEQLClassifier:
+    return quick(max_candidates=200).fit(*load_iris(return_X_y=True))
 
+
+class TestSeveralClasses:
     def test_each_class_has_a_formula(self, flowers) -> None:
         (X, y), model = load_iris(return_X_y=True), flowers
         assert len(model.expression_) == 3
@@ -106,6 +107,14 @@ class TestSeveralClasses:
         del model.sharpness_
         each = 1 / (1 + np.exp(-model.decision_function(X)))
         np.testing.assert_allclose(model.predict_proba(X), each / each.sum(axis=1, keepdims=True), atol=1e-12)
+
+
+def test_what_is_no_number_is_named_with_its_column() -> None:
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.array([1, None, 3], dtype="Int64")})
+    with pytest.raises(ValueError, match="column 'b' of X contains NaN: 1 of 3 values"):
+        quick().fit(X, ["u", "v", "u"])
+    with pytest.raises(ValueError, match="column 'b' of X holds text .*; leave the column out or code it as numbers$"):
+        quick().fit(X.assign(b=["x", "y", "z"]), ["u", "v", "u"])
 
 
 class TestFiles:

@@ -149,6 +149,10 @@ class TestCheckpoints:
         assert os.listdir(tmp_path) == []
 
 
+def by_paper(**changes):
+    return quick(**{"max_complexity": None, **changes})
+
+
 @pytest.mark.usefixtures("compiled_quickly")
 class TestPaperMethods:
     @pytest.mark.slow  # a checkpoint of method "paper" goes on in tests/model/test_old_files.py, and predicts what it prints
@@ -156,7 +160,7 @@ class TestPaperMethods:
     def test_they_fit_and_print_what_they_predict(self, table, method: str) -> None:
         X, _ = table
         y = (X[:, 0] - 2) ** 2
-        fitted = quick(method=method, architecture=[["id", "square"]], max_candidates=20_000).fit(X - 2, y)
+        fitted = by_paper(method=method, architecture=[["id", "square"]], max_candidates=20_000).fit(X - 2, y)
         np.testing.assert_array_equal(fitted.predict(X), fitted.expression_(X))
         assert fitted.front_[-1].loss < np.std(y)
         assert fitted.candidates_ == 20_000
@@ -164,15 +168,19 @@ class TestPaperMethods:
     @pytest.mark.slow
     def test_a_resumed_run_ends_where_an_unbroken_one_does(self, table, tmp_path: Path) -> None:
         small = {"method": "paper", "architecture": [["id", "square"]], "max_candidates": 30_000}
-        whole = quick(**small).fit(*table)
-        quick(**small, checkpoint=tmp_path, callbacks=lambda p: p.candidates >= 10_000).fit(*table)
-        resumed = quick(**small, checkpoint=tmp_path).fit(*table)
+        whole = by_paper(**small).fit(*table)
+        by_paper(**small, checkpoint=tmp_path, callbacks=lambda p: p.candidates >= 10_000).fit(*table)
+        resumed = by_paper(**small, checkpoint=tmp_path).fit(*table)
         assert resumed.candidates_ == whole.candidates_
         assert str(resumed.front_[-1]) == str(whole.front_[-1])
 
     def test_weights_and_functions_are_refused_plainly(self, table) -> None:
         X, y = table
         with pytest.raises(ValueError, match="sample_weight"):
-            quick(method="paper").fit(X, y, sample_weight=X[:, 0])
+            by_paper(method="paper").fit(X, y, sample_weight=X[:, 0])
         with pytest.raises(ValueError, match="architecture"):
-            quick(method="paper", functions=["+"]).fit(X, y)
+            by_paper(method="paper", functions=["+"]).fit(X, y)
+        with pytest.raises(ValueError, match="method='paper' has a loss of its own"):
+            by_paper(method="paper", loss="huber").fit(X, y)
+        with pytest.raises(ValueError, match="method='paper' knows no such bound"):
+            by_paper(method="paper", max_complexity=9).fit(X, y)

@@ -135,6 +135,12 @@ class TestErrorsOfTargets:
     ("change", "words"),
     [
         ({"b": [np.nan, 1.0, np.nan]}, r"column 'b' of X contains NaN: 2 of 3 values, the first in row 0"),
+        (
+            {"b": pd.array([1, None, 3], dtype="Int64")},
+            r"column 'b' of X contains NaN: 1 of 3 values, the first in row 1",
+        ),
+        ({"b": [1.0, pd.NA, 3.0]}, r"column 'b' of X contains NaN: 1 of 3 values, the first in row 1"),
+        ({"b": [1.0, 2.0, pd.NaT]}, r"column 'b' of X contains NaN: 1 of 3 values, the first in row 2"),
         ({"b": [1.0, -np.inf, 2.0]}, r"column 'b' of X contains infinity: 1 of 3 values, the first in row 1"),
         ({"b": pd.to_datetime(["2024-01-01"] * 3)}, "column 'b' of X holds dates or times"),
     ],
@@ -149,6 +155,8 @@ def test_what_is_no_number_is_named_with_its_column(change, words) -> None:
     ("y", "words"),
     [
         ([1.0, 2.0, np.nan], "y contains NaN: 1 of 3 values, the first in row 2"),
+        (pd.Series([1, pd.NA, 3]), "y contains NaN: 1 of 3 values, the first in row 1"),
+        (pd.Series(pd.array([1, None, 3], dtype="Int64")), "y contains NaN: 1 of 3 values, the first in row 1"),
         (pd.Series(pd.date_range("2024-01-01", periods=3)), "y holds dates or times"),
         (np.array([1, 2, 10**400], dtype=object), "a whole number beyond what float64 can hold"),
     ],

@@ -27,6 +27,10 @@ def check(weights: str | None = None, **settings) -> None:
         ({"pin": ("q",)}, "there is no column 'q'"),
         ({"method": "paper", "functions": ("sin",)}, "--functions: --method paper"),
         ({"method": "released", "forbid": ("sin",)}, "--forbid: --method released"),
+        ({"method": "paper", "loss": "huber"}, "--loss: --method paper has a loss of its own"),
+        ({"method": "released", "max_complexity": 9}, "--max-complexity: --method released knows no such bound"),
+        ({"constant_units": ("m",)}, "--constant-units needs --units"),
+        ({"unit_check": "soft"}, "--unit-check needs --units"),
         ({"method": "paper", "weights": "w"}, "--weights: --method paper"),
     ],
 )

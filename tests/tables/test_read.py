@@ -105,6 +105,28 @@ def test_excel_is_read_like_any_other_table():
         tables.read(workbook(), name="book.xlsx", sheet="none")
 
 
+def parquet() -> bytes:
+    buffer = io.BytesIO()
+    pl.DataFrame({"t": T, "y": [1.0, 3.0, 6.0]}).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("data", [b"t,y\n0,1\n1,3\n2,6\n", parquet()], ids=["text", "parquet"])
+def test_a_sheet_of_what_is_no_workbook_is_refused(data):
+    """It was ignored: somebody who names a sheet believes to read another file."""
+    with pytest.raises(TableError, match="table: has no sheet 'more': it is no workbook; leave --sheet out"):
+        tables.read(data, sheet="more")
+
+
+def test_options_of_text_that_other_files_do_not_need_are_noted():
+    told = {"delimiter": ";", "encoding": "latin-1", "decimal": ",", "header": False}
+    notes = tables.read(parquet(), **told).select("y").notes
+    assert "not used, the file is no text: --delimiter, --encoding, --decimal, --header" in map(str, notes)
+    notes = tables.read(workbook(), **told).notes
+    assert "not used, the file is no text: --delimiter, --encoding" in map(str, notes)
+    assert not tables.read(workbook(), decimal=",", header=True).notes
+
+
 def test_excel_without_a_reader_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(TableError, match="pip install fastexcel"):

@@ -17,6 +17,7 @@ from gmeql.cli.options import (
     JsonOption,
     QuietOption,
     SeedOption,
+    named_functions,
     typed_command,
 )
 
@@ -67,7 +68,7 @@ def classify(
     if max_time is None and max_candidates is None:
         max_time = DEFAULT_SECONDS
     model = GMEQLClassifier(
-        functions=None if functions is None else list(split_names(functions)),
+        functions=named_functions(functions),
         max_time=max_time,
         max_candidates=max_candidates,
         max_complexity=max_complexity,

@@ -17,6 +17,7 @@ from gmeql.cli.options import (
     JsonOption,
     QuietOption,
     SeedOption,
+    named_functions,
     typed_command,
 )
 
@@ -64,7 +65,7 @@ def dynamics(
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLDynamics(
-        order, with_time=with_time, functions=list(split_names(functions)) if functions else None, max_time=max_time,
+        order, with_time=with_time, functions=named_functions(functions), max_time=max_time,
         max_candidates=max_candidates, feature_names=names, n_jobs=jobs, random_state=seed, verbose=0 if quiet else 1,
     )  # fmt: skip
     with warnings.catch_warnings():

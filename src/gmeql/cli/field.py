@@ -16,6 +16,7 @@ from gmeql.cli.options import (
     JsonOption,
     QuietOption,
     SeedOption,
+    named_functions,
     typed_command,
 )
 
@@ -59,7 +60,7 @@ def field(
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLField(
-        order=order, functions=list(split_names(functions)) if functions else None, max_time=max_time,
+        order=order, functions=named_functions(functions), max_time=max_time,
         max_candidates=max_candidates, n_jobs=jobs, random_state=seed, verbose=0 if quiet else 1,
     )  # fmt: skip
     with warnings.catch_warnings(record=True) as caught:

@@ -81,7 +81,7 @@ def fit(
             complete=complete("loss"),
         ),
     ] = None,
-    jobs: Annotated[int | None, _search("Threads. (default: all)", "--jobs", "-j")] = None,
+    jobs: Annotated[int | None, _search("Threads; -1 is all. (default: all)", "--jobs", "-j")] = None,
     device: Annotated[str | None, _search("{choices}. (default: auto)", complete=complete("device"))] = None,
     columns: Annotated[str | None, _table("Use only these columns, as in a,b,c.")] = None,
     drop: Annotated[str | None, _table("Leave these columns out.")] = None,

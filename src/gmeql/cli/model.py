@@ -82,6 +82,8 @@ def predict(
     from gmeql.model.targets import as_list, target_names
     from gmeql.tables.read import read
 
+    if as_json and out is not None:
+        raise Exit(USAGE, "gmeql: --json is written to stdout and --out is a CSV file; leave one of them out")
     loaded = load(model)
     picks = chosen(loaded, index)
     table = read(data)
@@ -278,6 +280,10 @@ def show(
 
     if format is not None:
         require("format", format)
+    if as_json and format is not None:
+        raise Exit(USAGE, "gmeql: --json has forms of its own; leave --format out")
+    if table is not None and format != "spreadsheet":
+        raise Exit(USAGE, "gmeql: --table belongs to --format spreadsheet; leave it out")
     loaded = load(model)
     fronts, picks = as_list(loaded.front_), chosen(loaded, index)
     if as_json:
@@ -287,8 +293,6 @@ def show(
         for title, front, k in zip(titles, fronts, picks, strict=True):
             present.print_front(front, k, title=title, file=sys.stdout)
         return None
-    if table is not None and format != "spreadsheet":
-        raise Exit(USAGE, "gmeql: --table belongs to --format spreadsheet; leave it out")
     expressions = [front[k].expression for front, k in zip(fronts, picks, strict=True)]
     if format == "spreadsheet":
         return _show_spreadsheet(loaded, expressions, table)

@@ -12,10 +12,37 @@ DataArgument = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
-CandidatesOption = Annotated[int | None, typer.Option(help="Formulas to try: the reproducible budget.")]
-SeedOption = Annotated[int, typer.Option(help="Seed of the search.")]
-JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. (default: all)")]
+CandidatesOption = Annotated[int | None, typer.Option(min=1, help="Formulas to try: the reproducible budget.")]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the search.")]
 FolderOption = Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")]
+
+
+def _number_of_jobs(value: int | None) -> int | None:
+    from gmeql.cli.exits import USAGE, Exit
+    from gmeql.runs.settings import ConfigError, check_jobs
+
+    try:
+        return None if value is None else check_jobs(value, "--jobs")
+    except ConfigError as error:
+        raise Exit(USAGE, f"gmeql: {error}") from None
+
+
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", "-j", help="Threads; -1 is all. (default: all)", callback=_number_of_jobs)
+]
+
+
+def named_functions(functions: str | None) -> list[str] | None:
+    """The functions that an option names; None where it was not given."""
+    from gmeql.cli.exits import USAGE, Exit
+    from gmeql.runs.settings import split_names
+
+    if functions is None:
+        return None
+    names = list(split_names(functions))
+    if not names:
+        raise Exit(USAGE, "gmeql: --functions: none is given; name some, as in +,*,sin, or leave the option out")
+    return names
 
 
 def typed_command() -> str:

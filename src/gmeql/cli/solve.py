@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, NO_MODEL, USAGE, Exit, say
-from gmeql.cli.options import CandidatesOption, JobsOption, JsonOption, QuietOption, SeedOption, typed_command
+from gmeql.cli.options import (
+    CandidatesOption,
+    JobsOption,
+    JsonOption,
+    QuietOption,
+    SeedOption,
+    named_functions,
+    typed_command,
+)
 
 if TYPE_CHECKING:
     from gmeql.differential.solving.solutions import Solutions
@@ -33,7 +41,7 @@ def solve(
     max_time: Annotated[float, typer.Option(help="Seconds to search at most.")] = 60.0,
     max_candidates: CandidatesOption = None,
     seed: SeedOption = 0,
-    format: Annotated[str, typer.Option("--format", "-f", help="text, sympy or latex.")] = "text",
+    format: Annotated[str | None, typer.Option("--format", "-f", help="text, sympy or latex. (default: text)")] = None,
     jobs: JobsOption = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for a report, if one is wanted.")] = None,
     as_json: JsonOption = False,
@@ -49,6 +57,9 @@ def solve(
     from gmeql.differential.solving.text import read_text
     from gmeql.runs.settings import split_names
 
+    if as_json and format is not None:
+        raise Exit(USAGE, "gmeql: --json has forms of its own; leave --format out")
+    format = format or FORMATS[0]
     if format not in FORMATS:
         raise Exit(USAGE, f"gmeql: --format {format!r}: unknown; one of {', '.join(FORMATS)}")
     try:
@@ -61,7 +72,7 @@ def solve(
             ics=problem.ics,
             domain=problem.domain,
             parameters=problem.parameters,
-            functions=list(split_names(functions)) if functions else None,
+            functions=named_functions(functions),
             max_time=max_time,
             max_candidates=max_candidates,
             n_jobs=jobs,

@@ -22,7 +22,7 @@ from gmeql.estimator.regressor import GMEQLRegressor
 from gmeql.estimator.searching import Searching
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.model.front import Front
-from gmeql.model.inputs import TrainingRows
+from gmeql.model.inputs import TrainingRows, explained
 from gmeql.model.member import FrontMember
 from gmeql.model.parameters import check_parameters
 from gmeql.search.losses.losses import sigmoid
@@ -111,8 +111,11 @@ feature_ranges_
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GMEQLClassifier:
         """Search for formulas of the classes `y` [N] in the columns of `X` [N, V]; `sample_weight` [N] of at least 0."""
         check_parameters(GMEQLRegressor().get_params(deep=False) | self.get_params(deep=False) | {"loss": self.loss})
-        with np.errstate(invalid="ignore"):  # scikit-learn sums a table to see whether it is finite
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        try:
+            with np.errstate(invalid="ignore"):  # scikit-learn sums a table to see whether it is finite
+                X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        except (ValueError, TypeError, OverflowError) as error:
+            raise explained(error, X) from error
         check_classification_targets(y)
         from sklearn.preprocessing import LabelEncoder  # loads scipy.stats, which regressors do without
 

@@ -67,10 +67,10 @@ callable, default="squared"
         How the formula is chosen from the front, see `Front.select`. "validation" keeps a quarter of the rows from the
         search to judge by.
     n_jobs : int or None, default=None
-        Cores; None and -1 use every one. Where time is the budget, up to half of them look at the data in processes of
-        their own once a search takes longer than a moment; islands have the others. Inside
-        `joblib.parallel_config("ray")`, "dask" or "loky", workers of that backend instead. With
-        `max_candidates` the result does not depend on it.
+        Cores; None and -1 use every one, -2 all but one and so on. Where time is the budget, up to half of them look at
+        the data in processes of their own once a search takes longer than a moment; islands have the others. Inside
+        `joblib.parallel_config("ray")`, "dask" or "loky", workers of that backend instead. With `max_candidates` the
+        result does not depend on it.
     device : {"auto", "cpu", "gpu"}, default="auto"
         Where islands search: "cpu", "gpu" (CUDA devices, with the extra `gmeql[gpu]`) or "auto": the processor, and an
         accelerator once one is ready and proves faster, where time is the only budget (docs/performance.md). Draws there

@@ -23,6 +23,8 @@ VALIDATION_ROWS = 8
 """Fewest rows that can be split so."""
 TIMES = ("date", "time", "duration")
 """How the names of types begin that hold dates or times, in NumPy, pandas and Polars."""
+PANDAS_MISSING = ("NAType", "NaTType")
+"""Types of what pandas writes where a value is missing."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def check_training(
             )
         target = np.asarray(target, dtype=np.float64)
     except (ValueError, TypeError, OverflowError) as error:
-        raise _explained(error, X, y) from error
+        raise explained(error, X, y, groups=True) from error
     if repeated is not None:
         estimator.feature_names_in_ = repeated
     if not np.isfinite(target).all():
@@ -195,7 +197,7 @@ def check_rows(estimator: Any, X: Any, used: Collection[int] | None = None) -> N
                 return np.asarray(check_array(X, dtype=np.float64))
             return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
     except (ValueError, TypeError) as error:
-        raise _explained(error, X) from error
+        raise explained(error, X) from error
 
 
 def _partial_frame(estimator: Any, X: Any, used: Collection[int]) -> NDArray[np.float64] | None:
@@ -217,7 +219,7 @@ def _partial_frame(estimator: Any, X: Any, used: Collection[int]) -> NDArray[np.
     try:
         given = check_array(X, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        raise _explained(error, X) from error
+        raise explained(error, X) from error
     full = np.zeros((len(given), len(known)))
     full[:, [place[name] for name in names]] = given
     return full
@@ -255,9 +257,9 @@ def _refuse_dates(X: Any, y: Any) -> None:
             raise ValueError(f"{what} holds dates or times; give numbers, such as the days since the first of them")
 
 
-def _explained(error: Exception, X: Any, y: Any = None) -> Exception:
+def explained(error: Exception, X: Any, y: Any = None, *, groups: bool = False) -> Exception:
     """The error itself, or where text, no number or too large a one stands among the numbers, one that says in which column
-    and what to do."""
+    and what to do; `groups` says whether rows may have some."""
     if (text := _first_text(y)) is not None:
         return ValueError(
             f"y holds text ({text!r:.60}): class labels are not numbers, and a formula explains numbers; "
@@ -265,10 +267,10 @@ def _explained(error: Exception, X: Any, y: Any = None) -> Exception:
         )
     for name, column in _columns(X):
         if (text := _first_text(column)) is not None:
-            return ValueError(
-                f"column {name} of X holds text ({text!r:.60}), not numbers; leave the column out, code it as numbers, or let it "
-                "name groups: fit(X, y, groups=column)"
-            )
+            mend = "leave the column out or code it as numbers"
+            if groups:
+                mend = "leave the column out, code it as numbers, or let it name groups: fit(X, y, groups=column)"
+            return ValueError(f"column {name} of X holds text ({text!r:.60}), not numbers; {mend}")
     if isinstance(error, OverflowError):
         return ValueError("X or y holds a whole number beyond what float64 can hold; rescale it")
     for what, values in (("y", y), *((f"column {name} of X", column) for name, column in _columns(X))):
@@ -281,8 +283,11 @@ def _lacking(values: Any) -> str | None:
     """How many of some values are no finite numbers, and which is the first; None where all are."""
     if values is None or np.iscomplexobj(values):
         return None
+    given = np.asarray(values)
+    if given.dtype == object:
+        given = np.where(np.vectorize(_is_missing, otypes=[bool])(given), np.nan, given)
     try:
-        numbers = np.asarray(values, dtype=np.float64)
+        numbers = given.astype(np.float64)
     except (TypeError, ValueError):
         return None
     kind, wrong = ("NaN", np.isnan(numbers)) if np.isnan(numbers).any() else ("infinity", np.isinf(numbers))
@@ -290,6 +295,11 @@ def _lacking(values: Any) -> str | None:
         return None
     row = int(np.argwhere(wrong)[0, 0]) if numbers.ndim else 0
     return f"{kind}: {wrong.sum()} of {numbers.size} values, the first in row {row}, counted from 0"
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value stands for none."""
+    return value is None or type(value).__name__ in PANDAS_MISSING
 
 
 def _columns(X: Any) -> list[tuple[str, Any]]:

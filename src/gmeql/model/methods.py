@@ -22,6 +22,10 @@ class Method:
     """Whether units, outer forms and constraints steer it."""
     takes_groups: bool = False
     """Whether groups of rows can have constants of their own."""
+    takes_losses: bool = False
+    """Whether constants can minimise another loss than the squared error."""
+    takes_complexity: bool = False
+    """Whether its formulas can be kept below a complexity."""
     ends_alone: bool = True
     """Whether a schedule of its own ends it; else it needs a budget."""
     compiled: bool = False
@@ -63,6 +67,8 @@ METHODS = {
         takes_functions=True,
         takes_knowledge=True,
         takes_groups=True,
+        takes_losses=True,
+        takes_complexity=True,
         ends_alone=False,
         compiled=True,
     ),

@@ -53,6 +53,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         jobs is None or (_is_whole(jobs) and jobs != 0), "n_jobs", jobs, "None, -1 (every core) or a number of threads"
     )
     find_loss(get("loss"))
+    _check_method(parameters)
     _check_choice("device", get("device"), DEVICES)
     _check_knowledge(parameters)
     verbose = get("verbose")
@@ -65,6 +66,15 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     several = isinstance(callbacks, Sequence) and all(map(callable, callbacks))
     allowed = "None, a callable or a list of callables"
     _check(callbacks is None or callable(callbacks) or several, "callbacks", callbacks, allowed)
+
+
+def _check_method(parameters: Mapping[str, Any]) -> None:
+    """What the method would not heed is refused."""
+    name, method = parameters["method"], METHODS[parameters["method"]]
+    if not method.takes_losses and parameters["loss"] != "squared":
+        raise ValueError(f'loss={parameters["loss"]!r} needs method="fitted"; method={name!r} has a loss of its own')
+    if not method.takes_complexity and parameters["max_complexity"] is not None:
+        raise ValueError(f'max_complexity needs method="fitted"; method={name!r} knows no such bound')
 
 
 def _check_knowledge(parameters: Mapping[str, Any]) -> None:

@@ -44,6 +44,14 @@ def check_fit(settings: FitSettings, training: Training) -> None:
         raise ConfigError(
             f"--weights: --method {settings.method} knows no weights; leave them out, or use --method fitted"
         )
+    if settings.loss != FitSettings.loss and not method.takes_losses:
+        raise ConfigError(
+            f"--loss: --method {settings.method} has a loss of its own; leave it out, or use --method fitted"
+        )
+    if settings.max_complexity is not None and not method.takes_complexity:
+        raise ConfigError(
+            f"--max-complexity: --method {settings.method} knows no such bound; leave it out, or use --method fitted"
+        )
     loss = find_loss(settings.loss)
     if not loss.domain(training.y):
         raise ConfigError(f"--loss {settings.loss} needs a target that is {loss.needs}; {training.target!r} is not")

@@ -42,6 +42,9 @@ def trajectories(
         table.column(name, option)
     if time in states:
         raise ConfigError(f"{table.source}: --states names {time!r}, the times; name what moves")
+    both = [name for name in inputs if name in states]
+    if both:
+        raise ConfigError(f"{table.source}: --inputs names {both[0]!r}, a state; name what acts from outside")
     moving = table.matrix([*states, *inputs], mend="mend the cell, or leave it empty (its row is then left out)")
     numbers = np.column_stack([_times(table, time), moving])
     label = np.array(table.column(runs, "--runs").words() if runs else ["all"] * len(numbers))

@@ -52,6 +52,9 @@ def knowledge_options(settings: FitSettings, training: Training, pins: Sequence[
     `pins` are parts that stand behind the columns of `training` as columns of their own; their units follow.
     """
     options: dict[str, Any] = {}
+    for key, flag in (("constant_units", "--constant-units"), ("unit_check", "--unit-check")):
+        if not settings.units and getattr(settings, key) != getattr(FitSettings, key):
+            raise ConfigError(f"{flag} needs --units, the units of the columns and the target; give them too")
     if settings.units:
         given = _pairs("--units", settings.units)
         if training.target not in given:

@@ -295,8 +295,13 @@ def _number(key: str, value: Any, where: str) -> float | int:
         )
     if key == "seed" and number >= 2**32:
         raise ConfigError(f"{where}: {value!r} is too large; a seed lies between 0 and {2**32 - 1}")
-    if key == "jobs" and number == 0:
-        raise ConfigError(f"{where}: 0 workers cannot work; give 1 or more, or -1 for all cores")
+    return check_jobs(int(number), where) if key == "jobs" else number
+
+
+def check_jobs(number: int, where: str) -> int:
+    """A number of threads as people give it. (`n_jobs` of the estimator counts further down from -1, as joblib does.)"""
+    if number < 1 and number != -1:
+        raise ConfigError(f"{where}: {number} threads cannot work; give 1 or more, or -1 for all cores")
     return number
 
 

@@ -203,6 +203,8 @@ class SearchConfig:
         if self.device not in DEVICES:
             raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         find_loss(self.loss)
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must be None, a number of threads or -1 (every core), got 0")
         if self.max_complexity < 1:
             raise ValueError(f"max_complexity must be at least 1, got {self.max_complexity!r}")
 

@@ -11,6 +11,8 @@ import gzip
 import sys
 import zlib
 from codecs import BOM_UTF8
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -49,8 +51,9 @@ def read(
     Args:
         source: path, `"-"`, or the file's bytes.
         name: what messages call the table; its path by default.
-        delimiter, decimal, header, encoding: taken if given, found out if not (text tables only).
-        sheet: name of the sheet of a workbook; the first by default.
+        delimiter, decimal, header, encoding: taken if given, found out if not. Where a file has its own, a note says that
+            they are not used.
+        sheet: name of the sheet of a workbook; the first by default. Other files have none.
         skip_bad_rows: leave out rows with the wrong number of cells, counted, instead of ending with an error.
 
     >>> table = read(b"t,y\\n0,1\\n1,3\\n2,5\\n", name="line.csv")
@@ -71,16 +74,30 @@ def read(
         data = _unzip(data, name)
     if not data.strip(b" \t\r\n\0"):
         raise TableError(name, "the file is empty", mend="give a table with a header and at least two rows")
-    if data.startswith(b"PAR1") or data.startswith(b"ARROW1"):
-        return _read_frame(data, name)
-    if data.startswith(b"PK\x03\x04") or data.startswith(b"\xd0\xcf\x11\xe0"):
-        return _read_workbook(data, name, sheet, decimal, header)
+    is_frame = data.startswith((b"PAR1", b"ARROW1"))
+    is_workbook = data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0"))
+    if sheet is not None and not is_workbook:
+        raise TableError(name, f"has no sheet {show(sheet)}: it is no workbook", mend="leave --sheet out, or give one")
+    texts = {"--delimiter": delimiter, "--encoding": encoding}
+    if is_frame:
+        return _with_unused(_read_frame(data, name), texts | {"--decimal": decimal, "--header": header})
+    if is_workbook:
+        return _with_unused(_read_workbook(data, name, sheet, decimal, header), texts)
     if data.startswith(OTHER_FILES) or data[:MARK_UP_BYTES].removeprefix(BOM_UTF8).lstrip().lower().startswith(MARK_UP):
         raise TableError(name, "this is not a table", mend="give CSV, TSV, Parquet or Excel")
     text = read_text(
         data, name, delimiter=delimiter, decimal=decimal, header=header, encoding=encoding, skip_bad_rows=skip_bad_rows
     )
     return _judge(text, name)
+
+
+def _with_unused(table: Table, options: Mapping[str, object]) -> Table:
+    """The table with a note on each option that says how to read text, which the file needs nobody to say."""
+    unused = [option for option, value in options.items() if value is not None]
+    if not unused:
+        return table
+    note = Note("unused_options", f"not used, the file is no text: {', '.join(unused)}", len(unused))
+    return replace(table, notes=(*table.notes, note))
 
 
 def _load(source: str | Path) -> bytes:
