@@ -26,7 +26,8 @@ from gmeql.model.inputs import (
     input_errors,
     weight_of_errors,
 )
-from gmeql.model.intervals import ConstantInterval, PredictionBasis, constant_intervals
+from gmeql.model.deciding import basis_of, intervals_of
+from gmeql.model.intervals import ConstantInterval, PredictionBasis
 from gmeql.model.member import FrontMember
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters
@@ -285,9 +286,10 @@ callable, default="squared"
 
     def _bases(self, rows: TrainingRows) -> list[PredictionBasis | str]:
         """What prediction intervals of each target's formula need, or the reason why it has none."""
+        members = self._members(None)
         labels = None if rows.groups is None else np.array(rows.groups.labels, dtype=object)[rows.groups.codes]
         return [
-            PredictionBasis.or_reason(expression, X, rows.targets[:, j], rows.weight, self.loss, rows.errors)
+            basis_of(members[j], expression, X, rows.targets[:, j], rows.weight, self.loss, rows.errors)
             for j, (expression, X) in enumerate(self._written_out(rows.X, labels))
         ]
 
@@ -320,13 +322,14 @@ callable, default="squared"
         members = self._members(index)
         found: tuple[ConstantInterval, ...] | list[tuple[ConstantInterval, ...]] = one_or_list(
             [
-                constant_intervals(
+                intervals_of(
+                    members[j],
                     expression,
                     seen,
                     targets[:, j],
                     sample_weight=sample_weight,
                     errors=errors,
-                    loss=members[j].interval_loss(self.loss),
+                    loss=self.loss,
                     level=level,
                     method=method,
                     resamples=resamples,

@@ -97,7 +97,8 @@ def rivals(
     Formulas with a pole among the rows, and such as say the same, are no rivals; that a constant says nearly the same
     is worth knowing, so it is one. They are compared by the squared errors of rows left out, or by a `loss` that has a
     value of its own. `among` names the members to look at; None looks at all. A front whose outlook nobody
-    looked at has none. Beside a formula that outliers do not move, rows far from it count nothing.
+    looked at has none. Beside a formula that outliers do not move, rows far from it count nothing; where its level is
+    that of all rows, levels count nothing either.
     """
     best = front.select("best")
     if not front.has_outlooks:
@@ -107,7 +108,8 @@ def rivals(
         if best.is_unmoved:
             weights = np.where(rows_far_away(best.expression(X) - y), 0.0, weights)
             weights = weights / weights.mean()
-        values, squares = best.expression(X), left_out_errors(best, X, y, weights, loss)
+        asked = _asked(best, best, X, y, weights)
+        values, squares = best.expression(X), left_out_errors(best, X, asked, weights, loss)
         if not np.isfinite(squares).all():
             return ()
         found = []
@@ -119,10 +121,18 @@ def rivals(
             both = bool(member.expression.variables) == bool(best.expression.variables)
             if both and says_the_same(member.expression(X), values, typical):
                 continue
-            z = paired_z(left_out_errors(member, X, y, weights, loss), squares, weights)
+            asked = _asked(best, member, X, y, weights)
+            z = paired_z(left_out_errors(member, X, asked, weights, loss), squares, weights)
             longer = member.complexity > best.complexity
             found.append(Rival(member.index, z, longer, calibration.chance(z, longer=longer)))
     return tuple(sorted(found, key=lambda rival: (rival.chance, front[rival.index].outlook.error)))  # type: ignore[union-attr]
+
+
+def _asked(best: FrontMember, member: FrontMember, X: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+    """The target [N] that a member is held against: at its own level where the best formula has that of all rows."""
+    if best.outlook is None or not best.outlook.levelled:
+        return y
+    return np.asarray(y - np.average(y - member.expression(X), weights=weights))
 
 
 def left_out_errors(

@@ -29,6 +29,9 @@ from gmeql.search.losses.effective import InputErrors
 from gmeql.search.losses.losses import Loss, find_loss
 
 FloatArray = NDArray[np.float64]
+MOST_FAR = 512
+"""Errors of outliers that prediction intervals go by."""
+_OF_OUTLIERS = frozenset({"far", "far_share", "shift"})
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,12 @@ class PredictionBasis:
     """Degrees of freedom, `N - K`."""
     root: FloatArray
     """[D, K], with `(JᵀWJ)⁻¹ = rootᵀ root`; directions that the data do not determine are left out."""
+    far: tuple[float, ...] = ()
+    """Errors, target less formula, of rows that do not count in the spread since they are outliers, in rising order, ..."""
+    far_share: float = 0.0
+    """... their share of all rows, ..."""
+    shift: float = 0.0
+    """... and the mean error of the others."""
 
     @classmethod
     def of(
@@ -217,12 +226,14 @@ class PredictionBasis:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready description without the formula, which stands on its front."""
-        return {"free": list(self.free), "spread": self.spread, "freedom": self.freedom, "root": self.root.tolist()}
+        plain = {"free": list(self.free), "spread": self.spread, "freedom": self.freedom, "root": self.root.tolist()}
+        outliers = {"far": list(self.far), "far_share": self.far_share, "shift": self.shift}
+        return plain | (outliers if self.far else {})
 
     @classmethod
     def from_dict(cls, data: Any, expression: Expression) -> PredictionBasis:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
-        if not isinstance(data, dict) or set(data) != {"free", "spread", "freedom", "root"}:
+        if not isinstance(data, dict) or set(data) - _OF_OUTLIERS != {"free", "spread", "freedom", "root"}:
             raise ValueError("bases: each must be an object with the fields free, spread, freedom and root")
         free, root, constants = data["free"], data["root"], len(expression.constants)
         if not isinstance(free, list) or not all(type(k) is int and 0 <= k < constants for k in free):
@@ -234,7 +245,7 @@ class PredictionBasis:
         if not _is_row([data["spread"]], 1) or data["spread"] < 0:
             raise ValueError("bases: spread must be a finite number of at least 0")
         numbers = np.array(root, dtype=float).reshape(len(root), len(free))
-        return cls(expression, tuple(free), float(data["spread"]), data["freedom"], numbers)
+        return cls(expression, tuple(free), float(data["spread"]), data["freedom"], numbers, *_checked_outliers(data))
 
     def interval(self, X: ArrayLike, *, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Low [N] and high [N] for the target of each row of `X`.
@@ -242,7 +253,8 @@ class PredictionBasis:
         `ŷ ± t s sqrt(1 + xᵀ (JᵀWJ)⁻¹ x)` with `x` the slopes of the formula by its constants at the row and `t` of
         Student's distribution (Seber and Wild, Nonlinear Regression, 2003, section 5.1). That is right for errors that
         are normal and everywhere of one size, where the formula has the right structure: that it may have another is
-        not part of it.
+        not part of it. Where some rows are outliers, `far`, a fresh row is one as often: its error is such a one or one
+        of those, and as much of this mixture lies beyond each end.
         """
         from scipy.special import stdtrit  # Student's t; scipy.stats takes most of a second to import
 
@@ -251,9 +263,41 @@ class PredictionBasis:
         free = np.array(self.free, dtype=np.intp)
         values, slopes = slopes_at(self.expression, free, X)
         with np.errstate(all="ignore"):
-            variance = 1.0 + np.sum((slopes @ self.root.T) ** 2, axis=1)
-            half = stdtrit(self.freedom, 0.5 + level / 2) * self.spread * np.sqrt(variance)
+            spreads = self.spread * np.sqrt(1.0 + np.sum((slopes @ self.root.T) ** 2, axis=1))
+            if self.far:
+                return tuple(values + self._quantile(0.5 + side * level / 2, spreads) for side in (-1, 1))  # type: ignore[return-value]
+            half = stdtrit(self.freedom, 0.5 + level / 2) * spreads
         return values - half, values + half
+
+    def _quantile(self, chance: float, spreads: FloatArray) -> FloatArray:
+        """Below which error [N] a fresh row lies with this chance, outliers among them.
+
+        With `k` of `m` outliers below it, the others leave `(chance - share k/m) / (1 - share)` below it: the least
+        error that lies above both is the one.
+        """
+        from scipy.special import stdtrit
+
+        below = np.arange(len(self.far) + 1) / len(self.far)
+        usual = np.clip((chance - self.far_share * below) / (1.0 - self.far_share), 0.0, 1.0)
+        quantiles = np.where(usual > 0.0, stdtrit(self.freedom, usual), -np.inf)
+        least = np.full(len(spreads), np.inf)
+        for outlier, quantile in zip((-np.inf, *self.far), quantiles, strict=True):
+            reached = quantile * spreads if math.isfinite(quantile) else quantile
+            least = np.minimum(least, np.maximum(outlier, self.shift + reached))
+        return least
+
+
+def _checked_outliers(data: dict[str, Any]) -> tuple[tuple[float, ...], float, float]:
+    """Errors of outliers, their share and the mean error of the others, of a file that is not trusted."""
+    if not _OF_OUTLIERS & set(data):
+        return (), 0.0, 0.0
+    if not set(data) >= _OF_OUTLIERS or not isinstance(data["far"], list) or not 0 < len(data["far"]) <= MOST_FAR:
+        raise ValueError(f"bases: far must be a list of 1 to {MOST_FAR} numbers, with far_share and shift beside it")
+    if not _is_row(data["far"], len(data["far"])) or data["far"] != sorted(data["far"]):
+        raise ValueError("bases: far must hold finite numbers in rising order")
+    if not _is_row([data["far_share"], data["shift"]], 2) or not 0 < data["far_share"] < 1:
+        raise ValueError("bases: far_share must be a number between 0 and 1, shift a finite one")
+    return tuple(map(float, data["far"])), float(data["far_share"]), float(data["shift"])
 
 
 def _is_row(row: Any, length: int) -> bool:

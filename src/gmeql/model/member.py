@@ -67,10 +67,6 @@ class FrontMember:
         """Whether its constants follow all rows but outliers (`unmoved.py`)."""
         return self.outlook is not None and self.outlook.outliers > 0
 
-    def interval_loss(self, loss: Any) -> Any:
-        """The loss by which intervals of its constants are found: as outliers do not count, the robust one."""
-        return "robust" if self.outlook is not None and self.is_unmoved and not self.outlook.levelled else loss
-
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         return self.expression(np.asarray(X, dtype=float))
 

@@ -11,7 +11,7 @@ import numpy as np
 from gmeql.formula.calculus import differentiate
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
-from gmeql.model.intervals import constant_intervals
+from gmeql.model.deciding import deciding_rows, intervals_of
 from gmeql.model.member import free_constants
 from gmeql.model.outliers import OUTLIERS, OtherRows, Outliers, rows_far_away, size_grows, varies_by_factors
 from gmeql.model.weighing import CountedRows
@@ -153,7 +153,7 @@ def _without_outliers(
 ) -> list[str]:
     """What a formula follows that outliers do not move: all rows but these, with their own level or that of all rows."""
     assert member.outlook is not None
-    kept = ~rows_far_away(residuals)
+    kept = deciding_rows(member, outliers.X, outliers.y, outliers.weights)
     count, rest = int(np.sum(~kept)), int(kept.sum())
     if member.outlook.levelled:
         level = "Its level is the mean of all rows, which squared errors ask for; everything else follows those."
@@ -165,6 +165,7 @@ def _without_outliers(
             f"{rows} far from the others: outliers? Its constants follow the other {rest:,}, where its typical error is "
             f"{three_digits(error)}."
         ]
+    sentences.append("Its prediction intervals expect outliers among fresh rows as often as here.")
     if has_pattern(predicted[kept], residuals[kept]):
         sentences.append("Its errors there still show a pattern, so there may be more to find: give it more time.")
     return sentences
@@ -215,11 +216,12 @@ def _copied(copies: np.ndarray) -> list[str]:
 
 def _undetermined(member: FrontMember, training: Training, constants: int, counted: CountedRows) -> list[str]:
     """Which constants the data leave open: those without a finite interval, or with one that holds zero."""
-    expression, loss = member.expression, member.interval_loss(counted.loss)
+    expression = member.expression
     if not expression.variables:
         return []
     try:
-        intervals = constant_intervals(expression, training.X, training.y, sample_weight=training.weights, loss=loss)
+        given, loss = training.weights, counted.loss
+        intervals = intervals_of(member, expression, training.X, training.y, sample_weight=given, loss=loss)
     except ValueError:  # too few rows, or no slope somewhere: the table of constants says so
         return []
     unknown = [item for item in intervals if not math.isfinite(item.standard_error)]
@@ -227,13 +229,21 @@ def _undetermined(member: FrontMember, training: Training, constants: int, count
     sentences = []
     for found, said in (
         (unknown, "not determined by the data"),
-        (near_zero, "not told from 0 (95 % intervals)"),
+        (near_zero, f"not told from 0 (95 % intervals{deciding_text(member, training)})"),
     ):
         values = ", ".join(f"{item.value:.3g}" for item in found)
         of = "constant is" if constants == 1 else f"{constants} constants {'is' if len(found) == 1 else 'are'}"
         start = "Its" if constants == 1 else f"{len(found)} of its"
         sentences += [f"{start} {of} {said}: {values}."] if found else []
     return sentences
+
+
+def deciding_text(member: FrontMember, training: Training) -> str:
+    """By which rows intervals of a member's constants are, where that is not all of them."""
+    if not member.is_unmoved:
+        return ""
+    others = f" by the {int(deciding_rows(member, training.X, training.y, training.weights).sum()):,} rows that are no outliers"
+    return others + ", of the level by all" * (member.outlook is not None and member.outlook.levelled)
 
 
 def _few_values(expression: Expression, training: Training) -> list[str]:

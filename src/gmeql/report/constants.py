@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gmeql.formula.printing.notation import number_text, round_constant
+from gmeql.model.deciding import intervals_of
 from gmeql.model.intervals import constant_intervals
 from gmeql.report.numbers import percent_text, with_same_decimals
 from gmeql.search.losses.effective import InputErrors
@@ -13,21 +14,24 @@ from gmeql.search.losses.effective import InputErrors
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
     from gmeql.model.intervals import ConstantInterval
+    from gmeql.model.member import FrontMember
     from gmeql.tables.training import Training
 
 CIRCLED = ((1, 0x2460, 20), (21, 0x3251, 15), (36, 0x32B1, 15))  # first number, its character, how many follow
 
 
 def constant_rows(
-    expression: Expression, training: Training, *, loss: str = "squared"
+    expression: Expression, training: Training, *, loss: str = "squared", member: FrontMember | None = None
 ) -> tuple[list[dict[str, str]], str]:
     """The free constants with their intervals, or the reason why there are none; `place` is the index of the constant,
-    `mark` what stands under it in the formula, `loss` what the formula was fitted by."""
-    weights, errors = training.weights, errors_of(training)
+    `mark` what stands under it in the formula, `loss` what the formula was fitted by, `member` the one of a front that it is of,
+    where it is: which rows decide about it."""
+    given: dict[str, Any] = {"sample_weight": training.weights, "errors": errors_of(training), "loss": loss}
     try:
-        intervals = constant_intervals(
-            expression, training.X, training.y, sample_weight=weights, errors=errors, loss=loss
-        )
+        if member is None:
+            intervals = constant_intervals(expression, training.X, training.y, **given)
+        else:
+            intervals = intervals_of(member, expression, training.X, training.y, **given)
     except ValueError as error:
         return [], str(error)[:1].upper() + str(error)[1:] + "."
     rows = [_row(item, circled(number)) for number, item in enumerate(intervals, start=1)]

@@ -12,6 +12,7 @@ import numpy as np
 from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
 from gmeql.model.ranges import column_ranges
 from gmeql.model.weighing import CountedRows, counted_rows
+from gmeql.report.cautions import deciding_text
 from gmeql.report.constants import constant_rows
 from gmeql.report.groups import group_view, n_columns
 from gmeql.report.cautions import outliers_in
@@ -167,7 +168,7 @@ def member_view(
     """What the template says of one formula."""
     from markupsafe import Markup
 
-    constants, reason = constant_rows(member.expression, training, loss=member.interval_loss(counted.loss))
+    constants, reason = constant_rows(member.expression, training, loss=counted.loss, member=member)
     units = unit_texts(member.expression, knowledge)
     for row in constants if units else ():
         row["unit"] = units[int(row["place"])]
@@ -182,6 +183,7 @@ def member_view(
         "unseen": unseen_text(member.outlook),
         "promise": promise(member.outlook),
         "constants": constants,
+        "deciding": deciding_text(member, training),
         "no_constants": reason,
         "has_units": bool(units),
         "kept": kept_lines(member.expression, knowledge),

@@ -203,7 +203,10 @@ def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], cou
 
 
 def _rows_meant(best: FrontMember) -> str:
-    return "unseen rows that are no outliers" if best.is_unmoved else "unseen rows"
+    if not best.is_unmoved:
+        return "unseen rows"
+    levelled = best.outlook is not None and best.outlook.levelled
+    return "unseen rows that are no outliers" + " (levels aside)" * levelled
 
 
 def _passed_over(front: Front, best: int, found: tuple[Rival, ...]) -> list[str]:

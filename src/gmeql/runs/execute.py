@@ -213,8 +213,8 @@ def _known_members(run: Run, training: Training) -> list[Any]:
 def _save_front(
     run: Run, training: Training, settings: FitSettings, members: list[Any], candidates: int, seconds: float
 ) -> Front:
+    from gmeql.model.deciding import basis_of
     from gmeql.model.front import Front
-    from gmeql.model.intervals import PredictionBasis
     from gmeql.model.model_file import StoredModel, save_model
     from gmeql.model.ranges import column_ranges
 
@@ -226,7 +226,7 @@ def _save_front(
     )
     rule = settings.selection if settings.selection != "validation" else "best"
     chosen = front.select(rule)
-    basis = PredictionBasis.or_reason(chosen.expression, training.X, training.y, training.weights, settings.loss)
+    basis = basis_of(chosen, chosen.expression, training.X, training.y, training.weights, settings.loss)
     save_model(
         run.model_path,
         StoredModel(
