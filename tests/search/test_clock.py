@@ -92,3 +92,14 @@ def test_a_little_before_the_judgement(hands: Hands) -> None:
 def test_no_time_is_kept_for_outliers_where_nobody_asks_for_them() -> None:
     assert SearchConfig(max_time=5.0).outlier_seconds == pytest.approx(0.3)
     assert SearchConfig(max_time=5.0, loss="robust").outlier_seconds == 0.0
+
+
+def test_polishing_that_takes_less_than_is_kept_for_it_leaves_the_rest_to_the_search(hands: Hands) -> None:
+    config = SearchConfig(max_time=10.0)
+    clock = Clock.start(config)
+    hands.now = clock.closing + 0.2
+    later = clock.closing_later(0.2, config.clock)
+    assert later is not None and not later.is_closing() and later.judging - later.closing == pytest.approx(0.3)
+    assert later.judging == clock.judging and later.deadline == clock.deadline
+    hands.now = clock.judging - 0.4
+    assert clock.closing_later(0.2, config.clock) is None  # what is left is not worth another round of polishing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 import warnings
@@ -20,6 +21,7 @@ from gmeql.search.accelerator.stage import Card
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Progress
 from gmeql.search.polish.recognition import is_recognised
+from gmeql.search import search as search_module
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 
@@ -134,6 +136,18 @@ def test_a_small_network_is_exhausted() -> None:
         Search(X, y, config=SearchConfig(architecture=network, max_candidates=100_000, max_idle_rounds=10, **SMALL))
     )
     assert final.reason == "exhausted" and final.candidates < 2000
+
+
+def test_time_kept_for_polishing_that_is_not_needed_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = waves()
+    y = y + 0.3 * np.random.default_rng(0).standard_normal(len(y))
+    search = Search(X, y, config=SearchConfig(max_time=20.0, **SMALL))
+    polished: list[int] = []
+    monkeypatch.setattr(search_module, "polish_front", lambda state, clock: polished.append(state.candidates))
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.01 * next(ticks))
+    final = run(search)
+    assert final.reason == "max_time" and len(polished) > 1 and sorted(set(polished)) == polished
 
 
 def test_closing_the_iterator_is_a_clean_stop() -> None:

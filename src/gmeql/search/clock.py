@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gmeql.search.config import SearchConfig
+from gmeql.search.config import ClockConfig, SearchConfig
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,13 @@ class Clock:
     def unlimited(cls) -> Clock:
         """A clock that starts now and never ends."""
         return cls(time.perf_counter())
+
+    def closing_later(self, polishing: float, shares: ClockConfig) -> Clock | None:
+        """A clock that keeps less for polishing, which took so many seconds, where that is worth it; None where not."""
+        closing = self.judging - shares.polish_again * polishing
+        if not closing - time.perf_counter() > shares.worth_seconds:
+            return None
+        return replace(self, closing=closing)
 
     def elapsed(self) -> float:
         """Seconds spent so far."""

@@ -100,6 +100,8 @@ class ClockConfig:
 
     polish_share: float = 0.2  # kept for polishing the front,
     polish_seconds: float = 3.0  # but no more than this
+    polish_again: float = 1.5  # times as long as it took is kept where it took less: fronts grow
+    worth_seconds: float = 0.3  # for which a search goes on once the front is polished
     device_seconds: float = 0.5  # of that for what accelerators found while the front was polished
     judge_share: float = 0.06  # kept for what the front promises and for the sums beside it,
     judge_seconds: float = 0.6  # but no more than this

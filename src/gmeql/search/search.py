@@ -113,13 +113,26 @@ class Search(RunningSearch):
                 idle_rounds = idle_rounds + 1 if state.candidates == before else 0
                 state.elapsed = clock.elapsed()
                 state.reason = why_stop(state, clock, idle_rounds)
+                is_polished = state.reason == "max_time" and self._polish_in_time()
+                if is_polished and (later := clock.closing_later(clock.elapsed() - state.elapsed, state.config.clock)):
+                    clock = self._clock = later
+                    state.reason = ""
                 if state.reason in LACKING and self._looking.beside.are_under_way(state, clock):
                     state.reason = ""  # they may see what islands do not find
                     time.sleep(POLL_SECONDS if idle_rounds else 0.0)
                 if state.reason:
-                    self._end()
+                    self._end(is_polished=is_polished)
                     state.elapsed = clock.elapsed()
                 yield self.progress()
+
+    def _polish_in_time(self) -> bool:
+        """Polish the front before the end where nothing else goes on meanwhile, so that it is known how long that takes;
+        whether it was done."""
+        if self._executor.on_cards or self._flights.generations or self._clock.is_interrupted():
+            return False
+        self._offering.settle(self._state)
+        polish_front(self._state, self._clock)
+        return True
 
     def _round(self) -> None:
         """One step of the islands that are furthest behind; at the end of a stage the better half goes on."""
@@ -335,13 +348,14 @@ class Search(RunningSearch):
         if not on_cards and executor.look_for_accelerators(state, self._clock):
             state.islands = []  # a new generation sets out there at once, and the processor looks at the data meanwhile
 
-    def _end(self) -> None:
+    def _end(self, *, is_polished: bool = False) -> None:
         """Polish and judge the front. Accelerators go on as long as it is polished; what they find is offered as it is."""
         state, clock = self._state, self._clock
         self._looking.beside.stop()
         self._flights.stay_up(state, clock)
         self._offering.settle(state)
-        polish_front(state, self._flights.polishing_clock(clock))
+        if not is_polished:
+            polish_front(state, self._flights.polishing_clock(clock))
         self._flights.come_down(state, clock)
         judge_front(state, clock)
 
