@@ -10,7 +10,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -59,12 +60,18 @@ def _options(
     pass
 
 
+@cache
+def _command() -> Any:
+    """All commands, read off their signatures; once in a process, for that takes a tenth of a second."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every way out of it is an exit code and at most one line of explanation."""
     code = OK
     try:
         with _warnings_as_lines():
-            app(arguments, standalone_mode=False, prog_name="gmeql")
+            _command()(arguments, standalone_mode=False, prog_name="gmeql")
     except Exception as error:  # noqa: BLE001  the outermost line: whatever it is, the user gets one sentence
         code = explain(error)
     except KeyboardInterrupt:
