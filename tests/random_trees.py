@@ -65,7 +65,8 @@ def value(expression: Expression, X: np.ndarray, dtype: type) -> np.ndarray:
 
 
 def comparable(expression: Expression, X: np.ndarray, precision: type = np.float64) -> np.ndarray:
-    """Rows where rounding does not decide the result: the next wider type gives the same number, almost.
+    """Rows where rounding does not decide the result: the next wider type gives the same number, almost, and so does
+    another order of terms and factors (1e37 + 3 - 1e37 is 0 in either type, and 3 in another order).
 
     Elsewhere (cancellation, sines of huge arguments, the edge of a domain) the last bit of one library's logarithm
     decides, and no two ways of computing can be held against each other.
@@ -79,7 +80,18 @@ def comparable(expression: Expression, X: np.ndarray, precision: type = np.float
         constants = [c if c.is_integer() else c * nudge for c in expression.constants]
         nudged = value(expression.with_constants(constants), X * nudge, wider)
         steady &= np.abs(nudged - wide) <= 30 * limit * np.abs(wide)
+        turned = value(Expression(_turned(expression.root), expression.names), X, wider)
+        steady &= np.abs(turned - wide) <= 30 * limit * np.abs(wide)
     return np.asarray(steady & np.isfinite(wide) & np.isfinite(narrow) & (np.abs(wide) > 1e-30) & (np.abs(wide) < 1e30))
+
+
+def _turned(root: Node) -> Node:
+    """The tree with terms and factors in the opposite order."""
+
+    def visit(node: Call, args: list[Node]) -> Node:
+        return Call(node.operator, tuple(args[::-1] if node.operator in N_ARY else args), node.protected)
+
+    return fold(root, lambda leaf: leaf, visit)
 
 
 def all_parts_finite(expression: Expression, X: np.ndarray) -> np.ndarray:

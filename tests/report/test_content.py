@@ -124,3 +124,11 @@ def test_formulas_break_after_operators_and_stay_text():
 
     broken = environment().get_template("parts.html.j2").module.broken
     assert broken("2*x**3*f(<b>)") == "2*<wbr>x**3*<wbr>f(<wbr>&lt;b&gt;)"
+
+
+def test_a_curve_of_losses_that_rises_is_explained():
+    """It was called the best loss, which cannot rise; what leads is the formula that is chosen so far."""
+    history = [{"elapsed": t, "best": {"loss": 1.001}, "candidates": 9, "done": t == 2.0} for t in (1.0, 2.0)]
+    rising = content.history_points(history, 1.015)["loss"]
+    assert "Where the curve rises, a formula that promises more" in content.search_line(history, {}, rising)
+    assert "rises" not in content.search_line(history, {}, content.history_points(history, 1.0)["loss"])

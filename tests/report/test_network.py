@@ -65,3 +65,10 @@ def test_a_number_stands_on_its_wire():
     assert network.on_wire(start, end, 0.0) == start and network.on_wire(start, end, 1.0) == end
     assert network.on_wire(start, end, 0.5) == (60.0, 45.0)
     assert network.overlap((0, 0, 2, 2), (1, 1, 3, 3)) == 1.0 and network.overlap((0, 0, 1, 1), (2, 0, 3, 1)) == 0.0
+
+
+def test_a_number_on_a_wire_is_not_taken_for_another_one():
+    """In three digits 1013.253 was 1010, and an exponent of 2.0023 was 2."""
+    expression = Expression(parse_tree("1013.253 + 0.60071*x1**2.0023", ("x1",)), ("x1",))
+    drawing = network.draw({0: expression}, "y")
+    assert ">1013<" in drawing and ">^2.002<" in drawing and ">0.601<" in drawing

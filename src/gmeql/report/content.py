@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def assemble(
         "selected": chosen,
         "target": training.target,
         "sampled": f" {len(rows):,} of {len(training.y):,} rows are drawn." if len(rows) < len(training.y) else "",
-        "search_line": search_line(history, settings),
+        "search_line": search_line(history, settings, log["loss"]),
         "network": Markup(draw_network(dict(enumerate(drawn)), training.target)),
         "reading": READINGS.get(loss, ""),
         "held_line": HELD_KINDS if kinds_of_categories(training) else "",
@@ -302,7 +303,7 @@ def equation(target: str, expression: Expression, constants: Sequence[Mapping[st
 
 
 def history_points(history: Sequence[Mapping[str, Any]], chosen: float) -> dict[str, list[float | None]]:
-    """Time and loss of the best formula, thinned to what a plot can show; the first and the last stay.
+    """Time and loss of the leading formula, thinned to what a plot can show; the first and the last stay.
 
     A finished search ends at the loss of the `chosen` formula: what is judged after the last record may be another one.
     """
@@ -319,14 +320,21 @@ def history_points(history: Sequence[Mapping[str, Any]], chosen: float) -> dict[
     return {"elapsed": [plain(t) for t, _ in points], "loss": [plain(loss) for _, loss in points]}
 
 
-def search_line(history: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> str:
-    """How long, how many, and why it ended; empty where the run kept no log."""
+def search_line(
+    history: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], losses: Sequence[float | None] = ()
+) -> str:
+    """How long, how many, and why it ended, and why `losses` of the leading formula rise, where they do; empty where the
+    run kept no log."""
     if not history:
         return ""
     last = history[-1]
     ended = f", then {last['reason']}" if last.get("reason") else ""
     method = settings.get("method", "fitted")
-    return f"{last.get('candidates', 0):,} candidates in {last['elapsed']:.1f} s{ended}; method {method}."
+    line = f"{last.get('candidates', 0):,} candidates in {last['elapsed']:.1f} s{ended}; method {method}."
+    known = [loss for loss in losses if loss is not None]
+    if any(later > earlier for earlier, later in pairwise(known)):
+        line += " Where the curve rises, a formula that promises more on unseen rows, or a shorter one, took the lead."
+    return line
 
 
 def repeat_line(settings: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ MAX_LABEL = 14
 COLUMN, ROW, HEIGHT = 132, 40, 26
 EDGE = 4  # between a box and the edge of the drawing
 WEIGHT_HEIGHT, WEIGHT_LETTER = 12.0, 7.4  # of the numbers on wires, which are bold
+MOST_DIGITS, LONGEST_WHOLE = 5, 1e5  # of the numbers on wires; larger ones have a power of ten
 ALONG = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8, 0.15, 0.85)
 """Where on its wire a number may stand, best first: in the middle, away from the nodes."""
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "sqrt": "√", "square": "x²", "cube": "x³", "pow": "xᵃ"}
@@ -87,7 +88,15 @@ def inputs(node: Call, args: Sequence[Key | float]) -> list[tuple[Key, str]]:
 
 
 def short(value: float) -> str:
-    return number_text(float(f"{value:.3g}")).replace("-", "−")
+    """A number on a wire: three digits, or as many as stand before its point or tell it from a whole number.
+
+    >>> short(0.60071), short(-1013.253), short(2.0023), short(2.0000001)
+    ('0.601', '−1013', '2.002', '2')
+    """
+    whole = len(str(int(abs(value)))) if abs(value) < LONGEST_WHOLE else 0
+    shown = [float(f"{value:.{digits}g}") for digits in range(max(3, whole), MOST_DIGITS + 1)]
+    telling = (each for each in shown if whole > 2 or not each.is_integer() or value == each)
+    return number_text(next(telling, shown[0])).replace("-", "−")
 
 
 def draw(expressions: Mapping[int, Expression], target: str) -> str:
