@@ -11,6 +11,7 @@ from gmeql.tables.column import TableColumn, with_indicators
 def test_a_summary_says_what_it_holds() -> None:
     assert TableColumn("a", np.array([1.0, 2.0, np.nan]), "number", missing=1).summary == "1 to 2, 1 missing"
     assert TableColumn("a", np.array([3.0, 3.0]), "number").summary == "constant 3"
+    assert TableColumn("a", np.array([-16657.2, 20251117.0]), "number").summary == "-16657 to 2.025e+07"
     assert TableColumn("a", np.full(2, np.nan), "text").summary == "text"
 
 

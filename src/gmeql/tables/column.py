@@ -78,9 +78,16 @@ class TableColumn:
         finite = self.values[np.isfinite(self.values)]
         if finite.size == 0:
             return "no finite number"
-        words = f"constant {finite[0]:.4g}" if self.constant else f"{finite.min():.4g} to {finite.max():.4g}"
+        words = (
+            f"constant {_brief(finite[0])}" if self.constant else f"{_brief(finite.min())} to {_brief(finite.max())}"
+        )
         words += f", {self.missing} missing" if self.missing else ""
         return words + (f", {self.texts} cells are text" if self.kind == "broken" else "")
+
+
+def _brief(value: float) -> str:
+    """A value in four digits, or to the last before its point where a power of ten would hide them."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
 def with_indicators(chosen: list[TableColumn], notes: list[Note]) -> list[TableColumn]:

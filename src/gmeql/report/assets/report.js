@@ -65,7 +65,7 @@
     });
   }
   for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copyText(at(button.dataset.copy).textContent, button));
-  if (data.history.elapsed.length > 1) Charts.draw(at("training"), { label: "Loss of the leading formula during the search", height: 300, x: { label: "seconds" }, y: { label: `${data.measure} of the leading formula, log scale`, log: true, exact: data.exact }, series: [{ kind: "step", end: true, x: data.history.elapsed, y: data.history.loss }] });
+  if (data.history.elapsed.length > 1) Charts.draw(at("training"), { label: "Loss of the leading formula during the search", height: 300, x: { label: "seconds" }, y: { label: `leader’s ${data.measure}, log scale`, log: true, exact: data.exact }, series: [{ kind: "step", end: true, x: data.history.elapsed, y: data.history.loss }] });
   const wanted = /^#formula-(\d+)$/.exec(location.hash);
   if (wanted && members[Number(wanted[1])]) current = Number(wanted[1]);
   perMember(); constants(); wiring(); exportsOf(); plots();
