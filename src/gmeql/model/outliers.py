@@ -31,7 +31,6 @@ from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.losses.robust import LINE_EXPLAINS, least_absolute_line, scale_of
 from gmeql.search.judging.soundness import left_out_squares
-from gmeql.search.direct.middle import pairs
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.sums.textbook import textbook_curves
 
@@ -261,6 +260,8 @@ class Outliers:
         curves = textbook_curves(np.where(leading, X, 0.0), y, weights, functions)
         yield from ((curve.root, curve.nats + more) for curve in curves)
         effort = replace(self.effort, seconds=min(OUTLIERS.seconds, self.effort.seconds))
+        from gmeql.search.direct.middle import pairs  # brings Numba, half of the import of the estimator
+
         table = DirectTable(X, y, weights)
         found = pairs.propose(table, functions=functions, effort=effort, rng=np.random.default_rng(0))
         yield from ((root, None) for root in found if tree_complexity(root) <= OUTLIERS.longest)
