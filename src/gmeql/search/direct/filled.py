@@ -107,7 +107,7 @@ def _more(places: Sequence[Target], table: DirectTable, functions: FunctionSet, 
 
 
 def _powers(places: Sequence[Target], table: DirectTable) -> Iterator[Node]:
-    """Places that are a product of powers of the columns."""
+    """Places that are a product of powers of the columns: linear in the columns' logarithms."""
     usable = np.flatnonzero((table.X != 0).all(axis=0))
     signed = [hole for hole in places if (hole.values > 0).all() or (hole.values < 0).all()]
     if not len(usable) or not signed:
@@ -117,19 +117,23 @@ def _powers(places: Sequence[Target], table: DirectTable) -> Iterator[Node]:
     solved = np.linalg.lstsq(A, logs, rcond=None)[0]
     errors = np.sqrt(np.mean((A @ solved - logs) ** 2, axis=0))
     for k in np.flatnonzero(errors < FILLED.exact):
-        hole = signed[k]
-        powers = [_rounded(float(p)) for p in solved[1:, k]]
-        columns = table.X[:, usable]
-        bases = [Variable(int(j)) if (columns[:, c] > 0).all() or p % 1 == 0 else build("abs", Variable(int(j)))
-                 for c, (j, p) in enumerate(zip(usable, powers, strict=True))]  # fmt: skip
-        product = build("mul", *(build("pow", b, Constant(p)) for b, p in zip(bases, powers, strict=True) if p))
+        powers = {int(j): _rounded(float(p)) for j, p in zip(usable, solved[1:, k], strict=True)}
+        product = build("mul", *(_power(table, j, p) for j, p in powers.items() if p))
         values = table.values(product)
-        factor = float(hole.values @ values / (values @ values)) if np.isfinite(values).all() else math.nan
+        factor = float(signed[k].values @ values / (values @ values)) if np.isfinite(values).all() else math.nan
         if math.isfinite(factor):
-            yield hole.restore(build("mul", Constant(factor), product))
+            yield signed[k].restore(build("mul", Constant(factor), product))
+
+
+def _power(table: DirectTable, column: int, power: float) -> Node:
+    """A power of a column, of its size where a broken power of its negative values is none."""
+    is_real = power % 1 == 0 or bool((table.X[:, column] > 0).all())
+    base = Variable(column) if is_real else build("abs", Variable(column))
+    return build("pow", base, Constant(power))
 
 
 def _rounded(power: float) -> float:
+    """The multiple of a half that an exponent is, or the exponent."""
     near = round(2 * power) / 2
     return near if abs(near - power) < FILLED.whole else power
 

@@ -18,7 +18,7 @@ from gmeql.search.direct.middle.meeting import Target
 from gmeql.search.direct.table import DirectTable, FloatArray
 
 Fill = Callable[[Node], Node]
-
+"""The whole formula, from what is put into the place."""
 KEPT_ALONE = 2
 """Terms of a sum, or factors of a product, of which all others may be one part that is missing."""
 INVERSES: dict[str, Callable[[FloatArray], FloatArray]] = {
@@ -59,20 +59,25 @@ def _all_but_few(node: Call, parts: list[FloatArray], target: FloatArray, fill: 
 
 
 def _finite(hole: Target) -> Iterator[Target]:
+    """The place, if its target is finite on all rows and no constant."""
     if np.isfinite(hole.values).all() and np.ptp(hole.values) > 0:
         yield hole
 
 
 def _over(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Quotients; not finite, in silence, where there is none."""
     with np.errstate(all="ignore"):
         return np.asarray(above / below)
 
 
 def _beside(operator: str, nodes: list[Node], fill: Fill) -> Fill:
+    """Puts a part beside terms or factors that are kept."""
     return lambda part: fill(build(operator, *nodes, part))
 
 
 def _at(node: Call, i: int, fill: Fill) -> Fill:
+    """Puts a part in the place of argument `i`."""
+
     def filled(part: Node) -> Node:
         return fill(build(node.operator, *node.args[:i], part, *node.args[i + 1 :]))
 
