@@ -262,7 +262,7 @@ def test_errors_of_columns_count_in_templates_and_groups(tmp_path):
     rows = zip(x, np.where(shift > 0, "up", "down"), y - shift, y, strict=True)
     data.write_text("x,kind,lone,y\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in rows))
     common = ["--max-candidates", "200", "--jobs", "1", "--quiet", "--y-error", "0.2", "--x-error", "x=0.5"]
-    grouped = ["--target", "y", "--groups", "kind", "--drop", "lone"]
+    grouped = ["--target", "y", "--groups", "kind", "--drop", "lone", "--functions", "add,mul"]
     inside = ["--target", "lone", "--template", "a*x + b", "--drop", "kind,y"]
     for number, known in enumerate((grouped, inside)):
         run = tmp_path / f"run{number}"

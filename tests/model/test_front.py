@@ -17,7 +17,8 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.front import Front
-from gmeql.model.member import FrontMember, free_constants
+from gmeql.formula.constants import free_constants
+from gmeql.model.member import FrontMember
 from gmeql.search.events import Member
 from gmeql.search.judging.outlook import Outlook
 from judged_fronts import judged

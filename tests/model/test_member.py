@@ -1,4 +1,4 @@
-"""One member of a front: which constants the data determine, and its form in files."""
+"""One member of a front, and its form in files."""
 
 from __future__ import annotations
 
@@ -7,19 +7,11 @@ import pytest
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.member import MAX_OWN, FrontMember, free_constants
+from gmeql.model.member import MAX_OWN, FrontMember
 from gmeql.search.judging.outlook import Outlook
 
 X1 = Variable(0)
 LINE = Expression(Call("mul", (Constant(2.5), X1)), ("x1",))
-
-
-class TestFreeConstants:
-    def test_plain_exponents_and_signs_are_structure(self) -> None:
-        root = Call("add", (Constant(2.0), Call("mul", (Constant(-1.0), Call("pow", (X1, Constant(0.5)))))))
-        assert free_constants(Expression(root)).tolist() == [True, False, False]
-        odd = Call("pow", (X1, Constant(1.37)))
-        assert free_constants(Expression(odd)).tolist() == [True]
 
 
 class TestStorage:

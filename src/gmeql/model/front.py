@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gmeql.model.listing import html_table, members_frame
-from gmeql.model.member import FrontMember, checked_fields, checked_number, free_constants
+from gmeql.formula.constants import free_constants
+from gmeql.model.member import FrontMember, checked_fields, checked_number
 from gmeql.model.pricing import repriced
 from gmeql.model.validation import simplest_valid
 from gmeql.model.rules import EPS, RULES, SELECTION, excess_of_zero, is_next_to_zero, rounding_level, stating_nats
@@ -160,17 +161,16 @@ class Front(Sequence[FrontMember]):
         """Choose one member.
 
         - `"best"`: shortest description of the data. Formula and residuals are written down together, in nats:
-          `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants (factors of 1 that
-          nothing but the choice of the formula says counted in), `c` the complexity (of a sum of columns what it
-          takes to say which, if that is less; of other forms 3 more), and `mse` the squared
-          error to expect on unseen rows (minimum description length: Rissanen 1978; for formulas Bartlett, Desmond and
-          Ferreira 2022); members whose gain over a simpler one rests on few rows are passed over, and a
-          gain of z standard errors counts 2 z² nats at most. A sum of all columns
+          `N/2 log(mse) + K/2 log(N) + c`, with `K` fitted constants (factors of 1 that nothing but the choice of the
+          formula says counted in), `c` the complexity (of a sum of columns what it takes to say which, if that is less;
+          of other forms 3 more), and `mse` the squared error to expect on unseen rows (minimum description length:
+          Rissanen 1978; for formulas Bartlett, Desmond and Ferreira 2022); members whose gain over a simpler one rests
+          on few rows are passed over, and a gain of z standard errors counts 2 z² nats at most. A sum of all columns
           with factors drawn towards 0 (`search/sums/shrinking.py`) is taken where it errs less on rows left out, or is
           briefer with as many constants as it is worth; and the formula of all rows but outliers where it stands there
-          (`unmoved.py`). Where nobody looked
-          beyond the rows, `mse` is the residual sum of squares over `N - K`, and a unit of complexity costs 2. Where
-          members reach rounding level there is no noise to weigh against, and the simplest of those wins.
+          (`unmoved.py`). Where nobody looked beyond the rows, `mse` is the residual sum of squares over `N - K`, and a
+          unit of complexity costs 2. Where members reach rounding level there is no noise to weigh against, and the
+          simplest of those wins.
         - `"accurate"`: smallest loss.
         - `"simple"`: the largest score, the drop of log(loss) per unit of complexity (the knee of the front).
         - `"validation"`: needs `X`, `y` that were not trained on: the simplest member within one standard error of the

@@ -23,7 +23,7 @@ from gmeql.model.linearised import (
     slopes_at,
     sum_of_squares,
 )
-from gmeql.model.member import free_constants
+from gmeql.formula.constants import free_constants
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.losses.losses import Loss, find_loss

@@ -1,4 +1,4 @@
-"""One formula of a front with its figures, what of it the data determine, and its form in files.
+"""One formula of a front with its figures and its form in files.
 
 Everything here is pure: no formula is changed.
 """
@@ -13,31 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
 from gmeql.search.judging.outlook import Outlook
 
 MAX_OWN = 1_000_000
 """Constants of groups' own that a file may claim."""
-
-
-def free_constants(expression: Expression) -> NDArray[np.bool_]:
-    """Mask over `expression.constants`: what the data determine. Plain exponents and factors of ±1 are structure.
-
-    >>> from gmeql.formula.expression import Expression
-    >>> from gmeql.formula.nodes import Call, Constant, Variable
-    >>> free_constants(Expression(Call("mul", (Constant(3.2), Call("pow", (Variable(0), Constant(-2.0))))))).tolist()
-    [True, False]
-    """
-    mask: list[bool] = []
-    waiting: list[tuple[Node, bool]] = [(expression.root, True)]
-    while waiting:
-        node, free = waiting.pop()
-        if isinstance(node, Constant):
-            mask.append(free and abs(node.value) != 1.0)
-        elif isinstance(node, Call):
-            exponents = {1} if node.operator == "pow" and is_plain_exponent(node.args[1]) else set()
-            waiting.extend((arg, i not in exponents) for i, arg in reversed(list(enumerate(node.args))))
-    return np.array(mask, dtype=bool)
 
 
 @dataclass(frozen=True)

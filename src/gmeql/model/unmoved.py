@@ -25,7 +25,8 @@ from gmeql.formula.nodes import Constant, build
 from gmeql.formula.products import split_terms
 from gmeql.model.evidence import left_out_errors
 from gmeql.model.front import Front
-from gmeql.model.member import FrontMember, free_constants
+from gmeql.formula.constants import free_constants
+from gmeql.model.member import FrontMember
 from gmeql.model.outliers import OtherRows, Outliers, varies_by_factors
 from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig

@@ -19,7 +19,7 @@ from gmeql.differential.motion.terms import best_sums, found_terms, outline
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.model.front import Front
-from gmeql.model.member import free_constants
+from gmeql.formula.constants import free_constants
 from gmeql.search.events import Member
 from gmeql.search.polish.scoring import length_in_nats
 

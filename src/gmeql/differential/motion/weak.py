@@ -26,7 +26,7 @@ from gmeql.differential.motion.trajectories import Trajectories
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
-from gmeql.model.member import free_constants
+from gmeql.formula.constants import free_constants
 
 FloatArray = NDArray[np.float64]
 NO_VALUE = 1e100

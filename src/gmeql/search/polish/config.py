@@ -103,7 +103,7 @@ class PolishConfig:
     """Numbers tried for a constant there."""
     max_digits: int = 3
     """Digits of a short decimal."""
-    rounding_nats: float = 0.5
+    rounding_nats: float = 1.0
     """A pure number of many digits costs this much less than a fitted one: what rounding within its standard error loses."""
     largest_whole: float = 1e6
     """Larger constants are not rounded to a whole number."""

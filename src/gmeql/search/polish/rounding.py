@@ -23,9 +23,8 @@ def snap(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = lam
             break
         constants = Expression(current.root, rows.names).constants
         exact = rows.is_exact(current.loss)
-        # of pure numbers 1.03 is not the last word: 1 says less
-        plainer = rows.pure_numbers and not exact
-        loose = [i for i, v in enumerate(constants) if not is_recognised(v) or (plainer and plain_nats(v) > 0)]
+        # of noisy rows 1.03 is not the last word: 1 says less
+        loose = [i for i, v in enumerate(constants) if not is_recognised(v) or (not exact and plain_nats(v) > 0)]
         if not loose:
             break
         tries: list[Node] = []

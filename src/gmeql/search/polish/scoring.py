@@ -20,8 +20,9 @@ from gmeql.fitters import fit
 from gmeql.fitters.grouped import fit_groups, split_rows
 from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants, stack
+from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, leaves, transform, tree_complexity, used_columns
+from gmeql.formula.nodes import Constant, Node, transform, tree_complexity, used_columns
 from gmeql.formula.simplify import simplify
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.search.polish.config import POLISH
@@ -43,7 +44,7 @@ class JudgedRows:
     knowledge: Knowledge | None = None
     """What the user knows: formulas that it does not admit are not fitted."""
     pure_numbers: bool = False
-    """Whether known units leave only pure numbers as constants: 1 is likelier than 1.03 then, and costs less."""
+    """Whether known units leave only pure numbers as constants: digits cost then, of exponents and of exact fits too."""
     groups: np.ndarray | None = None
     """Group number of each row [N], where every group has constants of its own."""
     first_own: int | None = None
@@ -91,21 +92,23 @@ class JudgedRows:
             return 0
         return self.n_groups * sum(column >= self.first_own for column in used_columns(root))
 
-    def plain_nats(self, values: Iterable[float]) -> float:
-        """Nats to state constants that are numbers people write down; none but the constants of pure numbers pay.
+    def plain_nats(self, expression: Expression, held: Iterable[int], loss: float) -> float:
+        """Nats to state those constants of a formula, by their place, that are numbers people write down.
 
-        Without units a constant holds the scale of its columns, and no value is likelier than another. In units that
-        agree it is a pure number, most often none at all.
+        A number of three digits is as good as a fitted one and costs nearly as much; 1 costs nothing, 2 and 0.5 little.
+        Exponents such as 2 are structure. Where the fit is exact such numbers are no luck: only pure numbers pay there.
         """
-        if not self.pure_numbers:
+        if not self.pure_numbers and self.is_exact(loss):
             return 0.0
         most = max(0.5 * math.log(max(len(self.target), 2)) - POLISH.rounding_nats, 0.0)
-        return sum(min(plain_nats(value), most) for value in values)
+        constants, free = expression.constants, free_constants(expression)
+        return sum(min(plain_nats(constants[i]), most) for i in held if self.pure_numbers or free[i])
 
-    def recognised_nats(self, root: Node) -> float:
-        """The same of a formula's recognised constants."""
-        constants = (leaf.value for leaf in leaves(root) if isinstance(leaf, Constant))
-        return self.plain_nats(value for value in constants if is_recognised(value)) if self.pure_numbers else 0.0
+    def recognised_nats(self, root: Node, loss: float) -> float:
+        """The same of all constants of a formula that are recognised."""
+        expression = Expression(root, self.names)
+        held = (i for i, value in enumerate(expression.constants) if is_recognised(value))
+        return self.plain_nats(expression, held, loss)
 
     def n_fitted(self, root: Node) -> int:
         """How many constants of a formula were fitted: loose ones, and those of groups."""
@@ -192,7 +195,7 @@ class Scored:
 
 def description_length(root: Node, loss: float, rows: JudgedRows) -> float:
     """Nats to state the residuals, the constants and the shape of a formula on some rows."""
-    return length_on(rows, loss, rows.n_fitted(root), tree_complexity(root)) + rows.recognised_nats(root)
+    return length_on(rows, loss, rows.n_fitted(root), tree_complexity(root)) + rows.recognised_nats(root, loss)
 
 
 def length_on(rows: JudgedRows, loss: float, n_constants: int, complexity: int) -> float:
@@ -213,7 +216,7 @@ def unseen_length(root: Node, unseen: float, rows: JudgedRows, *, node_cost: flo
     # a row left out costs the fit twice what the degrees of freedom account for
     log_variance = math.log(max(unseen, rows.floor)) - n_constants / n
     structure = structure_nats(root, rows.n_variables, node_cost=node_cost)
-    return length_in_nats(log_variance, n_constants, 0, n_rows=n) + structure + rows.recognised_nats(root)
+    return length_in_nats(log_variance, n_constants, 0, n_rows=n) + structure + rows.recognised_nats(root, unseen)
 
 
 def length_in_nats(
@@ -258,8 +261,7 @@ def refit(
             continue
         complexity = expression.complexity
         length = length_on(rows, float(loss), program.n_free * n_groups, complexity)
-        if rows.pure_numbers:
-            length += rows.plain_nats(expression.constants[i] for i in held)
+        length += rows.plain_nats(expression, held, float(loss))
         refitted = partial(_refitted, expression, program, constants)
         scored.append(Scored(expression.root, float(loss), length, complexity, refitted))
     return scored
