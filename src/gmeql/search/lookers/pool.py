@@ -75,6 +75,7 @@ class Lookers:
                 self._open()
 
     def _open(self) -> None:
+        """Start one process; the first that cannot be started is the last that is tried."""
         command = [sys.executable, "-c", START, json.dumps([path for path in sys.path if isinstance(path, str)])]
         pipes: dict[str, Any] = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
@@ -116,6 +117,7 @@ class Lookers:
                     self._tell(place, None)
 
     def _hand_out(self) -> None:
+        """Jobs that wait to processes that have none; the lock is held."""
         for place in self._places:
             while self._queue and place.is_ready and not place.is_gone and place.ticket is None:
                 place.number, place.ticket = next(self._numbers), self._queue.popleft()
@@ -131,6 +133,7 @@ class Lookers:
             place.listener.join()
 
     def _tell(self, place: _Place, job: Job | None) -> None:
+        """Send a process its job, or None: that it may end the one it has."""
         try:
             send(cast(BinaryIO, place.process.stdin), (place.number, job))
         except (OSError, ValueError):
@@ -155,6 +158,7 @@ class Lookers:
         place.process.wait()
 
     def _note(self, place: _Place, kind: str, number: int, value: Any) -> None:
+        """One message of a process; what is of an earlier job is passed over."""
         ticket = place.ticket
         place.is_ready = place.is_ready or kind == READY
         if ticket is None or number != place.number:

@@ -50,6 +50,7 @@ class Looker:
             self._cancelled.discard(number)
 
     def _take(self, number: int, job: Job) -> None:
+        """Do one job, and send what it finds as it is found."""
         try:
             for found in job.run(lambda: number in self._cancelled):
                 send(self._outgoing, (FOUND, number, found))
@@ -60,6 +61,7 @@ class Looker:
             send(self._outgoing, (FAILED, number, f"{type(error).__name__}: {error}"))
 
     def _read(self) -> None:
+        """In a thread of its own: jobs, and which of them nobody waits for any more."""
         while True:
             try:
                 number, job = pickle.load(self._incoming)  # noqa: S301  what the search wrote that started us

@@ -184,6 +184,7 @@ class LooksBeside:
             self._plan(2.0, state, asked_of(state, AT_FIRST), left, smaller)
 
     def _plan(self, rank: float, state: SearchState, names: list[str], seconds: float, views: list[View]) -> None:
+        """Ask direct methods to look at smaller tables, one job for each look."""
         if not names or not views:
             return
         more = self._config.trail_seconds * min(self._config.lookers_boost, 2.0)
@@ -194,11 +195,13 @@ class LooksBeside:
             self._ask(rank, job, look)
 
     def _ask(self, rank: float, job: Job, look: PlannedLook | None = None) -> None:
+        """Let a job wait; those of lower rank go first."""
         self._n_asked += 1
         self._waiting.append(_Asked(rank, self._n_asked, job, look))
         self._waiting.sort()
 
     def _hand_out(self) -> None:
+        """Jobs that wait to the processes, few enough that what is asked later but matters more need not wait long."""
         assert self._lookers is not None
         while self._waiting and len(self._running) < AHEAD + self._config.n_lookers:
             asked = self._waiting.pop(0)

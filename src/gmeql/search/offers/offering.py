@@ -72,6 +72,7 @@ class Offering:
         self._waiting.append(self._pool.submit(self._work, offer, seen, [copy.copy(island) for island in islands]))
 
     def _work(self, offer: Offer, state: SearchState, islands: Sequence[Island]) -> None:
+        """In the thread: offer to a copy of the front as it stood after the last work."""
         assert self._done is not None
         front, state.last_gain = self._done
         state.leaderboard = front.copy()

@@ -76,6 +76,7 @@ def _proposals(table: DirectTable, functions: FunctionSet) -> list[Node]:
 
 
 def _member(table: DirectTable, root: Node, names: tuple[str, ...]) -> Member:
+    """A formula over the table's columns, with its loss on the rows."""
     expression = Expression(root, names)
     return Member(expression, table.error(root) * table.spread, expression.complexity)
 

@@ -158,6 +158,7 @@ def _look(
 
 
 def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, Node]], *, cut: bool) -> None:
+    """Offer what was seen to the front, until an exact formula has its shortest form or the time is over."""
     from threadpoolctl import threadpool_limits
 
     # the matrices are small, and one thread always rounds alike
