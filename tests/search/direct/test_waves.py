@@ -84,5 +84,5 @@ def test_the_transform_finds_what_a_slow_scan_finds(columns: int) -> None:
     trials = np.stack(np.meshgrid(*[np.r_[-steps[::-1], steps] if d == 0 else steps for d in range(columns)]), -1)
     power = np.abs(np.exp(1j * (trials.reshape(-1, columns) @ values.T)) @ residual)
     slow = trials.reshape(-1, columns)[int(np.argmax(power))]
-    found = strongest(values, residual, grid)
+    found, _ = strongest(values, residual, grid)
     assert min(np.abs(found - slow).max(), np.abs(found + slow).max()) < 0.6  # half a frequency step of the grid

@@ -50,6 +50,7 @@ class WavesConfig:
     highest: int = 4  # frequencies up to the number of points over this: beyond, the nearest point is too far off
     seconds_per_point: float = 4e-8  # of a transform on one core (measured)
     least_turns: float = 2.0  # over the rows: slower waves are the other methods' task
+    between: float = 2.0  # times the share of the strongest frequency on a grid is more than any between two has
     steps: int = 12  # of Gauss-Newton on the frequency
     trend_rows: int = 1000  # that a trend is taken from before waves of sums are looked for,
     rows_per_trend: int = 4  # with at least so many for each of its terms
@@ -265,17 +266,19 @@ def _found(X: FloatArray, residual: FloatArray, looks: list[tuple[Node, ...]], g
     found: list[Wave] = []
     n_frequencies = sum(grid // WAVES.highest if len(look) == 1 else (WAVES.square // 2) ** 2 for look in looks)
     whole = float(residual @ residual)
+    seen = [(look, np.stack([node_values(node, X) for node in look], axis=1)) for look in looks]
+    seen = [(look, u) for look, u in seen if (np.ptp(u, axis=0) > 0).all()]
     for _ in range(WAVES.waves):
         if not float(residual @ residual) > WAVES.rounding * whole:
             break
         best: Wave | None = None
-        for look in looks:
-            values = np.stack([node_values(node, X) for node in look], axis=1)
-            if not (np.ptp(values, axis=0) > 0).all():
-                continue
-            start = strongest(values, residual, grid if len(look) == 1 else WAVES.square)
-            wave = Wave(look, *refined(values, residual, start))
-            if _turns(values, wave) >= WAVES.least_turns and (best is None or wave.share > best.share):
+        scanned = [(*strongest(u, residual, grid if len(look) == 1 else WAVES.square), look, u) for look, u in seen]
+        for start, share, look, u in sorted(scanned, key=lambda scan: -scan[1]):
+            highest = min(WAVES.between * share, 1.0)
+            if not stands_out(highest, len(residual), n_frequencies) or (best is not None and highest < best.share):
+                break  # nor does any that has less
+            wave = Wave(look, *refined(u, residual, start))
+            if _turns(u, wave) >= WAVES.least_turns and (best is None or wave.share > best.share):
                 best = wave
         if best is None or not stands_out(best.share, len(residual), n_frequencies):
             break
@@ -288,8 +291,12 @@ def _turns(values: FloatArray, wave: Wave) -> float:
     return float(np.ptp(values @ np.array(wave.frequencies))) / (2 * np.pi)
 
 
-def strongest(values: FloatArray, residual: FloatArray, grid: int) -> FloatArray:
-    """The frequency [D] of most power of rows at `values` [N, D], on a grid of so many points each way; D is 1 or 2."""
+def strongest(values: FloatArray, residual: FloatArray, grid: int) -> tuple[FloatArray, float]:
+    """The frequency [D] of most power of rows at `values` [N, D], on a grid of so many points each way; D is 1 or 2.
+
+    With it goes the share of the squares that its wave has, roughly.
+    """
+    share = 2.0 / max(len(residual) * float(residual @ residual), 1e-300)
     low, span = values.min(axis=0), np.ptp(values, axis=0)
     places = np.rint((values - low) / span * (grid // WAVES.oversampling - 1)).astype(np.int64)
     limit = grid // WAVES.highest
@@ -298,14 +305,15 @@ def strongest(values: FloatArray, residual: FloatArray, grid: int) -> FloatArray
         points = np.bincount(places[:, 0], residual, grid)
         power = np.abs(np.fft.rfft(points))[:limit]
         power[0] = 0.0
-        return np.asarray(unit * int(np.argmax(power)))
+        first = int(np.argmax(power))
+        return np.asarray(unit * first), share * float(power[first]) ** 2
     flat = np.bincount(places[:, 0] * grid + places[:, 1], residual, grid * grid)
     power = np.abs(np.fft.rfft2(flat.reshape(grid, grid)))[:, :limit]
     power[limit : grid - limit] = 0.0
     power[0, 0] = 0.0
-    first, second = np.unravel_index(int(np.argmax(power)), power.shape)
-    turns = np.array([first if first < grid // 2 else first - grid, second], float)
-    return np.asarray(unit * turns)
+    row, column = (int(place) for place in np.unravel_index(int(np.argmax(power)), power.shape))
+    turns = np.array([row if row < grid // 2 else row - grid, column], float)
+    return np.asarray(unit * turns), share * float(power[row, column]) ** 2
 
 
 def _sines(values: FloatArray, frequencies: FloatArray, amplitude: FloatArray | float = 1.0) -> FloatArray:
