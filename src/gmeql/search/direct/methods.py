@@ -18,6 +18,7 @@ from gmeql.search.direct import (
     rational,
     roots,
     sections,
+    squares,
     strange,
     subsets,
     terms,
@@ -41,6 +42,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "peeled": peeled.propose,
     "sections": sections.propose,
     "nested": nested.propose,
+    "squares": squares.propose,
     "subsets": subsets.propose,
     "waves": waves.propose,
     "damped": damped.propose,
@@ -63,7 +65,7 @@ AT_ONCE = ("linear",)
 """Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
 SOON = ("modulated",)
 """Methods that see in a tenth of a second what islands need long for, asked when these did not find it in that time."""
-EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "sections", "nested", "subsets")
+EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "sections", "nested", "squares", "subsets")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
