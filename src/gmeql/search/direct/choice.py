@@ -48,6 +48,7 @@ class TermsConfig:
     spanned: float = 1e-9  # singular values below this share of the largest span nothing
     same: float = 1e-6  # relative difference of losses below which two sums are one
     least_gain: float = 0.9  # loss, relative to that of one term less, from which a term is worth its place
+    shown: int = 1  # sums of each length and kind that are reported
     together: int = 16  # sums that are extended or fitted between two looks at the clock
 
 
@@ -109,7 +110,7 @@ class TermChoice:
                 if like and like[0].loss < numbers.least_gain * best.get(n_tuned, math.inf):
                     best[n_tuned] = like[0].loss
                     beam += like
-                    yield like[0]
+                    yield from like[: numbers.shown]
                     if rows.is_exact(like[0].loss):
                         return
             if beam and length == 1:

@@ -37,6 +37,7 @@ class LibraryConfig:
     offsets: tuple[float, ...] = (0.03, 0.1, 0.3, 1, 3)  # in log(x + a), sqrt(x + a), 1/(x + a), over its size
     turns: float = 10.0  # of the fastest wave over a column's range
     turns_step: float = 0.25  # between two frequencies: a fit converges from half of that
+    slow: tuple[float, ...] = ()  # turns over a column's size of sin(a x) and cos(a x), which begin at zero
     bumps: int = 8  # places of exp(-(x - a)**2) over a column's range
     most_terms: int = 16_000
     kinds: tuple[str, ...] = ()  # of plain functions; all where none are named
@@ -378,6 +379,9 @@ def _tuned(v: Node, base: Node, low: float, high: float, numbers: LibraryConfig)
         yield "sqrt+", build("sqrt", plus(v, a - min(low, 0.0)))
         for finer in (1.0, 3.0**0.5):  # a fourth power falls off fast
             yield "hill4", build("inv", plus(build("pow4", v), (finer * a) ** 4))
+    for turns in numbers.slow:
+        for name in ("sin", "cos"):
+            yield name, build(name, times(2 * np.pi * turns / size, v))
     for place in np.linspace(low, high, numbers.bumps):
         yield "bump", build("exp", times(-((numbers.bumps / span) ** 2), build("square", plus(v, -float(place)))))
 
