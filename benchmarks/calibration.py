@@ -176,12 +176,13 @@ def constants_covered(record: dict[str, Any]) -> list[bool] | None:
     """
     from scipy.optimize import least_squares
 
+    from gmeql.model.deciding import intervals_of
     from gmeql.model.front import Front
-    from gmeql.model.intervals import constant_intervals
 
     given = table(record["kind"], record["seed"])
-    expression = Front.from_dict(record["front"]).select("best").expression
-    found = constant_intervals(expression, given.X, given.y)
+    best = Front.from_dict(record["front"]).select("best")
+    expression = best.expression
+    found = intervals_of(best, expression, given.X, given.y)
     if not found:
         return None
     constants, free = np.array(expression.constants), [item.position for item in found]
@@ -200,12 +201,15 @@ def constants_covered(record: dict[str, Any]) -> list[bool] | None:
 
 def rows_covered(record: dict[str, Any]) -> float:
     """The share of fresh measurements inside their 95 % prediction intervals."""
+    from gmeql.model.deciding import basis_of
     from gmeql.model.front import Front
-    from gmeql.model.intervals import prediction_interval
 
     given = table(record["kind"], record["seed"])
-    expression = Front.from_dict(record["front"]).select("best").expression
-    low, high = prediction_interval(expression, given.X, given.y, given.fresh)
+    best = Front.from_dict(record["front"]).select("best")
+    basis = basis_of(best, best.expression, given.X, given.y, None, "squared")
+    if isinstance(basis, str):
+        raise ValueError(basis)
+    low, high = basis.interval(given.fresh)
     return float(np.mean((low <= given.measured) & (given.measured <= high)))
 
 

@@ -26,6 +26,7 @@ from gmeql.knowledge.scene import Scene
 from gmeql.model.preparation import FloatArray, PreparedData, prepare
 from gmeql.model.progress import ProgressDisplay
 from gmeql.model.ranges import column_ranges
+from gmeql.model.series import with_series
 from gmeql.model.unmoved import with_unmoved
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
@@ -298,6 +299,10 @@ def search_targets(
                 checkpoint_seconds=checkpoint_seconds,
                 previous=earlier[j] if earlier is not None else None,
             )
+        is_known = knowledge is not None and knowledge[j] is not None
+        if result.state is not None and rows.groups is None and rows.errors is None and not is_known:
+            in_order = rows.X, rows.targets[:, j], rows.weight  # a search has its rows in an order of their own
+            result = replace(result, front=with_series(result.front, *in_order, config=config))
         results.append(result)
         if result.interrupted:
             config = replace(config, max_candidates=1)  # every target needs a formula, nobody wants to wait for it

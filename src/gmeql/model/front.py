@@ -265,8 +265,8 @@ class Front(Sequence[FrontMember]):
         exact = self._exact_members()
         if exact:
             return exact[0]
-        best = next((m for m in self.members if m.is_unmoved), None) or self._briefest()
-        return next((m for m in self.members if m.is_shrunk and not best.is_unmoved and self._is_better(m, best)), best)
+        best = next((m for m in self.members if m.is_settled), None) or self._briefest()
+        return next((m for m in self.members if m.is_shrunk and not best.is_settled and self._is_better(m, best)), best)
 
     def _briefest(self) -> FrontMember:
         """The shortest description whose gain over simpler ones has support, of those with freely fitted constants."""

@@ -46,6 +46,16 @@ class FrontMember:
         """Whether its constants follow all rows but outliers (`unmoved.py`)."""
         return self.outlook is not None and self.outlook.outliers > 0
 
+    @property
+    def is_by_steps(self) -> bool:
+        """Whether it is chosen by what it says from one row to the next (`series.py`)."""
+        return self.outlook is not None and self.outlook.by_steps
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is the choice whatever the front's own rule says: of rows without outliers, or of a series."""
+        return self.is_unmoved or self.is_by_steps
+
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         return self.expression(np.asarray(X, dtype=float))
 

@@ -11,6 +11,7 @@ import numpy as np
 from gmeql.formula.messages import shortened
 from gmeql.model.evidence import Rival, alternative_weights, rivals
 from gmeql.model.outliers import Outliers
+from gmeql.model.series import nearest_to_rows
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.cautions import cautions, outliers_in
 from gmeql.report.numbers import three_digits
@@ -162,6 +163,8 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
         return _against_simpler(front, index)
     if not front.has_outlooks:  # of an earlier version or another method: nothing was measured for those
         return _against_simpler(front, index)
+    if front[best].is_by_steps:
+        return _by_steps(front, index, best)
     among = None if index == best else (index,)
     loss = find_loss(counted.loss)
     found = rivals(front, training.X, training.y, counted.weights, among=among, loss=loss)
@@ -177,6 +180,21 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
     if chance < LIKELY:
         return [f"{name[0].upper()}{name[1:]} is about as good."]
     return [f"{name[0].upper()}{name[1:]} is {_likely(chance)} to predict {_rows_meant(front[best])} better."]
+
+
+def _by_steps(front: Front, index: int, best: int) -> list[str]:
+    """Of rows that are a series: that the chosen formula says as much from row to row as the one that lies nearer."""
+    if index == best:
+        nearer = nearest_to_rows(front)
+        name, chosen = f"Formula {nearer.index} of the front, {_short(nearer)},", "this one"
+    elif front[index].complexity > front[best].complexity:
+        name, chosen = "It", f"formula {best} of the front, {_short(front[best])}"
+    else:
+        return []
+    return [
+        f"{name} lies nearer to the rows, but from one row to the next it says no more than {chosen}: columns that drift "
+        "resemble the target by chance."
+    ]
 
 
 def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], counted: CountedRows) -> list[str]:

@@ -298,8 +298,8 @@ def save_results(run: Run, model: GMEQLRegressor, training: Training) -> None:
 
 
 def _others(model: GMEQLRegressor) -> list[dict[str, Any]]:
-    """Formulas beside the chosen one, as the report lists them; none by squares of rows that it does not follow."""
-    if model.front_.select("best").is_unmoved:
+    """Formulas beside the chosen one, as the report lists them; none by squares that did not decide."""
+    if model.front_.select("best").is_settled:
         return []
     try:
         return alternative_records(model.front_)
