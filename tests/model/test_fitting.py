@@ -57,7 +57,7 @@ def test_a_callback_ends_the_run_and_the_next_one_goes_on_from_it() -> None:
 
 def test_a_callback_that_stops_what_has_ended_costs_no_second_polishing(monkeypatch) -> None:
     ends, end = [], Search._end
-    monkeypatch.setattr(Search, "_end", lambda search: ends.append(end(search)))
+    monkeypatch.setattr(Search, "_end", lambda search, **how: ends.append(end(search, **how)))
     result = run_search(DATA, config=CONFIG, seed=0, callbacks=[lambda event: event.done])
     assert result.reason == "stopped by a callback" and len(ends) == 1
 

@@ -70,7 +70,11 @@ def nearest_to_rows(front: Front) -> FrontMember:
 
 def following(errors: FloatArray) -> float:
     """Correlation of each error [N] with that of the row before; 0 where all are equal."""
-    centred = errors - errors.mean()
+    largest = float(np.abs(errors).max())
+    if not largest > 0:
+        return 0.0
+    scaled = errors / largest  # squares of huge ones overflow
+    centred = scaled - scaled.mean()
     size = float(np.sum(centred**2))
     return float(np.sum(centred[1:] * centred[:-1])) / size if size > 0 else 0.0
 
@@ -93,9 +97,15 @@ def _length_by_steps(front: Front, member: FrontMember, X: FloatArray, y: FloatA
         errors = y - member.expression(X)
     if not np.isfinite(errors).all() or not member.loss > 0:
         return math.inf
+    largest = float(np.abs(errors).max())
+    if not largest > 0:
+        return math.inf
+    errors = errors / largest  # squares of huge ones overflow
     before = float(np.sum(errors[:-1] ** 2))
     share = min(max(float(np.sum(errors[1:] * errors[:-1])) / before, 0.0), 1.0) if before > 0 else 0.0
     spread = math.sqrt(float(np.mean((errors[1:] - share * errors[:-1]) ** 2)))
     if not spread > 0:
         return math.inf
-    return front.description_length(member) + front.rows * math.log(spread / member.loss)
+    return front.description_length(member) + front.rows * (
+        math.log(spread) + math.log(largest) - math.log(member.loss)
+    )
