@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.model.intervals import MOST_FAR, ConstantInterval, PredictionBasis, constant_intervals
 from gmeql.model.linearised import FittedRows, linearised, slopes_at
-from gmeql.formula.constants import free_constants
 from gmeql.model.member import FrontMember
 from gmeql.model.outliers import rows_far_away
 from gmeql.search.judging.outlook import mean_and_error

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gmeql.model.listing import html_table, members_frame
 from gmeql.formula.constants import free_constants
+from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number
 from gmeql.model.pricing import repriced
 from gmeql.model.validation import simplest_valid

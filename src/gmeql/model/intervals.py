@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.model.linearised import (
     FittedRows,
@@ -23,7 +24,6 @@ from gmeql.model.linearised import (
     slopes_at,
     sum_of_squares,
 )
-from gmeql.formula.constants import free_constants
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.losses.losses import Loss, find_loss

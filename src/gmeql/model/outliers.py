@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.formula.products import split_terms
-from gmeql.formula.constants import free_constants
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
 from gmeql.search.front.choosing import sums_of_columns

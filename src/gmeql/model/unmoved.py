@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, build
 from gmeql.formula.products import split_terms
 from gmeql.model.evidence import left_out_errors
 from gmeql.model.front import Front
-from gmeql.formula.constants import free_constants
 from gmeql.model.member import FrontMember
 from gmeql.model.outliers import OtherRows, Outliers, varies_by_factors
 from gmeql.network.families import FunctionSet

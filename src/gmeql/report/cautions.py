@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gmeql.formula.calculus import differentiate
+from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
 from gmeql.model.deciding import deciding_rows, intervals_of
-from gmeql.formula.constants import free_constants
 from gmeql.model.outliers import OUTLIERS, OtherRows, Outliers, rows_far_away, size_grows, varies_by_factors
 from gmeql.model.weighing import CountedRows
 from gmeql.report.numbers import four_digits, percent_text, three_digits

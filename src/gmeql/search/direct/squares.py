@@ -32,7 +32,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SquaresConfig:
-    """Numbers of the method; "tried" on random formulas of two to seven columns."""
+    """Numbers of the method, chosen on random formulas of two to seven columns."""
 
     max_columns: int = 8
     few_rows: int = 150
@@ -44,9 +44,9 @@ class SquaresConfig:
     rounds: int = 12  # each repeated with the signs of the one before,
     choices: int = 4  # and choices of a few
     terms: int = 700  # of so many after these
-    met: float = 0.5  # error of the first fit, relative to the size of S², from which its signs tell nothing
-    settled: float = 1e-6  # error of the last, relative to the size of |S|, from which nothing else is tried
-    promising: float = 0.05  # error of the last, relative to the size of |S|, from which they do
+    met: float = 0.5  # error of the first fit, relative to the size of S², from which on its signs tell nothing
+    promising: float = 0.05  # error of the last, relative to the size of |S|, from which on they do,
+    settled: float = 1e-6  # and from which on nothing else is tried
     certain: float = 5.0  # times the middle error of the last choice is a size whose sign is right,
     rounding: float = 1e-9
     uncertain: float = 0.15  # share of the rows, those of least |S|, whose signs are not relied on even so

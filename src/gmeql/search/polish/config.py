@@ -104,7 +104,7 @@ class PolishConfig:
     max_digits: int = 3
     """Digits of a short decimal."""
     rounding_nats: float = 1.0
-    """A pure number of many digits costs this much less than a fitted one: what rounding within its standard error loses."""
+    """A number of many digits costs this much less than a fitted one, so that what loses nothing by it is rounded."""
     largest_whole: float = 1e6
     """Larger constants are not rounded to a whole number."""
     denominators: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8)
