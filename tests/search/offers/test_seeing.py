@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -80,13 +81,14 @@ def test_what_was_asked_early_is_not_asked_again(monkeypatch: pytest.MonkeyPatch
     asked: list[str] = []
 
     def noting(name: str) -> Any:
-        def propose(*_: Any, **__: Any) -> list[Any]:
+        def propose(*_: Any, **__: Any) -> Iterator[Any]:
             asked.append(name)
-            return []
+            return iter(())
 
         return propose
 
-    monkeypatch.setattr("gmeql.search.offers.seeing.DIRECT_METHODS", {name: noting(name) for name in DIRECT_METHODS})
+    for name in DIRECT_METHODS:
+        monkeypatch.setitem(DIRECT_METHODS, name, noting(name))
     seen = state(*pagie())
     look_early(seen, Clock.unlimited())
     look_directly(seen, Clock.unlimited())

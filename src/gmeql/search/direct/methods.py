@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
+from gmeql.formula.nodes import Node
+from gmeql.network.families import FunctionSet
 from gmeql.search.direct import (
     cancelled,
     corrected,
@@ -27,7 +33,7 @@ from gmeql.search.direct import (
     waves,
 )
 from gmeql.search.direct.middle import meeting, pairs
-from gmeql.search.direct.table import DirectMethod
+from gmeql.search.direct.table import DirectMethod, DirectTable, Effort
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
@@ -75,3 +81,16 @@ LAST = ("waves", "strange")
 """Methods that take long to begin, asked about the columns as they are when all others had their time."""
 AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *GROWING, "strange"))
 """All others."""
+
+
+def ask(
+    name: str, table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator
+) -> Iterator[Node]:
+    """What a method proposes. Values beyond a float on the way there are its own affair: no warning is heard."""
+    proposals = DIRECT_METHODS[name](table, functions=functions, effort=effort, rng=rng)
+    while True:
+        with np.errstate(all="ignore"):  # around each step: a generator that sleeps inside would silence its caller
+            root = next(proposals, None)
+        if root is None:
+            return
+        yield root

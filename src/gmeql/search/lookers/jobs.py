@@ -10,7 +10,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.methods import DIRECT_METHODS
+from gmeql.search.direct.methods import ask
 from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.symmetries.formulas import views_of_formula
 from gmeql.search.symmetries.views import View, find_views
@@ -43,8 +43,8 @@ class DirectLook:
         def take() -> Effort | None:
             return worth(kept.pop()) if kept and kept[0] > 0 else None
 
-        method, rng = DIRECT_METHODS[self.name], np.random.default_rng(self.seed)
-        yield from method(self.table, functions=self.functions, effort=worth(self.seconds), rng=rng)
+        effort, rng = worth(self.seconds), np.random.default_rng(self.seed)
+        yield from ask(self.name, self.table, functions=self.functions, effort=effort, rng=rng)
 
 
 @dataclass(frozen=True)

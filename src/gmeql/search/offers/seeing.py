@@ -21,7 +21,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, DIRECT_METHODS, EARLY, GROWING, LAST, LATER, SHARES, SOON
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, SHARES, SOON, ask
 from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
@@ -203,7 +203,7 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
             table = DirectTable(seen.X, seen.target, seen.weights / seen.weights.mean())
             rng = np.random.default_rng([state.seed, i])
             effort = _effort(state, clock, seconds, began + seconds)
-            proposed = DIRECT_METHODS[name](table, functions=state.portfolio.functions, effort=effort, rng=rng)
+            proposed = ask(name, table, functions=state.portfolio.functions, effort=effort, rng=rng)
             cleaned = [root for root in (clean(root, seen) for root in proposed) if root is not None]
             for scored in refit(cleaned, seen, keep_recognised=False):
                 shape = _shape(scored.root)
@@ -285,7 +285,7 @@ def _proposals(
         until = began + float(each[: i + 1].sum())
         effort = replace(_effort(state, clock, look.seconds, until), more=kept.take)
         rng, functions = np.random.default_rng([state.seed, i]), state.portfolio.functions
-        for root in DIRECT_METHODS[look.name](look.table, functions=functions, effort=effort, rng=rng):
+        for root in ask(look.name, look.table, functions=functions, effort=effort, rng=rng):
             if look.is_heard(root):
                 paused = worked()
                 yield look.view, root

@@ -18,7 +18,7 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, build
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.methods import DIRECT_METHODS
+from gmeql.search.direct.methods import ask
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.polish.scoring import JudgedRows, clean
 from gmeql.search.templates.config import TEMPLATES
@@ -58,7 +58,7 @@ def seen(
         return
     own = JudgedRows.of(table.X, table.y, table.weights, [f"x{k}" for k in range(table.n_columns)])
     for name in TEMPLATES.direct_methods:
-        proposed = DIRECT_METHODS[name](table, functions=functions, effort=effort, rng=rng)
+        proposed = ask(name, table, functions=functions, effort=effort, rng=rng)
         for root in islice(proposed, TEMPLATES.direct_each):
             tree = clean(root, own) or root  # of positive arguments 1/sqrt(1/x) is sqrt(x)
             yield replace(solution, inner=(*solution.inner[:i], tree, *solution.inner[i + 1 :]))
