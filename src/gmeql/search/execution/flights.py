@@ -1,6 +1,6 @@
 """Whole generations of islands on accelerators, while the processor does something else: their start, and what comes of them.
 
-Two of them are on the way at a time, so that accelerators are busy while one has few islands left, is sent or fetched. When
+Several are on the way at a time, so that accelerators are busy while one has few islands left, is sent or fetched. When
 one has ended it is fetched, and the next one, opened meanwhile, starts before the processor looks at what was fetched.
 """
 
