@@ -12,7 +12,7 @@ from typing import Any
 
 HARDLY_USED_BY_SKLEARN = (
     "pandas", "narwhals", "narwhals.stable", "narwhals.stable.v2", "scipy.stats", "scipy.special", "numpy.f2py",
-    "numpy.testing", "asyncio",
+    "numpy.testing", "numpy.ma", "numpy.polynomial", "numpy.char", "asyncio", "pydoc",
 )  # fmt: skip
 """Imported by scikit-learn, SciPy and joblib for a few functions each, and two thirds of the time that scikit-learn takes."""
 

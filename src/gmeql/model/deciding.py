@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
+from gmeql.model.far_rows import rows_far_away
 from gmeql.model.intervals import MOST_FAR, ConstantInterval, PredictionBasis, constant_intervals
 from gmeql.model.linearised import FittedRows, linearised, slopes_at
 from gmeql.model.member import FrontMember
-from gmeql.model.outliers import rows_far_away
 from gmeql.search.judging.outlook import mean_and_error
 from gmeql.search.losses.effective import InputErrors
 

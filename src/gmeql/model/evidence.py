@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
-from gmeql.model.outliers import rows_far_away
+from gmeql.model.far_rows import rows_far_away
 from gmeql.search.losses.losses import Loss
 from gmeql.search.judging.outlook import left_out_costs, paired_z
 from gmeql.search.losses.robust import scale_of

@@ -21,6 +21,7 @@ from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.formula.products import split_terms
+from gmeql.model.far_rows import FAR, rows_far_away
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
 from gmeql.search.front.choosing import sums_of_columns
@@ -40,28 +41,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OutlierConfig:
-    """From where on a row is an outlier."""
+    """What is looked at beside rows far off."""
 
-    far: float = 6.0
-    """Robust standard deviations beyond which a row lies far from the formula: one normal row in 500 million does."""
-    most_far: float = 0.4
-    """A larger share of such rows is no share of outliers."""
-    robust_share: float = 0.5
-    """Outliers matter where the robust standard deviation is below this share of the RMSE."""
     looked_at: int = 2000
     """Rows by which formulas are fitted by absolute errors."""
     longest: int = 30
     """Complexity of formulas beyond which nobody wants to read them in a sentence."""
     rows_per_constant: int = 5
     """Other rows that each constant of what they say must have."""
-    orders: float = 5.0
-    """A positive target whose 95 % quantile is this multiple of its 5 % quantile spans orders."""
-    growing: float = 3.0
-    """Rank correlation of sizes of errors with the prediction, in its standard errors, that counts as growth, ..."""
-    least_growth: float = 0.3
-    """... and the least correlation that matters, ..."""
-    least_rows: int = 10
-    """... of as many rows at least."""
     curved: int = 2
     """Columns over which curves of text-books are fitted to the other rows, those that correlate most."""
     seconds: float = 0.4
@@ -73,45 +60,6 @@ class OutlierConfig:
 OUTLIERS = OutlierConfig()
 _Try = tuple[Node, float | None]
 """A formula, and the nats that stating it takes where these are known."""
-NORMAL_MEDIAN = 1.4826  # standard deviation over median absolute deviation, of a normal distribution
-
-
-def rows_far_away(residuals: np.ndarray) -> np.ndarray:
-    """Which residuals [N] are outliers; none where they are too many for that or do not matter, or most are equal.
-
-    Centre and scale are those of the middle half, `s = 1.4826 median |r - median r|`, which outliers do not move: on one
-    side of a fit they pull it towards themselves.
-    """
-    sizes = np.abs(residuals - np.median(residuals))
-    scale = NORMAL_MEDIAN * float(np.median(sizes))
-    if not 0 < scale < OUTLIERS.robust_share * math.sqrt(float(np.mean(sizes**2))):
-        return np.zeros(len(residuals), bool)
-    far = sizes > OUTLIERS.far * scale
-    return far if far.sum() < OUTLIERS.most_far * len(residuals) else np.zeros(len(residuals), bool)
-
-
-def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
-    """Whether rows `far` [N] from a positive prediction are no outliers once errors are counted as factors.
-
-    Either all lie above it, or errors on both sides grow with it.
-    """
-    if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
-        return False
-    if (y < predicted)[far].any() and not size_grows(predicted, y - predicted):
-        return False
-    factors = np.log(y / predicted)
-    sizes = np.abs(factors - np.median(factors))
-    beyond = sizes > OUTLIERS.far * NORMAL_MEDIAN * float(np.median(sizes))
-    return not beyond.any() and float(np.ptp(factors)) > math.log(OUTLIERS.orders)
-
-
-def size_grows(predicted: np.ndarray, residuals: np.ndarray, least: float = OUTLIERS.least_growth) -> bool:
-    """Whether the sizes of errors rise with the prediction, by a rank correlation of more than `least`."""
-    if len(predicted) < OUTLIERS.least_rows or np.ptp(predicted) == 0:
-        return False
-    ranks = [np.argsort(np.argsort(values, kind="stable")) for values in (predicted, np.abs(residuals))]
-    correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-    return correlation > max(least, OUTLIERS.growing / math.sqrt(len(predicted)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +98,13 @@ class Outliers:
         """Whether a line through the middle of the rows tells outliers that the formula, with these residuals, was pulled
         to."""
         y, line = self.y, self._line
-        if line is None or np.mean(y == np.median(y)) > OUTLIERS.most_far:
+        if line is None or np.mean(y == np.median(y)) > FAR.most_far:
             return False
         around = y - line[0] - self.X @ line[1:]
         scale = scale_of(around, y)
         if not 0 < scale < LINE_EXPLAINS * scale_of(residuals, y):
             return False
-        return 0 < int(np.sum(np.abs(around) > OUTLIERS.far * scale)) < OUTLIERS.most_far * len(y)
+        return 0 < int(np.sum(np.abs(around) > FAR.far * scale)) < FAR.most_far * len(y)
 
     @cached_property
     def others(self) -> OtherRows | None:

@@ -27,7 +27,8 @@ from gmeql.formula.products import split_terms
 from gmeql.model.evidence import left_out_errors
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
-from gmeql.model.outliers import OtherRows, Outliers, varies_by_factors
+from gmeql.model.far_rows import varies_by_factors
+from gmeql.model.outliers import OtherRows, Outliers
 from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.direct.table import Effort, worked

@@ -13,7 +13,8 @@ from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
 from gmeql.model.deciding import deciding_rows, intervals_of
-from gmeql.model.outliers import OUTLIERS, OtherRows, Outliers, rows_far_away, size_grows, varies_by_factors
+from gmeql.model.far_rows import FAR, rows_far_away, size_grows, varies_by_factors
+from gmeql.model.outliers import OtherRows, Outliers
 from gmeql.model.weighing import CountedRows
 from gmeql.report.numbers import four_digits, percent_text, three_digits
 from gmeql.search.losses.losses import Loss, find_loss
@@ -306,7 +307,7 @@ def are_counts(y: np.ndarray) -> bool:
 def errors_grow(predicted: np.ndarray, y: np.ndarray, residuals: np.ndarray) -> bool:
     """Whether a positive target spans orders and the sizes of errors rise with the prediction (rank correlation)."""
     low, high = np.quantile(y, [0.05, 0.95])
-    return float(y.min()) > 0 and high >= OUTLIERS.orders * low and size_grows(predicted, residuals)
+    return float(y.min()) > 0 and high >= FAR.orders * low and size_grows(predicted, residuals)
 
 
 def _patterns(predicted: np.ndarray, places: np.ndarray, residuals: np.ndarray, *, chosen: bool) -> list[str]:

@@ -1,0 +1,73 @@
+"""Which rows lie far from a formula: told by the middle half of what it leaves, which they do not move.
+
+Legend: `N` rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class FarConfig:
+    """From where on a row is an outlier."""
+
+    far: float = 6.0
+    """Robust standard deviations beyond which a row lies far from the formula: one normal row in 500 million does."""
+    most_far: float = 0.4
+    """A larger share of such rows is no share of outliers."""
+    robust_share: float = 0.5
+    """Outliers matter where the robust standard deviation is below this share of the RMSE."""
+    orders: float = 5.0
+    """A positive target whose 95 % quantile is this multiple of its 5 % quantile spans orders."""
+    growing: float = 3.0
+    """Rank correlation of sizes of errors with the prediction, in its standard errors, that counts as growth, ..."""
+    least_growth: float = 0.3
+    """... and the least correlation that matters, ..."""
+    least_rows: int = 10
+    """... of as many rows at least."""
+
+
+FAR = FarConfig()
+NORMAL_MEDIAN = 1.4826  # standard deviation over median absolute deviation, of a normal distribution
+
+
+def rows_far_away(residuals: np.ndarray) -> np.ndarray:
+    """Which residuals [N] are outliers; none where they are too many for that or do not matter, or most are equal.
+
+    Centre and scale are those of the middle half, `s = 1.4826 median |r - median r|`, which outliers do not move: on one
+    side of a fit they pull it towards themselves.
+    """
+    sizes = np.abs(residuals - np.median(residuals))
+    scale = NORMAL_MEDIAN * float(np.median(sizes))
+    if not 0 < scale < FAR.robust_share * math.sqrt(float(np.mean(sizes**2))):
+        return np.zeros(len(residuals), bool)
+    far = sizes > FAR.far * scale
+    return far if far.sum() < FAR.most_far * len(residuals) else np.zeros(len(residuals), bool)
+
+
+def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:
+    """Whether rows `far` [N] from a positive prediction are no outliers once errors are counted as factors.
+
+    Either all lie above it, or errors on both sides grow with it.
+    """
+    if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
+        return False
+    if (y < predicted)[far].any() and not size_grows(predicted, y - predicted):
+        return False
+    factors = np.log(y / predicted)
+    sizes = np.abs(factors - np.median(factors))
+    beyond = sizes > FAR.far * NORMAL_MEDIAN * float(np.median(sizes))
+    return not beyond.any() and float(np.ptp(factors)) > math.log(FAR.orders)
+
+
+def size_grows(predicted: np.ndarray, residuals: np.ndarray, least: float = FAR.least_growth) -> bool:
+    """Whether the sizes of errors rise with the prediction, by a rank correlation of more than `least`."""
+    if len(predicted) < FAR.least_rows or np.ptp(predicted) == 0:
+        return False
+    ranks = [np.argsort(np.argsort(values, kind="stable")) for values in (predicted, np.abs(residuals))]
+    correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    return correlation > max(least, FAR.growing / math.sqrt(len(predicted)))
