@@ -79,8 +79,11 @@ def compare(
         chunks = (
             cuda_chunks(driver, knobs, columns, targets) if on_device else jax_chunks(dtype, knobs, columns, targets)
         )
-        program = TrainingProgram(architecture, config.shape, dtype, False, False, n)
-        return jax.tree.map(np.asarray, chunks(program, Chunk(0, n, fresh, 2), state)[0])
+        at_once = n if on_device else 1  # JAX compiles for every number of steps anew
+        program = TrainingProgram(architecture, config.shape, dtype, False, False, at_once)
+        for first in range(0, n, at_once):
+            state = chunks(program, Chunk(first, at_once, fresh and first == 0, 2), state)[0]
+        return jax.tree.map(np.asarray, state)
 
     state = after(WARM_STEPS, "float32", state, False, fresh=True)
     double = jax.tree.map(lambda leaf: leaf.astype("float64") if leaf.dtype == np.float32 else leaf, state)

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 # Before anything imports JAX. A machine with an accelerator runs its tests with JAX_PLATFORMS set by hand.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -97,10 +98,21 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="module")
 def compiled_quickly() -> Iterator[None]:
-    """JAX without the passes of its compiler that only make programs fast: for tests whose programs run for a moment."""
+    """JAX without what its compiler does only to make programs fast: for tests whose programs run for a moment."""
     import jax
+    from jax._src import compiler
+
+    options_of = compiler.get_compile_options
+
+    def quick_options(*args: Any, **options: Any) -> Any:
+        made = options_of(*args, **options)
+        made.env_option_overrides = [*made.env_option_overrides, ("xla_cpu_use_fusion_emitters", False)]
+        return made
 
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        if jax.__version__.startswith("0.10."):  # fused loops in their newer form take half of the time
+            patch.setattr(compiler, "get_compile_options", quick_options)
+        yield
     jax.config.update("jax_disable_most_optimizations", before)

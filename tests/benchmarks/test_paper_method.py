@@ -12,7 +12,7 @@ spec = importlib.util.spec_from_file_location("paper_method", PATH)
 paper_method = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(paper_method)
 
-paper_method.WARM_STEPS = 20  # as many as are compared: one program less to compile
+paper_method.WARM_STEPS = 20
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 FEW = dict(samples_per_step=4, offline_batch=3, capacity=6, logits_rate=0.02, weights_rate=0.02, offline_rate=0.02)
