@@ -53,7 +53,7 @@ class Expression:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.root, Constant | Variable | Call):
+        if not isinstance(self.root, (Constant, Variable, Call)):
             raise ValueError(f"root must be a Constant, Variable or Call, got {short(self.root)}")
         if isinstance(self.names, str):
             raise ValueError(f"names must be a sequence of column names, got the single text {short(self.names)}")

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -35,6 +36,7 @@ N_ARY = frozenset({"add", "mul"})
 """Operators that take two or more arguments in trees."""
 
 T = TypeVar("T")
+_set = object.__setattr__  # millions of nodes are made in a search: nothing is looked up twice
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
@@ -49,7 +51,9 @@ class Constant:
     depth: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.value, str | bytes | bool):
+        if type(self.value) is float and math.isfinite(self.value):
+            return
+        if isinstance(self.value, (str, bytes, bool)):
             raise ValueError(f"a constant must be a finite number, got {self.value!r}")
         try:
             value = float(self.value)
@@ -69,7 +73,7 @@ class Variable:
     depth: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.index, bool) or not isinstance(self.index, int | np.integer):
+        if isinstance(self.index, bool) or not isinstance(self.index, (int, np.integer)):
             raise ValueError(f"a variable's index must be a whole number, got {short(self.index)}")
         if not 0 <= self.index < MAX_COLUMNS:
             raise ValueError(f"a variable's index must be within 0..{MAX_COLUMNS - 1}, got {short(self.index)}")
@@ -104,23 +108,21 @@ class Call:
             raise ValueError(f"operator {operator.name!r} takes {operator.arity} argument(s), got {len(args)}")
         if operator is DERIVATIVE and not isinstance(args[1], Variable):
             raise ValueError("D(f, x) takes a formula and the column to differentiate by")
-        size = 1 + sum(arg.size for arg in args)
-        depth = 1 + max(arg.depth for arg in args)
+        size = 1 + sum([arg.size for arg in args])
+        depth = 1 + max([arg.depth for arg in args])
         if size > MAX_NODES:
             raise ValueError(f"a formula may have at most {MAX_NODES} nodes, this one has {size}")
         if depth > MAX_DEPTH:
             raise ValueError(f"a formula may be at most {MAX_DEPTH} levels deep, this one has {depth}")
-        for name, value in (
-            ("operator", operator.name),
-            ("args", args),
-            ("protected", bool(self.protected)),
-            ("size", size),
-            ("depth", depth),
-            ("_hash", hash((operator.name, args, bool(self.protected)))),
-            ("_complexity", None),
-            ("_text", None),
-        ):
-            object.__setattr__(self, name, value)
+        protected = bool(self.protected)
+        _set(self, "operator", operator.name)
+        _set(self, "args", args)
+        _set(self, "protected", protected)
+        _set(self, "size", size)
+        _set(self, "depth", depth)
+        _set(self, "_hash", hash((operator.name, args, protected)))
+        _set(self, "_complexity", None)
+        _set(self, "_text", None)
 
     def __hash__(self) -> int:
         return self._hash
@@ -181,20 +183,22 @@ def fold(root: Node, leaf: Callable[[Leaf], T], call: Callable[[Call, list[T]], 
     >>> fold(Call("add", (Variable(0), Constant(2))), lambda node: 1, lambda call, results: 1 + sum(results))
     3
     """
-    done: list[T] = []
-    waiting: list[tuple[Node, bool]] = [(root, False)]
+    order: list[Node] = []  # backwards: a call before its arguments, the last of them first
+    waiting: list[Node] = [root]
     while waiting:
-        node, ready = waiting.pop()
-        if not isinstance(node, Call):
-            done.append(leaf(node))
-        elif ready:
+        node = waiting.pop()
+        order.append(node)
+        if isinstance(node, Call):
+            waiting += node.args
+    done: list[T] = []
+    for node in reversed(order):
+        if isinstance(node, Call):
             first = len(done) - len(node.args)
             results = done[first:]
             del done[first:]
             done.append(call(node, results))
         else:
-            waiting.append((node, True))
-            waiting.extend((arg, False) for arg in reversed(node.args))
+            done.append(leaf(node))
     return done[0]
 
 
@@ -232,7 +236,7 @@ def transform(root: Node, leaf: Callable[[Leaf], Node]) -> Node:
     """The tree with every leaf replaced, left to right; untouched parts are shared with the old tree."""
 
     def rebuild(call: Call, args: list[Node]) -> Node:
-        if all(new is old for new, old in zip(args, call.args, strict=True)):
+        if all(map(is_, args, call.args)):
             return call
         return Call(call.operator, tuple(args), call.protected)
 
@@ -334,7 +338,7 @@ def tree_complexity(root: Node) -> int:
 def _is_negated(node: Node) -> bool:
     if not isinstance(node, Call):
         return False
-    return node.operator == "neg" or (node.operator == "mul" and Constant(-1.0) in node.args)
+    return node.operator == "neg" or (node.operator == "mul" and _MINUS_ONE in node.args)
 
 
 def is_plain_exponent(node: Node) -> bool:
@@ -344,7 +348,7 @@ def is_plain_exponent(node: Node) -> bool:
 
 # --- building with the obvious simplified away -----------------------------------------------------------------------
 
-_ZERO, _ONE = Constant(0.0), Constant(1.0)
+_ZERO, _ONE, _MINUS_ONE = Constant(0.0), Constant(1.0), Constant(-1.0)
 
 
 def build(operator: str, *args: Node) -> Node:
