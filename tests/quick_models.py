@@ -7,5 +7,5 @@ from gmeql import GMEQLRegressor
 
 def quick(**changes) -> GMEQLRegressor:
     return GMEQLRegressor(
-        **{"max_candidates": 500, "max_complexity": 15, "max_time": None, "random_state": 0, **changes}
+        **{"max_candidates": 500, "max_complexity": 9, "max_time": None, "random_state": 0, **changes}
     )

@@ -12,8 +12,8 @@ from gmeql import GMEQLClassifier, GMEQLRegressor
 # A candidate budget makes the checks quick and repeatable; only that and shorter formulas of fewer functions differ from the
 # defaults.
 FEW: dict = {"max_candidates": 128, "max_time": None, "random_state": 0, "functions": ["+", "*"]}
-ESTIMATOR = GMEQLRegressor(max_complexity=12, **FEW)
-CLASSIFIER = GMEQLClassifier(max_complexity=9, **FEW)
+ESTIMATOR = GMEQLRegressor(max_complexity=7, **FEW)
+CLASSIFIER = GMEQLClassifier(max_complexity=7, **FEW)
 
 
 @parametrize_with_checks([ESTIMATOR])

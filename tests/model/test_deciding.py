@@ -20,7 +20,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.judging.outlook import outlooks
 from judged_fronts import judged
 
-TABLES = 200
+TABLES = 100
 
 
 def two_sites(
@@ -74,7 +74,7 @@ def test_a_level_that_is_the_mean_of_all_rows_has_its_interval_by_all() -> None:
 @pytest.mark.parametrize(("struck", "levelled"), [(0.02, False), (0.067, False), (0.067, True), (0.2, True)])
 def test_prediction_intervals_hold_fresh_rows_outliers_among_them(struck: float, levelled: bool) -> None:
     inside, widths = [], []
-    for seed in range(60):
+    for seed in range(30):
         X, y = two_sites(np.random.default_rng(seed), struck=struck, both=not levelled)
         member = unmoved(X, y, levelled=levelled)
         basis = basis_of(member, member.expression, X, y, None, "squared")

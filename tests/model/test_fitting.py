@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, (40, 2))
 Y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * RNG.standard_normal(40)
 DATA = prepare(X, Y)
-CONFIG = SearchConfig(max_candidates=400, n_jobs=1, max_complexity=12)
+CONFIG = SearchConfig(max_candidates=400, n_jobs=1, max_complexity=9)
 
 
 def test_the_budget_is_shared_evenly_among_what_is_left() -> None:
@@ -81,7 +81,7 @@ def test_each_target_gets_its_search_its_seed_and_its_folder(tmp_path) -> None:
     results = search_targets(rows, ("a", "b"), method="fitted", config=CONFIG, seed=3, checkpoint=tmp_path)
     assert len(results) == 2 and sorted(path.name for path in tmp_path.iterdir()) == ["target-0", "target-1"]
     alone = run_search(
-        prepare(X, Y, names=("a", "b")), config=SearchConfig(max_candidates=200, n_jobs=1, max_complexity=12), seed=3
+        prepare(X, Y, names=("a", "b")), config=SearchConfig(max_candidates=200, n_jobs=1, max_complexity=9), seed=3
     )
     assert str(results[0].front) == str(alone.front)
     assert results[1].front[-1].loss == pytest.approx(0.0, abs=1e-9)

@@ -141,7 +141,7 @@ def test_a_small_network_is_exhausted() -> None:
 def test_time_kept_for_polishing_that_is_not_needed_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = waves()
     y = y + 0.3 * np.random.default_rng(0).standard_normal(len(y))
-    search = Search(X, y, config=SearchConfig(max_time=20.0, **SMALL))
+    search = Search(X, y, config=SearchConfig(max_time=6.0, **SMALL))
     polished: list[int] = []
     monkeypatch.setattr(search_module, "polish_front", lambda state, clock: polished.append(state.candidates))
     ticks = itertools.count()
