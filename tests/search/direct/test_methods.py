@@ -1,0 +1,31 @@
+"""Direct methods as everyone asks them: what happens inside one stays there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import Constant, Node
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.methods import DIRECT_METHODS, ask
+from gmeql.search.direct.table import DirectTable, Effort
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_overflows_inside_a_method_is_not_heard_and_its_caller_stays_warned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def overflowing(*_: Any, **__: Any) -> Iterator[Node]:
+        for _ in np.full(2, 1e200) ** 2:
+            yield Constant(1.0)
+
+    monkeypatch.setitem(DIRECT_METHODS, "linear", overflowing)
+    table = DirectTable(np.ones((3, 1)), np.ones(3), np.ones(3))
+    found = ask("linear", table, functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(0))
+    assert next(found) == Constant(1.0)
+    with pytest.raises(RuntimeWarning, match="overflow"):
+        np.full(2, 1e200) ** 2
+    assert list(found) == [Constant(1.0)]
