@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gmeql.formula.expression import Expression
@@ -120,7 +120,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=100)
 @given(expressions(), st.data())
 def test_mutated_data_loads_or_is_refused_cleanly(expression: Expression, data: st.DataObject) -> None:
     plain = expression.to_dict()

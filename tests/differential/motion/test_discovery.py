@@ -40,8 +40,8 @@ def test_a_fit_that_was_led_astray_is_made_good_from_a_better_neighbour():
 
 
 def test_a_missing_term_is_added():
-    t = np.linspace(0.0, 8.0, 40)
-    grown = 2.0 / (1.0 + 9.0 * np.exp(-t)) * (1.0 + 0.02 * np.random.default_rng(0).standard_normal(40))
+    t = np.linspace(0.0, 8.0, 25)
+    grown = 2.0 / (1.0 + 9.0 * np.exp(-t)) * (1.0 + 0.02 * np.random.default_rng(0).standard_normal(25))
     comparison = Comparison(measure(check_trajectories(grown[:, None], t, names=("x",))), math.inf)
     compare(comparison, [[tree("0.3*x", ("x",))]], [[]])
     assert str(Expression(comparison.best.equations[0], ("x",))).endswith("*x**2")

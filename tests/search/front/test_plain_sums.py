@@ -61,7 +61,7 @@ def test_fronts_that_are_not_judged_get_none(rng: np.random.Generator) -> None:
 
 
 def test_a_law_of_few_columns_keeps_its_place(rng: np.random.Generator) -> None:
-    for _ in range(20):
+    for _ in range(10):
         X = rng.standard_normal((100, 6))
         y = 1 + 2 * X[:, 0] - X[:, 1] + rng.standard_normal(100)
         rows = SearchRows.of(X, y, config=SearchConfig())

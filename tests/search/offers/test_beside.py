@@ -89,7 +89,7 @@ def tended(state: SearchState, times: int) -> None:
 
 def test_others_see_the_formula_and_the_front_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     lookers = watched(monkeypatch, HereAndNow())
-    seen = state(*fraction(), max_time=20.0)
+    seen = state(*fraction(), max_time=8.0)
     tended(seen, 12)
     assert has_exact_formula(seen) and seen.candidates == 0
     assert lookers.started == 1 and lookers.names()[: len(EARLY)] == list(EARLY)
@@ -210,7 +210,7 @@ def test_where_none_can_be_had_the_search_looks_itself(monkeypatch: pytest.Monke
 
 def test_what_looks_exact_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     watched(monkeypatch, HereAndNow())
-    seen, offering = state(*fraction(), max_time=20.0), Offering()
+    seen, offering = state(*fraction(), max_time=8.0), Offering()
     hurried: list[bool] = []
     given_up: list[bool] = []
 

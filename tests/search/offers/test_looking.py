@@ -21,7 +21,7 @@ from gmeql.search.symmetries.views import View
 def made(**options: Any) -> tuple[SearchState, Looking]:
     X = np.random.default_rng(1).uniform(1, 3, (200, 3))
     y = X[:, 0] * np.sin(3 * X[:, 1] / X[:, 2]) + 0.1 * np.random.default_rng(2).standard_normal(200)
-    config = SearchConfig(max_candidates=4000, n_jobs=1, clock=ClockConfig(islands_share=0.5), **options)
+    config = SearchConfig(max_candidates=1000, n_jobs=1, clock=ClockConfig(islands_share=0.5), **options)
     return Search(X, y, config=config)._state, Looking(config, Offering())
 
 
@@ -29,7 +29,7 @@ def test_linear_algebra_is_asked_first_symmetries_and_all_methods_when_it_is_tim
     state, looking = made()
     looking.see(state, Clock.unlimited())
     assert state.direct_spent > 0 and not state.symmetries_done and not state.direct_done
-    state.candidates = 2000
+    state.candidates = 500
     looking.see(state, Clock.unlimited())
     assert state.symmetries_done and state.direct_done and len(state.portfolio.tables) > 1
 
@@ -41,7 +41,7 @@ def test_where_others_look_only_what_is_quick_is_asked_here_until_they_are_ready
     state, looking = made()
     monkeypatch.setattr(looking.beside, "takes_looks", lambda *_: True)
     monkeypatch.setattr(looking.beside, "are_ready", lambda: ready)
-    state.candidates = 2000
+    state.candidates = 500
     looking.see(state, Clock.unlimited())
     assert not state.symmetries_done and not state.direct_done
     assert (state.direct_spent == 0) is ready

@@ -44,7 +44,7 @@ def test_a_formula_without_free_functions_is_a_fit() -> None:
 
 def test_going_on_from_a_state_gives_the_same_front() -> None:
     y = np.sin(X[:, 0] ** 2) * X[:, 1] + 0.1 * np.random.default_rng(2).standard_normal(80)
-    straight = search("f(x)*g(y)", y, 600)
+    straight = search("f(x)*g(y)", y, 300)
     events = straight.run()
     next(events)
     state = straight.state()
