@@ -213,3 +213,15 @@ def test_a_pole_at_the_end_of_a_column_that_runs_down_to_zero_counts_unless_the_
         assert (told.left_out < 1.2 * errors) is followed
     far = build("div", Constant(1.0), build("add", Variable(0), Constant(0.5)))  # no pole is near
     assert not outlooks([mean, far], X, 1 / (X[:, 0] + 0.5) + 0.1 * noise)[1].pole_seen
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1 / 3])
+def test_the_pole_of_a_root_is_met_where_its_column_runs_down_to_zero(exponent: float) -> None:
+    """The root of a column falls slower than the column: the constant was chosen over `3.2/sqrt(x)` on every fourth table."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0.5, 30, (60, 1))
+        y = 3.2 / X[:, 0] ** exponent * (1 + 0.001 * rng.standard_normal(60))
+        law = build("div", Constant(3.2), build("pow", x, Constant(exponent)))
+        _, told = outlooks([Constant(float(y.mean())), law], X, y)
+        assert told.left_out < 0.05 * y.std()

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Constant, Node, calls, evaluate
+from gmeql.formula.nodes import Call, Constant, Node, calls, evaluate, exponent_of
 from gmeql.search.losses.losses import LOSSES, Loss
 from gmeql.search.losses.magnitudes import magnitudes
 
@@ -305,6 +305,9 @@ def denominators(root: Node) -> list[Node]:
 
 
 def _comes_near_zero(part: Node, X: np.ndarray) -> bool:
+    """Whether a denominator runs down to zero; a root of something does so where that does, though its values fall slower."""
+    if isinstance(part, Call) and (exponent_of(part.operator, part.args) or 0.0) > 0:
+        return _comes_near_zero(part.args[0], X)
     with np.errstate(all="ignore"):
         values = _values(part, X)
     return bool(np.isfinite(values).all()) and bool(_run_to_zero(values[:, None])[0])
