@@ -28,11 +28,13 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 FRESH_ROWS = 5_000
 LEAST_ROWS, MOST_ROWS = 50, 500
+LAW_COLUMNS = ("x1", "x2")
 OUTLIER_SHARE = 0.05
 SAME_STRUCTURE = 1e-9
 """Share of the law's spread that the refitted structure may miss it by and still be the law's."""
 
-Law = Callable[[np.ndarray], np.ndarray]
+Law = Any
+"""An `Expression` over `LAW_COLUMNS`."""
 
 
 @dataclass(frozen=True)
@@ -44,25 +46,34 @@ class Table:
     fresh: np.ndarray
     truth: np.ndarray
     measured: np.ndarray
+    law: Law
 
 
 def linear(rng: np.random.Generator) -> Law:
-    a, b, c = rng.uniform(-3, 3, 3)
-    return lambda X: a + b * X[:, 0] + c * X[:, 1]
+    a, b, c = rng.uniform(-3, 3, 3).tolist()
+    return law(f"{a!r} + {b!r}*x1 + {c!r}*x2")
 
 
 def power_law(rng: np.random.Generator) -> Law:
     a, p, q = rng.uniform(1.5, 4), rng.choice([1.0, 2.0, 3.0]), rng.choice([-1.0, 0.5, 1.0])
-    return lambda X: a * X[:, 0] ** p * X[:, 1] ** q
+    return law(f"{a!r}*x1**{p}*x2**{q}")
 
 
 def saturating(rng: np.random.Generator) -> Law:
     a, b = rng.uniform(2, 5), rng.uniform(0.4, 3)
-    return lambda X: a * X[:, 0] / (b + X[:, 0])
+    return law(f"{a!r}*x1/({b!r} + x1)")
 
 
 def nothing(rng: np.random.Generator) -> Law:
-    return lambda X: np.full(len(X), 1.7)
+    return law("1.7")
+
+
+def law(text: str) -> Law:
+    """The formula of a law, over the first columns of its table."""
+    from gmeql.formula.expression import Expression
+    from gmeql.formula.parsing import parse_tree
+
+    return Expression(parse_tree(text, LAW_COLUMNS), LAW_COLUMNS)
 
 
 KINDS: dict[str, tuple[Callable[[np.random.Generator], Law], tuple[float, float], str]] = {
@@ -87,15 +98,15 @@ def table(kind: str, seed: int) -> Table:
     """The table of one kind and seed, the same every time."""
     rng = np.random.default_rng([sorted(KINDS).index(kind), seed])
     make, share, noise = KINDS[kind]
-    law, rows = make(rng), int(rng.integers(LEAST_ROWS, MOST_ROWS + 1))
+    true, rows = make(rng), int(rng.integers(LEAST_ROWS, MOST_ROWS + 1))
     X = rng.uniform(0.5, 4.0, (rows + FRESH_ROWS, int(rng.integers(2, 7))))
-    truth = law(X)
+    truth = np.asarray(true(X[:, : len(LAW_COLUMNS)]), dtype=float)
     spread = law_spread(truth)
     errors = rng.standard_t(3, len(X)) if noise == "heavy" else rng.standard_normal(len(X))
     if noise == "outliers":
         errors = np.where(rng.random(len(X)) < OUTLIER_SHARE, 10.0 * errors, errors)
     y = truth + spread * rng.uniform(*share) * errors
-    return Table(X[:rows], y[:rows], X[rows:], truth[rows:], y[rows:])
+    return Table(X[:rows], y[:rows], X[rows:], truth[rows:], y[rows:], true)
 
 
 def fit(kind: str, seed: int, candidates: int) -> dict[str, Any]:
@@ -199,6 +210,18 @@ def constants_covered(record: dict[str, Any]) -> list[bool] | None:
     return [item.low <= value <= item.high for item, value in zip(found, refitted.x, strict=True)]
 
 
+def covered_beforehand(record: dict[str, Any]) -> list[bool]:
+    """The same of the law's own structure, which nobody had to find: what intervals without a search do on these rows."""
+    from gmeql.model.intervals import constant_intervals
+    from gmeql.search.polish.scoring import JudgedRows, refit
+
+    given = table(record["kind"], record["seed"])
+    X = given.X[:, : len(LAW_COLUMNS)]
+    (fitted,) = refit([given.law.root], JudgedRows.of(X, given.y, None, LAW_COLUMNS), keep_recognised=False)
+    found = constant_intervals(given.law.with_root(fitted.root), X, given.y)
+    return [item.low <= given.law.constants[item.position] <= item.high for item in found]
+
+
 def rows_covered(record: dict[str, Any]) -> float:
     """The share of fresh measurements inside their 95 % prediction intervals."""
     from gmeql.model.deciding import basis_of
@@ -256,21 +279,29 @@ def report(records: list[dict[str, Any]], picture: Path | None) -> None:
             print(f"| {stated:.2f} | {observed:.2f} | {n} |")
         print()
     print(
-        "| kind | tables | structure found | constants covered | fresh rows covered |\n| --- | --- | --- | --- | --- |"
+        "| kind | tables | structure found | constants covered | law given beforehand | fresh rows covered |\n"
+        "| --- | --- | --- | --- | --- | --- |"
     )
-    sums: list[tuple[list[bool], list[float]]] = []
+    sums: list[tuple[list[bool], list[bool], list[float]]] = []
     for kind in KINDS:
         chosen = [record for record in records if record["kind"] == kind]
         covered = [c for record in chosen if (c := constants_covered(record)) is not None]
         inside, flat = [rows_covered(record) for record in chosen], [one for c in covered for one in c]
-        share = f"{np.mean(flat):.3f} of {len(flat)}" if flat else "-"
-        print(f"| {kind} | {len(chosen)} | {len(covered)} | {share} | {np.mean(inside):.3f} |")
+        before = [one for record in chosen for one in covered_beforehand(record)]
+        print(f"| {kind} | {len(chosen)} | {len(covered)} | {share(flat)} | {share(before)} | {np.mean(inside):.3f} |")
         if kind in WELL_SPECIFIED:
-            sums.append((flat, inside))
-    flat, inside = [one for f, _ in sums for one in f], [one for _, i in sums for one in i]
-    print(f"\nwell specified: constants {np.mean(flat):.3f} of {len(flat)}, fresh rows {np.mean(inside):.4f}")
+            sums.append((flat, before, inside))
+    flat, before = ([one for each in sums for one in each[place]] for place in (0, 1))
+    inside = [one for each in sums for one in each[2]]
+    print(
+        f"\nwell specified: constants {share(flat)}, law given beforehand {share(before)}, fresh rows {np.mean(inside):.4f}"
+    )
     if picture:
         draw({title: reliability(*check) for title, check in checks.items()}, picture)
+
+
+def share(held: list[bool]) -> str:
+    return f"{np.mean(held):.3f} of {len(held)}" if held else "-"
 
 
 def draw(curves: dict[str, list[tuple[float, float, int]]], path: Path) -> None:
