@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT
 from gmeql.formula.nodes import Call, Constant, Node, is_plain_exponent
 
 
@@ -17,13 +20,42 @@ def free_constants(expression: Expression) -> NDArray[np.bool_]:
     >>> free_constants(Expression(Call("mul", (Constant(3.2), Call("pow", (Variable(0), Constant(-2.0))))))).tolist()
     [True, False]
     """
-    mask: list[bool] = []
-    waiting: list[tuple[Node, bool]] = [(expression.root, True)]
+    return np.array(
+        [
+            abs(leaf.value) != 1.0 and not (is_exponent and is_plain_exponent(leaf))
+            for leaf, is_exponent in _places(expression.root)
+        ],
+        dtype=bool,
+    )
+
+
+def exponents(expression: Expression) -> set[int]:
+    """Indices into `expression.constants` of the exponents of powers."""
+    return {i for i, (_, is_exponent) in enumerate(_places(expression.root)) if is_exponent}
+
+
+def round_exponents(expression: Expression) -> set[int]:
+    """Indices into `expression.constants` of exponents that are whole numbers, halves or thirds: chosen, not fitted.
+
+    >>> from gmeql.formula.nodes import Call, Constant, Variable
+    >>> round_exponents(Expression(Call("mul", (Constant(1.5), Call("pow", (Variable(0), Constant(1.5)))))))
+    {1}
+    """
+    found = enumerate(_places(expression.root))
+    return {i for i, (leaf, is_exponent) in found if is_exponent and (is_plain_exponent(leaf) or _is_third(leaf.value))}
+
+
+def _is_third(exponent: float) -> bool:
+    return abs(exponent) <= PLAIN_EXPONENT_LIMIT and exponent == round(3.0 * exponent) / 3.0
+
+
+def _places(root: Node) -> Iterator[tuple[Constant, bool]]:
+    """Constants in the order of `expression.constants`, and whether each is the exponent of a power."""
+    waiting: list[tuple[Node, bool]] = [(root, False)]
     while waiting:
-        node, free = waiting.pop()
+        node, is_exponent = waiting.pop()
         if isinstance(node, Constant):
-            mask.append(free and abs(node.value) != 1.0)
+            yield node, is_exponent
         elif isinstance(node, Call):
-            exponents = {1} if node.operator == "pow" and is_plain_exponent(node.args[1]) else set()
-            waiting.extend((arg, i not in exponents) for i, arg in reversed(list(enumerate(node.args))))
-    return np.array(mask, dtype=bool)
+            last = 1 if node.operator == "pow" else None
+            waiting.extend((arg, i == last) for i, arg in reversed(list(enumerate(node.args))))

@@ -17,6 +17,7 @@ from typing import Any
 
 from gmeql.formula.nodes import Node
 from gmeql.knowledge.knowledge import Knowledge
+from gmeql.model.exponents import with_round_exponents
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.keeping import History, Keeper
@@ -302,7 +303,8 @@ def search_targets(
         is_known = knowledge is not None and knowledge[j] is not None
         if result.state is not None and rows.groups is None and rows.errors is None and not is_known:
             in_order = rows.X, rows.targets[:, j], rows.weight  # a search has its rows in an order of their own
-            result = replace(result, front=with_series(result.front, *in_order, config=config))
+            front = with_series(result.front, *in_order, config=config)
+            result = replace(result, front=with_round_exponents(front, *in_order, config=config))
         results.append(result)
         if result.interrupted:
             config = replace(config, max_candidates=1)  # every target needs a formula, nobody wants to wait for it

@@ -52,9 +52,15 @@ class FrontMember:
         return self.outlook is not None and self.outlook.by_steps
 
     @property
+    def is_rounded(self) -> bool:
+        """Whether it is chosen since the rows do not refute its round exponents (`exponents.py`)."""
+        return self.outlook is not None and self.outlook.rounded
+
+    @property
     def is_settled(self) -> bool:
-        """Whether it is the choice whatever the front's own rule says: of rows without outliers, or of a series."""
-        return self.is_unmoved or self.is_by_steps
+        """Whether it is the choice whatever the front's own rule says: of rows without outliers, of a series, or in round
+        exponents."""
+        return self.is_unmoved or self.is_by_steps or self.is_rounded
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         return self.expression(np.asarray(X, dtype=float))

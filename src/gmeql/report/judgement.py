@@ -10,6 +10,7 @@ import numpy as np
 
 from gmeql.formula.messages import shortened
 from gmeql.model.evidence import Rival, alternative_weights, rivals
+from gmeql.model.exponents import with_fitted_exponents
 from gmeql.model.outliers import Outliers
 from gmeql.model.series import nearest_to_rows
 from gmeql.model.weighing import CountedRows, counted_rows
@@ -169,7 +170,10 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
     loss = find_loss(counted.loss)
     found = rivals(front, training.X, training.y, counted.weights, among=among, loss=loss)
     if index == best:
-        return _beside_the_next_best(front, best, found, counted) + _passed_over(front, best, found)
+        fitted = with_fitted_exponents(front).index
+        found = tuple(rival for rival in found if rival.index != fitted)
+        others = _beside_the_next_best(front, best, found, counted) + _passed_over(front, best, found, fitted)
+        return _in_round_exponents(front, best, fitted) + others
     if not found:
         return (
             []
@@ -194,6 +198,16 @@ def _by_steps(front: Front, index: int, best: int) -> list[str]:
     return [
         f"{name} lies nearer to the rows, but from one row to the next it says no more than {chosen}: columns that drift "
         "resemble the target by chance."
+    ]
+
+
+def _in_round_exponents(front: Front, best: int, fitted: int) -> list[str]:
+    """Of a formula in round exponents: that the fitted ones lie nearer to the rows."""
+    if best == fitted:
+        return []
+    name = f"formula {fitted} of the front, {_short(front[fitted])}, lies nearer to the rows"
+    return [
+        f"Its exponents are round numbers, which the rows do not refute: {name}, by no more than its own would cost."
     ]
 
 
@@ -227,9 +241,9 @@ def _rows_meant(best: FrontMember) -> str:
     return "unseen rows that are no outliers" + " (levels aside)" * levelled
 
 
-def _passed_over(front: Front, best: int, found: tuple[Rival, ...]) -> list[str]:
+def _passed_over(front: Front, best: int, found: tuple[Rival, ...], fitted: int) -> list[str]:
     """Formulas that promise less error than the chosen one and are not named beside it: why they were not chosen."""
-    named = {best} | ({rival.index for rival in found[:1]} if not front[best].is_unmoved else set())
+    named = {best, fitted} | ({rival.index for rival in found[:1]} if not front[best].is_unmoved else set())
     others = [m for m in front if m.index not in named and not m.is_shrunk and _promises_less_error(m, front[best])]
     poles, longer, sentences = [m for m in others if _has_pole(m)], [m for m in others if not _has_pole(m)], []
     within = "outliers make most of it" if front[best].is_unmoved else "{its} gain is within the spread"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from gmeql.formula.nodes import Constant, build
+from gmeql.formula.nodes import Constant, build, tree_complexity
 from gmeql.search.polish.cutting import exchanges, prune, reductions, without_dead_terms
 from judged_rows import rows, show, x, y, z
 from random_trees import call
@@ -54,6 +54,16 @@ def test_an_exchange_finds_the_cube_that_a_fifth_power_stood_for() -> None:
     root = call("mul", 0.1, call("pow", x, 5.0))
     assert "x**3" in show(prune(root, data, exchange=True)[0].root)
     assert "x**3" not in show(prune(root, data)[0].root)
+
+
+@pytest.mark.parametrize("exponent", [1.5, 2.0 / 3.0])
+def test_an_exponent_that_is_rounded_stays_so_while_the_rest_is_refitted(exponent: float) -> None:
+    """Refitted with everything else it came back as 1.4994, and no front ever showed what 1.5 costs."""
+    data = rows(lambda X: 3.21 * X[:, 0] ** exponent, noise=0.2)
+    met = prune(call("mul", 3.0, call("pow", x, exponent + 0.03)), data)
+    root = met[0].root
+    assert root.args[1].args[1].value == exponent  # type: ignore[union-attr]
+    assert met[0].complexity == tree_complexity(root) and met[0].loss < 0.05
 
 
 def test_dead_terms_go_untried() -> None:

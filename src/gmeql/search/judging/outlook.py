@@ -42,7 +42,7 @@ MOST_ROWS = 2_000
 """Rows between which such points are drawn."""
 MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
-OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains", "outliers", "levelled", "rest_loss", "by_steps"}
+OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains", "outliers", "levelled", "rest_loss", "by_steps", "rounded"}
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
 """Share of the rows, at least one, without which a gain must show where few rows outweigh all others, ..."""
@@ -91,6 +91,8 @@ class Outlook:
     """Beside such a formula: root mean squared error over the rows that are no outliers; else None."""
     by_steps: bool = False
     """Whether it is chosen by what it says from one row to the next, since the rows are a series (`model/series.py`)."""
+    rounded: bool = False
+    """Whether it is chosen since the rows do not refute its round exponents (`model/exponents.py`)."""
 
     @property
     def doubtful_pole(self) -> bool:
@@ -129,6 +131,7 @@ class Outlook:
             **({"levelled": True} if self.levelled else {}),
             **({} if self.rest_loss is None else {"rest_loss": self.rest_loss}),
             **({"by_steps": True} if self.by_steps else {}),
+            **({"rounded": True} if self.rounded else {}),
             **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
         }
 
@@ -148,7 +151,7 @@ class Outlook:
         outliers = data.get("outliers", 0)
         if type(outliers) is not int or outliers < 0:
             raise ValueError(f"{where}.outliers must be a whole number of at least 0")
-        for name in ("pole", "supported", "defined", "pole_seen", "levelled", "by_steps"):
+        for name in ("pole", "supported", "defined", "pole_seen", "levelled", "by_steps", "rounded"):
             if type(data.get(name, False)) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
         for name in ("error", "standard_error", "support", "low", "high"):
@@ -177,6 +180,7 @@ class Outlook:
             levelled=data.get("levelled", False),
             rest_loss=None if rest is None else float(rest),
             by_steps=data.get("by_steps", False),
+            rounded=data.get("rounded", False),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:

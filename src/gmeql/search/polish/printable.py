@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gmeql.formula.constants import round_exponents
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls
 from gmeql.formula.printing.notation import DIGITS, MOST_DIGITS, round_constants
@@ -59,8 +60,11 @@ def with_known_digits(expression: Expression, X: np.ndarray, y: np.ndarray, weig
             return float(np.average((shown(X) - y) ** 2, weights=weights))
 
     most = loss(expression) * (1.0 + POLISH.known_share * len(expression.constants) / len(y))
+    held = round_exponents(expression)  # 2/3 is no number of three digits
     for digits in range(POLISH.fewest_digits, MOST_DIGITS + 1):
-        shorter = expression.with_constants([_rounded(value, digits) for value in expression.constants])
+        shorter = expression.with_constants(
+            [value if i in held else _rounded(value, digits) for i, value in enumerate(expression.constants)]
+        )
         if loss(shorter) <= most:
             return shorter
     return expression

@@ -20,7 +20,7 @@ from gmeql.fitters import fit
 from gmeql.fitters.grouped import fit_groups, split_rows
 from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, input_slots, replace_constants, stack
-from gmeql.formula.constants import free_constants
+from gmeql.formula.constants import free_constants, round_exponents
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, transform, tree_complexity, used_columns
 from gmeql.formula.simplify import simplify
@@ -235,14 +235,16 @@ def refit(
 ) -> list[Scored]:
     """Refit the constants of several formulas; those not admitted, that cannot be a program or do not fit are left out.
 
-    `keep_recognised` holds constants that are already short numbers.
+    `keep_recognised` holds constants that are already short numbers. Exponents such as 1.5 are held in any case: they
+    are part of the structure that complexity counts, and whoever rounded one wants to know what that costs.
     """
     expressions, programs, kept = [], [], []
     for root in roots:
         if not rows.admits(root):
             continue
         expression = Expression(root, rows.names)
-        fixed = {i for i, v in enumerate(expression.constants) if keep_recognised and is_recognised(v)}
+        fixed = round_exponents(expression)
+        fixed |= {i for i, v in enumerate(expression.constants) if keep_recognised and is_recognised(v)}
         if rows.knowledge is not None:
             fixed |= rows.knowledge.held_constants(root)
         try:

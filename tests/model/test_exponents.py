@@ -1,0 +1,90 @@
+"""Exponents that people write are chosen where the rows do not refute them, and only there."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gmeql.formula.constants import exponents
+from gmeql.model.exponents import with_fitted_exponents, with_round_exponents
+from gmeql.model.front import Front
+from gmeql.report.judgement import judge
+from gmeql.search.config import SearchConfig
+from gmeql.tables.training import Training
+from judged_fronts import judged
+
+PLANETS = Path(__file__).parents[2] / "data" / "planets.csv"
+
+
+def planets() -> tuple[np.ndarray, np.ndarray]:
+    with PLANETS.open() as file:
+        rows = list(csv.DictReader(file))
+    return np.array([[float(row["distance"])] for row in rows]), np.array([float(row["period"]) for row in rows])
+
+
+def power_law(x: np.ndarray, y: np.ndarray) -> str:
+    """The least squares power of one column."""
+    from scipy.optimize import curve_fit
+
+    start = np.polyfit(np.log(x), np.log(np.maximum(y, 1e-9)), 1)
+    factor, exponent = curve_fit(lambda x, a, p: a * x**p, x, y, [np.exp(start[1]), start[0]])[0].tolist()
+    return f"{factor!r}*x1**{exponent!r}"
+
+
+def looked_at(X: np.ndarray, y: np.ndarray) -> Front:
+    return with_round_exponents(judged(X, y, power_law(X[:, 0], y)), X, y, None, config=SearchConfig())
+
+
+def exponent(front: Front) -> float:
+    expression = front.select("best").expression
+    value = expression.constants[max(exponents(expression))]
+    return -value if "/" in str(expression) and value != 2.0 / 3.0 else value
+
+
+def test_the_planets_have_keplers_exponent() -> None:
+    """By squared errors Neptune and Uranus decide about the fourth digit, five standard errors from 1.5."""
+    X, y = planets()
+    front = looked_at(X, y)
+    assert exponent(front) == 1.5 and front.select("best").is_rounded
+    assert str(with_fitted_exponents(front)).startswith("365.67*x1**1.4994")
+
+
+@pytest.mark.parametrize("true", [1.5, 2.0 / 3.0, -0.5])
+def test_true_round_exponents_are_found_however_exact_the_rows_are(true: float) -> None:
+    found = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(0.5, 30, 60)
+        y = 3.2 * x**true
+        y = y * (1 + 10.0 ** -rng.integers(2, 6) * rng.standard_normal(60))
+        found += exponent(looked_at(x[:, None], y)) == true
+    assert found >= 18
+
+
+@pytest.mark.parametrize(("true", "noise"), [(1.47, 1e-3), (0.75, 0.02), (0.71, 0.02), (1.497, 1e-5)])
+def test_exponents_that_are_not_round_stay(true: float, noise: float) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(0.5, 30, 60)
+        front = looked_at(x[:, None], 3.2 * x**true * (1 + noise * rng.standard_normal(60)))
+        assert abs(exponent(front) - true) < 0.02
+
+
+def test_it_is_told_and_kept_in_files() -> None:
+    X, y = planets()
+    front = Front.from_dict(looked_at(X, y).to_dict())
+    best = front.select("best")
+    assert best.is_rounded
+    said = " ".join(judge(front, best.index, Training(X, y, ("x1",), "y", None, np.arange(len(y)), (), "x")))
+    assert "which the rows do not refute: formula 2 of the front" in said and "Not sure" not in said
+
+
+def test_what_the_user_knows_or_asks_for_is_left_as_it_is() -> None:
+    X, y = planets()
+    front = judged(X, y, power_law(X[:, 0], y))
+    assert with_round_exponents(front, X, y, None, config=SearchConfig(loss="robust")) is front
+    line = judged(X, y, "1966.7*x1 - 3211")
+    assert with_round_exponents(line, X, y, None, config=SearchConfig()) is line
