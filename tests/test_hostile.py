@@ -52,7 +52,7 @@ def fit_on(name: str, other: str = "plain", **changes) -> tuple[GMEQLRegressor, 
     X = np.random.default_rng(0).uniform(1, 2, (30, 2))
     frame = pd.DataFrame(X)
     frame.columns = [name, other]
-    parameters = {"max_candidates": 500, "max_time": None, "random_state": 0, **changes}
+    parameters = {"max_candidates": 500, "max_complexity": 9, "max_time": None, "random_state": 0, **changes}
     return GMEQLRegressor(**parameters).fit(frame, 3.5 * X[:, 0] + 0.25), frame
 
 
@@ -92,7 +92,7 @@ def test_duplicate_and_empty_names_stay_apart() -> None:
     X = np.random.default_rng(0).uniform(1, 2, (40, 3))
     frame = pd.DataFrame(X)
     frame.columns = ["same", "same", ""]
-    model = GMEQLRegressor(max_candidates=5000, max_time=None, random_state=0).fit(frame, X[:, 0] - 2 * X[:, 1])
+    model = GMEQLRegressor(max_candidates=2000, max_time=None, random_state=0).fit(frame, X[:, 0] - 2 * X[:, 1])
     np.testing.assert_allclose(model.predict(frame), X[:, 0] - 2 * X[:, 1], rtol=1e-8, atol=1e-8)
     apart = GMEQLRegressor(max_candidates=500, max_time=None, random_state=0).fit(
         frame.set_axis(list("abc"), axis=1), X[:, 0]
@@ -129,7 +129,7 @@ def ordinary() -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit(X: np.ndarray, y: np.ndarray) -> GMEQLRegressor:
-    model = GMEQLRegressor(max_candidates=3000, max_time=None, random_state=0).fit(X, y)
+    model = GMEQLRegressor(max_candidates=3000, max_complexity=15, max_time=None, random_state=0).fit(X, y)
     assert all(np.isfinite(m.loss) for m in model.front_)
     assert np.isfinite(model.predict(X)).all()
     return model

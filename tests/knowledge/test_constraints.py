@@ -161,7 +161,7 @@ def test_no_member_of_a_front_breaks_it(kind: str) -> None:
     fresh = rng.uniform(low, high, (10_000, 2))
 
     def front(knowledge: Knowledge) -> list[Expression]:
-        config = SearchConfig(max_candidates=300, max_complexity=12, n_jobs=1, knowledge=knowledge)
+        config = SearchConfig(max_candidates=300, max_complexity=9, n_jobs=1, knowledge=knowledge)
         search = Search(X, y, names=NAMES, config=config, seed=0)
         for _ in search.run():
             pass

@@ -22,7 +22,9 @@ from gmeql.search.workers.backends import Backend
 from gmeql.search.workers.pool import WorkerError, find_pool
 from gmeql.search.workers.worker import Message
 
-SMALL = dict(islands_per_generation=5, stage_ages=(2, 4, 7), table_bits=14, max_candidates=2500, n_jobs=2)
+SMALL = dict(
+    islands_per_generation=5, stage_ages=(2, 4, 7), table_bits=14, max_candidates=2500, n_jobs=2, max_complexity=14
+)
 
 
 def waves(n: int = 80) -> tuple[np.ndarray, np.ndarray]:
