@@ -118,7 +118,7 @@ class ClockConfig:
     early_share: float = 0.3  # of which so much is for those that are asked before symmetries are looked for,
     later_share: float = 0.3  # and so much for those that are asked again when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
-    last_share: float = 0.2  # the least that is there for those that are asked last
+    last_share: float = 0.3  # the least that is there for those that are asked last
     growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
     growing_share: float = 0.05  # with so much each time
     later_candidates: int = 100_000  # candidates of which these are shares where nothing is limited

@@ -47,6 +47,22 @@ def test_a_strange_function_among_plain_terms(f: Callable[..., np.ndarray], comp
     assert tree_complexity(roots[0]) <= complexity
 
 
+@pytest.mark.parametrize(
+    ("f", "complexity"),
+    [
+        (lambda a, b, c, d, e: e + np.sin(b) + np.sqrt(b - (a + 10.0) / (c + d) + 9.0), 35),
+        (lambda a, b, c, d, e: 0.2 * e * np.exp(e - 0.3 * a - b - np.sin(c)) * np.cos(d), 35),
+        (lambda a, b, c, d: a / np.exp(c) - 1.2 * b - np.sqrt(np.cos(d)) - a * (b - d) / c, 45),
+        (lambda a, b, c: np.log(a) * (1.7 * b + c * np.sin(a * b)), 25),
+    ],
+)
+def test_one_behind_a_step_by_any_small_formula(f: Callable[..., np.ndarray], complexity: int) -> None:
+    table, roots = proposed(f)
+    assert len(roots) == 1
+    assert table.error(roots[0]) < 1e-9
+    assert tree_complexity(roots[0]) <= complexity
+
+
 def test_a_small_part_beside_large_ones_is_seen() -> None:
     table, roots = proposed(lambda a, b, c: np.exp(2 * a) + np.log(b - c) + c)
     assert len(roots) == 1

@@ -6,7 +6,7 @@ are orthogonal to all plain terms (`vocabulary.py` has them): a few dozen of tho
 formula h with its multiples by columns is a block of a few short vectors. A target is P + h Q where its own short vector lies
 in the span of a block; thousands of h are asked in a millisecond, so that all readings of the target and all that is left
 after steps (`nested.py`) are asked too, and whether y D is such a sum for a small denominator D. A second small formula beside
-h is looked for among the blocks that explain most.
+h is looked for among the blocks that explain most. Last, steps by all small formulas are taken at once (`swept.py`).
 
 Legend: `N` rows, `M` terms, `D` directions, `H` small formulas, `B` columns of a block.
 """
@@ -15,18 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from functools import cached_property
+from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.operators import get_operator
-from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, transform
+from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
-from gmeql.search.direct.middle.small_formulas import SmallFormulas
 from gmeql.search.direct.nested import Stage, Steps, behind_steps
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
+from gmeql.search.direct.strange_formulas import USUAL, Formulas, inverse_sums, of_pairs, plain_functions, valued
+from gmeql.search.direct.swept import SWEPT, Sweep
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, fraction_in, small_terms, sum_of
@@ -53,9 +54,10 @@ class StrangeConfig:
     of_pairs: float = 5e6  # and of functions of sums, products and fractions of functions of two columns
     cubic: int = 3  # columns up to which a block of formulas of one column holds products of three
     seen: float = 1e-7  # share of a column of a block that must be left by the plain terms
+    large: float = 1e6  # solution by which a matrix is suspected to be singular
     vanished: float = 1e-12  # share of a target's square, in these directions, that is rounding
     tried: int = 2  # formulas h that are tried in full, of each target
-    tries: int = 12  # and of all of them
+    tries: int = 16  # and of all of them
     usual: float = 0.8  # quantile of a term's values beyond which they are large
     told_apart: int = 6  # directions by which formulas are told apart
     digits: int = 7  # to which two formulas agree in these directions where they differ by plain terms or a factor
@@ -65,14 +67,15 @@ class StrangeConfig:
     stages: int = 16  # targets that are looked at
     depth: int = 2  # steps behind each other
     clear: float = 0.5  # cost of a first step up to which part of the formula is seen: two factors or terms
+    swept: float = 0.5  # share of the time for steps by any small formula, most of it for the target itself,
+    swept_again: tuple[float, ...] = (0.7, 0.15, 0.15)  # the rest for what the clearest first steps leave
+    seconds_of_sweep: float = 0.6
     seconds_to_ask: float = 0.05
     seconds_to_begin: float = 0.25  # of one core (measured),
     seconds_per_stage: float = 0.03  # and for each target
 
 
 STRANGE = StrangeConfig()
-USUAL = ("add", "sub", "mul", "div", "sqrt", "square", "sin", "cos", "exp", "log")
-"""What small formulas are made of here: with rarer functions they would reach less far."""
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -88,10 +91,13 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     with np.errstate(all="ignore"):
         if any(stage.cost <= STRANGE.clear for stage in steps.of(Stage(table.y[:n]))):
             effort = effort.on_trail()
-    most = int((effort.seconds - STRANGE.seconds_to_begin) / STRANGE.seconds_per_stage)
+    left = effort.seconds - STRANGE.seconds_to_begin
+    swept = min(STRANGE.swept * left, STRANGE.seconds_of_sweep)
+    most = int((left - swept) / STRANGE.seconds_per_stage)
     if most < 1 or effort.out_of_time():
         return
     seen = _Directions(table.X[:n], table.y[:n], functions, size)
+    seen.swept, seen.out_of_time = swept, effort.out_of_time
     yield from behind_steps(
         table,
         steps,
@@ -112,7 +118,7 @@ def _n_rows(X: FloatArray) -> tuple[int, int]:
 class _Blocks:
     """Small formulas h with values [H, N] and their multiples by a few factors, as seen in some directions."""
 
-    def __init__(self, seen: _Directions, formulas: _Formulas, factors: Sequence[tuple[Node, FloatArray]]) -> None:
+    def __init__(self, seen: _Directions, formulas: Formulas, factors: Sequence[tuple[Node, FloatArray]]) -> None:
         self.formulas, self.factors = formulas, factors
         others = np.stack([x for _, x in factors])
         parts = np.array_split(formulas.values, len(formulas.values) // STRANGE.at_once + 1)
@@ -125,84 +131,22 @@ class _Blocks:
         return np.asarray(1.0 - np.sum(np.matmul(target, self.bases) ** 2, axis=1))
 
     def left_of_any(self, targets: FloatArray) -> FloatArray:
-        """The least such share [H] of any sum of targets with a basis [D, T]."""
+        """The least such share [H] of any sum of targets with a basis [D, T]; 1 where it is clearly no rounding."""
         inside = np.matmul(targets.T, self.bases)
-        return np.asarray(1.0 - np.linalg.eigvalsh(np.matmul(inside, inside.transpose(0, 2, 1)))[:, -1])
+        left = np.eye(targets.shape[1]) - np.matmul(inside, inside.transpose(0, 2, 1))
+        # where nothing is left of a sum, what solves for any right side is large: quicker than all eigenvalues
+        slack = 0.1 * STRANGE.vanished * np.eye(targets.shape[1])
+        drawn = np.random.default_rng(0).normal(size=(targets.shape[1], 1))
+        solved = np.linalg.norm(np.linalg.solve(left + slack, drawn), axis=(1, 2))
+        shares = np.ones(len(left))
+        few = np.flatnonzero(solved > STRANGE.large * np.linalg.norm(drawn))
+        shares[few] = np.linalg.eigvalsh(left[few])[:, 0]
+        return shares
 
     def terms(self, h: int) -> list[tuple[Node, FloatArray]]:
         """The columns of a block with their values [N]."""
         node = self.formulas.node(h)
         return [(build("mul", factor, node), x * self.formulas.values[h]) for factor, x in self.factors]
-
-
-@dataclass(frozen=True, eq=False)
-class _Formulas:
-    """Small formulas with values [H, N]."""
-
-    values: FloatArray
-    node: Callable[[int], Node]
-
-    @classmethod
-    def of(cls, X: FloatArray, functions: FunctionSet, most: int, column: int | None = None) -> _Formulas:
-        """The first so many of a table, or of one of its columns."""
-        own = X if column is None else X[:, [column]]
-        found = SmallFormulas.of(own, functions, max_kept=most, max_formulas=most)
-        if column is None:
-            return cls(found.values, found.tree)
-        renamed = Variable(column)
-        return cls(
-            found.values, lambda m: transform(found.tree(m), lambda v: renamed if isinstance(v, Variable) else v)
-        )
-
-    def only(self, numbers: NDArray[np.int64]) -> _Formulas:
-        """Some of them."""
-        numbers = numbers[numbers < len(self.values)]
-        return _Formulas(self.values[numbers], lambda m: self.node(int(numbers[m])))
-
-    @classmethod
-    def together(cls, several: Sequence[_Formulas]) -> _Formulas:
-        ends = np.cumsum([len(some.values) for some in several])
-
-        def node(m: int) -> Node:
-            which = int(np.searchsorted(ends, m, side="right"))
-            return several[which].node(m - int(ends[which] - len(several[which].values)))
-
-        return cls(np.concatenate([some.values for some in several]), node)
-
-
-def _of_pairs(X: FloatArray, functions: FunctionSet, most: int) -> _Formulas:
-    """f(g(x) ∘ h(z)) for all pairs of columns, such as cos(sqrt(x) - sqrt(z)) and log(sin(x) - z), at most so many."""
-    n_columns = X.shape[1]
-    inner = ["", *(name for name in _INNER if functions.allows({name}))]
-    outer = [name for name in _OUTER if functions.allows({name})]
-    nodes = [build(name, Variable(j)) if name else Variable(j) for name in inner for j in range(n_columns)]
-    values = np.stack([row_values(node, [str(j) for j in range(n_columns)], X) for node in nodes])
-    pairs = [(a, b) for a, b in combinations(range(len(nodes)), 2) if (a - b) % n_columns]
-    pairs = sorted(pairs, key=lambda pair: pair[0] // n_columns + pair[1] // n_columns)  # plain ones first
-    room = max(1, most // max(1, len(outer) * len(_JOINED)))
-    left, right = np.array(pairs[:room], dtype=np.int64).reshape(-1, 2).T
-    found, kept = [], []
-    for operator, turned in _JOINED:
-        a, b = (right, left) if turned else (left, right)
-        for name in outer:
-            with np.errstate(all="ignore"):
-                joined = get_operator(operator).natural(np, values[a], values[b])
-                each = get_operator(name).natural(np, joined)
-            usable = np.flatnonzero(np.isfinite(each).all(axis=1))
-            found.append(each[usable])
-            kept += [(name, operator, int(a[m]), int(b[m])) for m in usable]
-
-    def node(m: int) -> Node:
-        name, operator, a, b = kept[m]
-        return build(name, build(operator, nodes[a], nodes[b]))
-
-    return _Formulas(np.concatenate(found) if found else np.empty((0, len(X))), node)
-
-
-_INNER = ("sqrt", "square", "log", "exp", "sin", "cos")
-_OUTER = ("sin", "cos", "exp", "log", "sqrt", "inv")
-_JOINED = (("add", False), ("sub", False), ("sub", True), ("mul", False), ("div", False), ("div", True))
-"""What joins two functions, and whether the second comes first."""
 
 
 class _Directions:
@@ -221,15 +165,17 @@ class _Directions:
         small = small_terms(self.X)
         self.few = small[: 1 + X.shape[1]]
         usual = FunctionSet([name for name in USUAL if functions.allows({name})])
-        columns = [_Formulas.of(self.X, usual, STRANGE.looked_at, j) for j in range(X.shape[1])]
-        every = _Formulas.of(self.X, usual, int(STRANGE.beside / n))
-        every = _Formulas.together([every, _of_pairs(self.X, usual, int(STRANGE.of_pairs / n))])
+        columns = [Formulas.of(self.X, usual, STRANGE.looked_at, j) for j in range(X.shape[1])]
+        self.small = every = Formulas.of(self.X, usual, int(STRANGE.beside / n))
+        every = Formulas.together([every, of_pairs(self.X, usual, int(STRANGE.of_pairs / n))])
         self.tries = STRANGE.tries
+        self.swept, self.sweeps = 0.0, list(STRANGE.swept_again)
+        self.out_of_time: Callable[[], bool] = lambda: False
         self.beside, self.vectors = self._strange(every)
         own = self._of_columns(columns)
         self.wide = small if len(small) <= STRANGE.block else [*self.few, *_squares(self.X)][: STRANGE.block]
         cubic = [*small, *_cubes(self.X)] if X.shape[1] <= STRANGE.cubic else self.wide
-        some = self.beside.only(np.arange(STRANGE.of_all))
+        some = Formulas.together([inverse_sums(self.X, usual), self.beside.only(np.arange(STRANGE.of_all))])
         kinds = [(own, cubic), (some, _factors(self.X, functions))]
         self.blocks = [_Blocks(self, formulas, factors) for formulas, factors in kinds if len(formulas.values)]
 
@@ -241,7 +187,7 @@ class _Directions:
             sizes = np.linalg.norm(found, axis=1, keepdims=True)
             return np.asarray(np.where(sizes > STRANGE.seen, found / sizes, 0.0))
 
-    def _strange(self, formulas: _Formulas) -> tuple[_Formulas, FloatArray]:
+    def _strange(self, formulas: Formulas) -> tuple[Formulas, FloatArray]:
         """Those that are no plain sums, the first of each that differ by such a sum or a factor, as seen here."""
         vectors = self.shown(formulas.values)
         signed = vectors[:, : STRANGE.told_apart] * np.where(vectors[:, :1] < 0, -1.0, 1.0)
@@ -249,11 +195,13 @@ class _Directions:
         first = first[vectors[first].any(axis=1)]
         return formulas.only(first), vectors[first]
 
-    def _of_columns(self, columns: Sequence[_Formulas]) -> _Formulas:
+    def _of_columns(self, columns: Sequence[Formulas]) -> Formulas:
         """Of each column the plainest functions, since what they are multiplied by may be strange, and strange ones."""
         most = max(STRANGE.of_one // len(columns), 1)
         strange = [self._strange(some)[0] for some in columns]
-        return _Formulas.together([_plain(self.X, self.functions), *(some.only(np.arange(most)) for some in strange)])
+        return Formulas.together(
+            [plain_functions(self.X, self.functions), *(some.only(np.arange(most)) for some in strange)]
+        )
 
     def formulas(self, stage: Stage) -> Iterator[Node]:
         """Formulas of what is left of a target, sums first."""
@@ -272,6 +220,36 @@ class _Directions:
                     fraction = fraction_in(span, self.weights * stage.target, below)
                     if fraction is not None:
                         yield fraction
+        if self.sweeps and len(stage.steps) <= 1:
+            yield from self._behind_any_step(stage.target, self.sweeps.pop(0) * self.swept)
+
+    @cached_property
+    def _sweep(self) -> Sweep:
+        """Steps by all small formulas."""
+        return Sweep(
+            self.small.values,
+            self.small.node,
+            weights=self.weights,
+            directions=self.directions,
+            vectors=self.vectors,
+            bases=[blocks.bases for blocks in self.blocks],
+            functions=self.functions,
+        )
+
+    def _behind_any_step(self, target: FloatArray, seconds: float) -> Iterator[Node]:
+        """Formulas of a target [N] that are a plain sum with something strange in it behind a step by a small formula."""
+        if not self.shown(target[None]).any():
+            self.sweeps = []
+            return  # plain terms hold it, and whatever else is as smooth
+        for hit in self._sweep.hits(target, seconds, self.out_of_time)[: SWEPT.tried]:
+            terms: list[tuple[Node, FloatArray]] = []
+            if hit.block is not None:
+                terms = self.blocks[hit.block[0]].terms(hit.block[1])
+            elif hit.formula >= 0:
+                terms = [(self.beside.node(hit.formula), self.beside.values[hit.formula])]
+            found = self._span(terms).sparse(self.weights * hit.target)
+            if found is not None:
+                yield hit.back(sum_of(found))
 
     def _spans(self, vector: FloatArray, *, are_two: bool) -> Iterator[Span]:
         """Plain terms with a block that hold a target [D], or with a block and a small formula beside it."""
@@ -310,7 +288,7 @@ class _Directions:
     def _span(self, strange: Sequence[tuple[Node, FloatArray]]) -> Span:
         """What plain terms and some strange ones span, over weighted rows."""
         self.tries -= 1
-        values = np.concatenate([self.plain.values, [x for _, x in strange]]) * self.weights
+        values = np.vstack([self.plain.values, *(x for _, x in strange)]) * self.weights
         m = len(self.plain.values)
         return Span(values, lambda k: self.plain.node(k) if k < m else strange[k - m][0])
 
@@ -343,22 +321,4 @@ def _factors(X: FloatArray, functions: FunctionSet) -> list[tuple[Node, FloatArr
     nodes: list[Node] = [Constant(1.0), *columns]
     for name in ("inv", "sqrt", "exp", "log", "cos", "sin", "square"):
         nodes += [build(name, column) for column in columns if functions.allows({name})]
-    return _valued(nodes, X)[: STRANGE.block]
-
-
-def _plain(X: FloatArray, functions: FunctionSet) -> _Formulas:
-    """Plain functions of columns, which what they are multiplied by may make strange."""
-    columns = [Variable(j) for j in range(X.shape[1])]
-    nodes = [
-        build(name, x) for name in ("exp", "log", "cos", "sin", "sqrt") if functions.allows({name}) for x in columns
-    ]
-    nodes += [build("exp", build("neg", x)) for x in columns if functions.allows({"exp"})]
-    found = _valued([*nodes, *columns], X)
-    return _Formulas(np.stack([values for _, values in found]), lambda m: found[m][0])
-
-
-def _valued(nodes: Sequence[Node], X: FloatArray) -> list[tuple[Node, FloatArray]]:
-    """Those of some formulas that have values [N] on all rows, with these."""
-    names = [str(j) for j in range(X.shape[1])]
-    found = [(node, row_values(node, names, X)) for node in nodes]
-    return [(node, values) for node, values in found if np.isfinite(values).all()]
+    return valued(nodes, X)[: STRANGE.block]
