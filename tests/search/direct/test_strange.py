@@ -9,7 +9,7 @@ import pytest
 
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.strange import propose
+from gmeql.search.direct.strange import STRANGE, _Blocks, propose
 from gmeql.search.direct.table import DirectTable, Effort
 
 
@@ -105,3 +105,16 @@ def test_the_same_each_time() -> None:
         proposed(lambda a, b, c: c * a + 1.7 * np.log(b - c))[1]
         == proposed(lambda a, b, c: c * a + 1.7 * np.log(b - c))[1]
     )
+
+
+def test_blocks_that_hold_a_sum_of_targets_are_those_of_the_eigenvalues() -> None:
+    rng = np.random.default_rng(5)
+    blocks = object.__new__(_Blocks)
+    blocks.bases = np.linalg.qr(rng.normal(size=(30, 40, 12)))[0]
+    targets = rng.normal(size=(40, 5))
+    targets[:, 2] = targets[:, [0, 1]] @ [0.3, -1.2] + blocks.bases[17] @ rng.normal(size=12)
+    basis = np.linalg.qr(targets)[0]
+    inside = basis.T @ blocks.bases
+    slow = 1.0 - np.array([np.linalg.eigvalsh(one @ one.T)[-1] for one in inside])
+    assert np.flatnonzero(slow < STRANGE.vanished).tolist() == [17]
+    assert np.flatnonzero(blocks.left_of_any(basis) < STRANGE.vanished).tolist() == [17]
