@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gmeql.model.alternatives import alternatives
 from gmeql.model.front import Front
 from gmeql.model.series import nearest_to_rows, with_series
 from gmeql.report.judgement import judge
@@ -73,3 +74,20 @@ def test_it_is_told_and_kept_in_files() -> None:
     assert "from one row to the next it says no more than this one" in said and "Not sure" not in said
     beside = " ".join(judge(front, nearest_to_rows(front).index, data))
     assert f"it says no more than formula {best.index} of the front" in beside
+
+
+def test_formulas_beside_one_of_a_series_are_weighed_by_what_they_say_from_row_to_row() -> None:
+    table = walks(3, 4)
+    X, y = table[:, :3], table[:, 3]
+    front = Front.from_dict(looked_at(X, y).to_dict())
+    best, nearer = front.select("best"), nearest_to_rows(front)
+    listed = alternatives(front, 3)
+    assert listed[0].expression == best.expression and listed[0].weight > 0.9
+    assert alternatives(judged(X, y, *sums(X, y)), 3)[0].expression == nearer.expression
+
+
+def test_the_mean_of_a_walk_is_told_with_what_its_rows_are_worth() -> None:
+    y = walks(3, 1)[:, 0]
+    front = judged(X := np.random.default_rng(0).standard_normal((ROWS, 1)), y)
+    said = " ".join(judge(front, 0, Training(X, y, ("x1",), "y", None, np.arange(ROWS), (), "x")))
+    assert "About its level these tell as much as" in said

@@ -4,7 +4,8 @@ The weight of a formula is `exp(-length)`, normalised over all formulas that a s
 the description length of `Front.description_length` in its form for training losses: the posterior odds of the structures
 as far as the rows decide them (Kass and Raftery 1995; here the prior is the price of symbols). Averaging by these weights
 is Bayesian model averaging (Hoeting et al. 1999). Beside a formula that outliers do not move (`unmoved.py`) the other rows
-decide, and only formulas of the front, whose errors there are known.
+decide, beside one of a series (`series.py`) what formulas say from row to row; and only formulas of the front, whose errors
+there are known.
 
 Legend: `N` rows, `M` formulas.
 """
@@ -53,7 +54,8 @@ def alternatives(front: Front, n: int) -> tuple[Alternative, ...]:
     if front.has_own_loss:
         raise ValueError(f"alternatives compare squared errors, this front has loss={front.loss!r}; use its members")
     best: dict[Node, tuple[float, FrontMember]] = {}
-    for member in (*front.members, *(() if _outliers(front) else front.others)):
+    is_settled = any(m.is_unmoved or m.is_by_steps for m in front)
+    for member in (*front.members, *(() if is_settled else front.others)):
         structure = _structure(member.expression.root)
         length = _length(member, front)
         if math.isfinite(length) and (structure not in best or length < best[structure][0]):
@@ -62,9 +64,7 @@ def alternatives(front: Front, n: int) -> tuple[Alternative, ...]:
     shortest = ranked[0][0]
     evidence = np.exp([shortest - length for length, _ in ranked])
     return tuple(
-        Alternative(
-            m.expression, m.loss, m.complexity, float(share), _loss(m) * math.sqrt(_rows(front) / _freedom(m, front))
-        )
+        Alternative(m.expression, m.loss, m.complexity, float(share), _spread(m, front))
         for (_, m), share in zip(ranked, evidence / evidence.sum(), strict=True)
     )
 
@@ -114,6 +114,11 @@ def _loss(member: FrontMember) -> float:
     return member.loss if rest is None else rest
 
 
+def _spread(member: FrontMember, front: Front) -> float:
+    """Standard deviation of a member's errors on the rows that decide."""
+    return _loss(member) * math.sqrt(_rows(front) / _freedom(member, front))
+
+
 def _freedom(member: FrontMember, front: Front) -> float:
     return max(_rows(front) - front.n_fitted(member), 1.0)
 
@@ -125,7 +130,10 @@ def _length(member: FrontMember, front: Front) -> float:
     if rows - fitted < 1:
         return math.inf
     floor = rounding_level(front.target_spread, front.target_largest)
-    log_variance = 2.0 * math.log(max(_loss(member), floor)) + math.log(rows / _freedom(member, front))
+    steps = None if member.outlook is None else member.outlook.step_loss
+    log_variance = 2.0 * math.log(max(_loss(member) if steps is None else steps, floor)) + math.log(
+        rows / _freedom(member, front)
+    )
     nats = structure_nats(expression.root, len(expression.names), node_cost=POLISH.node_cost)
     if member.outlook is not None and member.outlook.freedom is not None and member.outlook.nats is not None:
         nats = member.outlook.nats

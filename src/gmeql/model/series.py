@@ -57,9 +57,15 @@ def with_series(
     chosen = min((front[k] for k in lengths), key=lambda m: (lengths[m.index], m.complexity))
     if chosen.index == best.index or not lengths[chosen.index] < lengths[best.index]:
         return front
-    assert chosen.outlook is not None
-    marked = replace(chosen, outlook=replace(chosen.outlook, by_steps=True))
-    return replace(front, members=tuple(marked if m.index == chosen.index else m for m in front))
+    return replace(front, members=tuple(_marked(m, X, y, by_steps=m.index == chosen.index) for m in front))
+
+
+def _marked(member: FrontMember, X: FloatArray, y: FloatArray, *, by_steps: bool) -> FrontMember:
+    """The member with its error from row to row, by which formulas of a series are compared."""
+    assert member.outlook is not None
+    error = _step_loss(member, X, y)
+    step_loss = error if math.isfinite(error) else None
+    return replace(member, outlook=replace(member.outlook, by_steps=by_steps, step_loss=step_loss))
 
 
 def nearest_to_rows(front: Front) -> FrontMember:
@@ -93,19 +99,21 @@ def _drifts(best: FrontMember, X: FloatArray, y: FloatArray) -> bool:
 
 def _length_by_steps(front: Front, member: FrontMember, X: FloatArray, y: FloatArray) -> float:
     """Nats of a member where each error follows the one before."""
+    error = _step_loss(member, X, y)
+    if not math.isfinite(error) or not member.loss > 0:
+        return math.inf
+    return front.description_length(member) + front.rows * (math.log(error) - math.log(member.loss))
+
+
+def _step_loss(member: FrontMember, X: FloatArray, y: FloatArray) -> float:
+    """Root mean square of `u` where each error follows the one before by a share of its own; infinite where it is nothing."""
     with np.errstate(all="ignore"):
         errors = y - member.expression(X)
-    if not np.isfinite(errors).all() or not member.loss > 0:
-        return math.inf
-    largest = float(np.abs(errors).max())
+    largest = float(np.abs(errors).max()) if np.isfinite(errors).all() else 0.0
     if not largest > 0:
         return math.inf
     errors = errors / largest  # squares of huge ones overflow
     before = float(np.sum(errors[:-1] ** 2))
     share = min(max(float(np.sum(errors[1:] * errors[:-1])) / before, 0.0), 1.0) if before > 0 else 0.0
-    spread = math.sqrt(float(np.mean((errors[1:] - share * errors[:-1]) ** 2)))
-    if not spread > 0:
-        return math.inf
-    return front.description_length(member) + front.rows * (
-        math.log(spread) + math.log(largest) - math.log(member.loss)
-    )
+    spread = largest * math.sqrt(float(np.mean((errors[1:] - share * errors[:-1]) ** 2)))
+    return spread if spread > 0 else math.inf

@@ -328,10 +328,10 @@ def _drifting(residuals: np.ndarray, *, is_constant: bool) -> str:
     worth = max(round(len(residuals) * (1.0 - correlation) / (1.0 + correlation)), 1)
     text = "Errors of neighbouring rows are alike, as in a time series: a column that drives them may be missing, and later "
     text += "rows may lie further off than stated."
-    worthless = (
-        f" About a slope these tell as much as {worth} other rows: columns that drift resemble the target by chance."
-    )
-    return text if is_constant else text + worthless
+    others = "1 other row" if worth == 1 else f"{worth} other rows"
+    if is_constant:
+        return f"{text} About its level these tell as much as {others}, so its interval should be wider than stated."
+    return f"{text} About a slope these tell as much as {others}: columns that drift resemble the target by chance."
 
 
 def has_pattern(predicted: np.ndarray, residuals: np.ndarray) -> bool:

@@ -42,7 +42,19 @@ MOST_ROWS = 2_000
 """Rows between which such points are drawn."""
 MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
-OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains", "outliers", "levelled", "rest_loss", "by_steps", "rounded"}
+OPTIONAL = {
+    "luck",
+    "nats",
+    "freedom",
+    "pole_seen",
+    "gains",
+    "outliers",
+    "levelled",
+    "rest_loss",
+    "by_steps",
+    "step_loss",
+    "rounded",
+}
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
 """Share of the rows, at least one, without which a gain must show where few rows outweigh all others, ..."""
@@ -91,6 +103,8 @@ class Outlook:
     """Beside such a formula: root mean squared error over the rows that are no outliers; else None."""
     by_steps: bool = False
     """Whether it is chosen by what it says from one row to the next, since the rows are a series (`model/series.py`)."""
+    step_loss: float | None = None
+    """Beside such a formula: root mean squared error of what errors do not follow from those of the row before; else None."""
     rounded: bool = False
     """Whether it is chosen since the rows do not refute its round exponents (`model/exponents.py`)."""
 
@@ -131,6 +145,7 @@ class Outlook:
             **({"levelled": True} if self.levelled else {}),
             **({} if self.rest_loss is None else {"rest_loss": self.rest_loss}),
             **({"by_steps": True} if self.by_steps else {}),
+            **({} if self.step_loss is None else {"step_loss": self.step_loss}),
             **({"rounded": True} if self.rounded else {}),
             **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
         }
@@ -144,8 +159,8 @@ class Outlook:
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
             raise ValueError(f"{where}.luck must be a finite number of at least 1")
-        nats, freedom, rest = data.get("nats"), data.get("freedom"), data.get("rest_loss")
-        for name, given in (("nats", nats), ("freedom", freedom), ("rest_loss", rest)):
+        nats, freedom, rest, steps = (data.get(name) for name in ("nats", "freedom", "rest_loss", "step_loss"))
+        for name, given in (("nats", nats), ("freedom", freedom), ("rest_loss", rest), ("step_loss", steps)):
             if given is not None and (type(given) not in (int, float) or not 0.0 <= given < math.inf):
                 raise ValueError(f"{where}.{name} must be a finite number of at least 0")
         outliers = data.get("outliers", 0)
@@ -180,6 +195,7 @@ class Outlook:
             levelled=data.get("levelled", False),
             rest_loss=None if rest is None else float(rest),
             by_steps=data.get("by_steps", False),
+            step_loss=None if steps is None else float(steps),
             rounded=data.get("rounded", False),
         )
 
