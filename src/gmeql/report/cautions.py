@@ -110,7 +110,9 @@ def cautions(
     far = rows_far_away(predicted / training.y - 1.0) if by_size else far
     if counted.by_the_loss:
         sentences += _forgotten(far, counted)
-    elif far.any() or (not by_size and outliers.behind(residuals)):
+    elif (far.any() or (not by_size and outliers.behind(residuals))) and not _near_in_proportion(
+        member, predicted, training.y
+    ):
         sentences.append(_far_away(int(far.sum()), None if by_size else outliers.others))
     if not far.any() and are_counts(training.y) and size_grows(predicted[rows], scaled, 0.0) and not loss.mean_is_nats:
         sentences.append(
@@ -288,6 +290,11 @@ def copied_rows(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     copies[first] = False
     pairs, alike = (int(np.sum(counts * (counts - 1))) for counts in (of_target, of_row))
     return copies if alike > CAUTIONS.copies_alike * pairs else np.zeros(len(y), bool)
+
+
+def _near_in_proportion(member: FrontMember, predicted: np.ndarray, y: np.ndarray) -> bool:
+    """Whether no row lies far in proportion from a formula whose round exponents may have been judged by that."""
+    return member.is_rounded and float(y.min()) > 0 and not rows_far_away(predicted / y - 1.0).any()
 
 
 def are_in_proportion(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:

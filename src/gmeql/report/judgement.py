@@ -205,9 +205,10 @@ def _in_round_exponents(front: Front, best: int, fitted: int) -> list[str]:
     """Of a formula in round exponents: that the fitted ones lie nearer to the rows."""
     if best == fitted:
         return []
-    name = f"formula {fitted} of the front, {_short(front[fitted])}, lies nearer to the rows"
+    name = f"formula {fitted} of the front, {_short(front[fitted])}"
     return [
-        f"Its exponents are round numbers, which the rows do not refute: {name}, by no more than its own would cost."
+        f"Its exponents are round numbers, which the rows do not refute: {name}, lies nearer to the rows, but by less than "
+        "the digits of its exponents are worth."
     ]
 
 
