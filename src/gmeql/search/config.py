@@ -116,6 +116,7 @@ class ClockConfig:
     direct_share: float = 0.1  # given to direct methods: a table on which they see nothing loses no more
     soon_share: float = 0.02  # ... and so much beside that to those quick ones,
     early_share: float = 0.3  # of which so much is for those that are asked before symmetries are looked for,
+    noisy_shares: tuple[float, ...] = (0.3, 0.1)  # so much for each of the smallest tables where even these are noisy,
     later_share: float = 0.3  # and so much for those that are asked again when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     last_share: float = 0.3  # the least that is there for those that are asked last

@@ -13,7 +13,7 @@ from searches import run
 from gmeql.formula.registration import register_operator, unregister_operator
 from gmeql.search.clock import Clock
 from gmeql.search.config import ClockConfig, SearchConfig
-from gmeql.search.direct.methods import AT_FIRST, EARLY, LAST, LATER
+from gmeql.search.direct.methods import AT_FIRST, EARLY, LAST, LATER, NOISY
 from gmeql.search.groups.table import Grouping
 from gmeql.search.lookers.jobs import DirectLook, FormulaLook, Job, SymmetryLook
 from gmeql.search.lookers.pool import Ticket
@@ -104,7 +104,7 @@ def test_everything_is_asked_once_and_smaller_tables_are_taken(monkeypatch: pyte
     of_all = [job.name for job in looks if job.table.n_columns == 3]
     assert sorted(of_all) == sorted(name for name in AT_FIRST if name != "derivatives")
     smaller = [job.name for job in looks if job.table.n_columns < 3]
-    assert set(smaller) == {name for name in AT_FIRST if name != "derivatives"}
+    assert set(smaller) == {*NOISY, *(name for name in AT_FIRST if name != "derivatives")}
     assert seen.direct_spent >= (1 - seen.config.clock.later_share) * seen.config.direct_seconds
     assert sum(isinstance(job, SymmetryLook) for job in lookers.jobs) == 1
 

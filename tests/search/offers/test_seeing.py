@@ -30,6 +30,7 @@ from gmeql.search.offers.seeing import (
     look_at_once,
     look_directly,
     look_early,
+    noisy_views_of,
     views_of_leading,
 )
 from gmeql.search.state import SearchState
@@ -94,6 +95,51 @@ def test_what_was_asked_early_is_not_asked_again(monkeypatch: pytest.MonkeyPatch
     look_directly(seen, Clock.unlimited())
     assert asked[: len(EARLY)] == list(EARLY)
     assert sorted(asked) == sorted(name for name in AT_FIRST if name != "derivatives")
+
+
+def planck(noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """A function of one column of quotients times another, four columns as they are."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 3, (1000, 4))
+    y = X[:, 0] * X[:, 1] / (np.exp(X[:, 0] * X[:, 1] / (X[:, 2] * X[:, 3])) - 1)
+    return X, y + noise * np.sqrt(np.mean(y**2)) * rng.standard_normal(1000)
+
+
+SMALL = View(
+    (parse_tree("a*b/(c*d)", ("a", "b", "c", "d")),),
+    parse_tree("c*d", ("a", "b", "c", "d")),
+)
+
+
+@pytest.mark.parametrize(("noise", "is_asked"), [(0.0, False), (0.1, True)])
+def test_pairs_are_asked_at_once_where_even_the_smallest_table_is_noisy(noise: float, is_asked: bool) -> None:
+    seen = state(*planck(noise))
+    assert noisy_views_of(seen) == []
+    seen.portfolio.add_tables([seen.portfolio.table(SMALL, seen.rows)])
+    views = noisy_views_of(seen)
+    assert [view for view, _ in views] == ([SMALL] if is_asked else [])
+    assert sum(share for _, share in views) < 1 - seen.config.clock.later_share - seen.config.clock.early_share + 1e-9
+
+
+def test_a_law_behind_noise_is_met_in_its_small_table() -> None:
+    X, y = planck(0.1)
+    seen = state(X, y, direct=("pairs",))
+    seen.portfolio.add_tables([seen.portfolio.table(SMALL, seen.rows)])
+    look_directly(seen, Clock.unlimited())
+    clean = planck(0.0)[1]
+    values = Expression(seen.leaderboard.best.root, seen.rows.names)(X)
+    assert np.sqrt(np.mean((values - clean) ** 2)) < 0.02 * np.std(clean)
+
+
+def test_readings_of_a_small_noisy_table_are_around_its_smooth_fit() -> None:
+    X, y = planck(0.1)
+    seen = state(X, y)
+    table = _table(SMALL, seen)
+    clean = planck(0.0)[1] / (X[:, 2] * X[:, 3])
+    order = np.argsort(table.y)
+    truth = clean[np.argsort(y / (X[:, 2] * X[:, 3]))]
+    assert np.sqrt(np.mean((table.explained[order] - truth) ** 2)) < 0.1 * np.std(clean)
+    assert table.unexplained > 0.3  # of the best formula, which is the mean
 
 
 def test_methods_can_be_left_out() -> None:

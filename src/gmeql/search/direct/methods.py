@@ -76,6 +76,8 @@ EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "se
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
+NOISY = ("pairs",)
+"""Methods that are asked about the smallest tables at once where even these are noisy."""
 GROWING = ("filled",)
 """Methods that go on from formulas found so far, asked a few times at set shares of the budget."""
 LAST = ("strange", "waves")

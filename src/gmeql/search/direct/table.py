@@ -31,7 +31,7 @@ class DirectTable:
     weights: FloatArray
     unexplained: float = 1.0
     explained: FloatArray | None = None
-    """Values [N] of the best formula so far."""
+    """Values [N] of the best formula so far, or of a smooth fit that is closer."""
     found: tuple[Node, ...] = ()
     """Formulas found so far, the best first."""
 

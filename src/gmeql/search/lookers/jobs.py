@@ -13,7 +13,8 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct.methods import ask
 from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.symmetries.formulas import views_of_formula
-from gmeql.search.symmetries.views import View, find_views
+from gmeql.search.symmetries.noisy import smaller_tables
+from gmeql.search.symmetries.views import View
 
 
 class Job(Protocol):
@@ -59,7 +60,9 @@ class SymmetryLook:
     def run(self, is_cancelled: Callable[[], bool]) -> Iterator[list[View]]:
         """All of them at once, the smallest first."""
         effort = Effort.timed(self.seconds, until=worked() + self.seconds, is_interrupted=is_cancelled)
-        yield [view for start in self.starts for view in find_views(self.X, self.y, effort.out_of_time, start=start)]
+        yield [
+            view for start in self.starts for view in smaller_tables(self.X, self.y, effort.out_of_time, start=start)
+        ]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from gmeql.formula.nodes import Node
 from gmeql.formula.operators import OPERATORS
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
-from gmeql.search.direct.methods import AT_FIRST, EARLY, LAST, LATER
+from gmeql.search.direct.methods import AT_FIRST, EARLY, LAST, LATER, NOISY
 from gmeql.search.islands.island import Island
 from gmeql.search.lookers.jobs import DirectLook, FormulaLook, Job, SymmetryLook
 from gmeql.search.lookers.pool import Lookers, Ticket, shared_lookers
@@ -31,6 +31,7 @@ from gmeql.search.offers.seeing import (
     is_brief,
     is_time_to_look_again,
     later_seconds,
+    noisy_views_of,
     offer_seen,
     plan,
     plainest_views,
@@ -232,6 +233,9 @@ class LooksBeside:
         if not state.direct_done and not has_exact_formula(state):
             numbers, seconds = self._config.clock, self._config.direct_seconds * self._config.lookers_boost
             left = (1.0 - numbers.later_share - numbers.early_share) * seconds
+            for view, share in noisy_views_of(state):
+                self._plan(0.5, state, asked_of(state, NOISY), share * seconds, [view])
+                left -= share * seconds
             self._plan(2.0, state, asked_of(state, AT_FIRST), left, plainest_views(state)[:-1])
 
     def _look_again(self, views: Sequence[View], state: SearchState, take_views: TakeViews) -> None:

@@ -25,7 +25,8 @@ from gmeql.search.offers.seeing import (
 )
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
-from gmeql.search.symmetries.views import View, find_views
+from gmeql.search.symmetries.noisy import smaller_tables
+from gmeql.search.symmetries.views import View
 
 
 class Looking:
@@ -82,7 +83,7 @@ class Looking:
         """See whether smaller tables tell as much, and begin anew with them."""
         rows = state.rows.polished
         starts, limit = state.portfolio.starting_views(), clock.symmetry_limit()
-        views = [view for start in starts for view in find_views(rows.X, rows.target, limit, start=start)]
+        views = [view for start in starts for view in smaller_tables(rows.X, rows.target, limit, start=start)]
         if not clock.is_interrupted():
             state.symmetries_done = True
             self.take_views(state, views, clock.is_late)

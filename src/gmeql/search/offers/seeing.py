@@ -21,7 +21,8 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, SHARES, SOON, ask
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, NOISY, SHARES, SOON, ask
+from gmeql.search.direct.smoothed import smooth_error, smooth_values
 from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
@@ -65,8 +66,22 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     numbers, seconds = state.config.clock, state.config.direct_seconds
     # what was left over early is theirs; a trail that was followed then is not taken from them
     at_least = (1.0 - numbers.later_share - numbers.early_share) * seconds
+    for view, share in noisy_views_of(state):
+        _look(state, clock, asked_of(state, NOISY), share * seconds, cut=True, views=[view])
+        at_least -= share * seconds  # what is seen without noise only need not be looked for long
     left = max((1.0 - numbers.later_share) * seconds - state.direct_spent, at_least)
     _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
+
+
+def noisy_views_of(state: SearchState) -> list[tuple[View, float]]:
+    """The smallest tables, where even there no smooth fit comes near the target: what it leaves is noise. Each with its
+    share of the time for direct methods."""
+    smaller = plainest_views(state)[:-1]
+    if not smaller:
+        return []
+    table = _table(smaller[0], state)
+    is_noisy = table is not None and min(table.unexplained, smooth_error(table)) > SYMMETRIES.noisy
+    return list(zip(smaller, state.config.clock.noisy_shares, strict=False)) if is_noisy else []
 
 
 def go_on(state: SearchState, clock: Clock) -> None:
@@ -352,7 +367,12 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
     with np.errstate(all="ignore"):
         best = row_values(state.leaderboard.best.root, rows.names, rows.X) / factors
     # in the table's own spread: what a factor explains is no part of it
-    return replace(table, unexplained=table.error_of(best), explained=best) if np.isfinite(best).all() else table
+    if not np.isfinite(best).all():
+        return table
+    table = replace(table, unexplained=table.error_of(best), explained=best)
+    smooth = smooth_values(table) if table.unexplained > SYMMETRIES.noisy and not view.is_raw else None
+    closer = smooth is not None and table.error_of(smooth) < table.unexplained
+    return replace(table, explained=smooth) if closer else table
 
 
 def offer_seen(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> None:

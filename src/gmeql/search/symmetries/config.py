@@ -117,5 +117,38 @@ class SymmetriesConfig:
     """Shares of a formula's slopes that a smaller table may not explain: the formula itself is only nearly right, and
     exponents that were fitted are not quite those of the symmetry."""
 
+    # under noise: a smooth fit by linear algebra
+    smooth_degrees: tuple[int, ...] = (12, 8, 5, 4, 3, 2)
+    """Degree of its polynomial at most, of one column, two, and so on; the last of all beyond."""
+    rows_per_term: float = 6.0
+    least_left_out: float = 0.05
+    """Share of its residual that a row keeps when it is left out, at least: one that decides alone is not divided by 0."""
+    least_one_sign: float = 0.8
+    """Rows on which the target has one sign, from which a product of powers may stand before the polynomial."""
+    power_steps: int = 8
+    power_gain: float = 1e-3
+    """Share of the loss by which a step of these powers must lower it to be followed by another."""
+
+    # ... and the smaller tables that it does not speak against
+    noisy: float = 0.04
+    """Error of a surrogate from which its slopes are not believed alone."""
+    noisy_rows: int = 1000
+    noisy_rows_per_variable: int = 30
+    noisy_beam: tuple[int, ...] = (3, 3, 3, 2, 1)
+    """Tables that go on to the next size, of one column, two, and so on; the last of all beyond."""
+    noisy_sizes: int = 3
+    """Sizes of tables of which one is handed on, the smallest: those may say less than there is."""
+    noisy_tried: int = 24
+    """Symmetries of a table that are tried, in the order of what slopes say."""
+    noisy_spreads: float = 2.0
+    """Standard deviations by which left-out rows may be predicted worse than by the best fit."""
+    noisy_symbol: float = 2.0
+    """Nats that a symbol of a view costs beside its errors."""
+    noisy_powers: tuple[float, ...] = (1.0, -1.0, 2.0, -2.0)
+    noisy_degrees: tuple[float, ...] = (
+        0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 1.5, -1.5, 4.0, -4.0, 5.0, -5.0, 6.0, -6.0,
+    )  # fmt: skip
+    noisy_merged: tuple[float, ...] = (1.0, 2.0, -1.0)
+
 
 SYMMETRIES = SymmetriesConfig()

@@ -124,11 +124,13 @@ def find_views(
     out_of_time: Callable[[], bool] = lambda: False,
     *,
     start: View | None = None,
+    when_noisy: Callable[[], list[View]] = list,
 ) -> list[View]:
     """Smaller tables that hold all there is to know about y, the smallest first; empty where no symmetry is seen.
 
     Each accepted step makes the table smaller and the next surrogate better, so the next symmetry is clearer. `start` is
-    a view that is known to hold it all, else the columns as they are.
+    a view that is known to hold it all, else the columns as they are. `when_noisy` is asked for tables
+    where the surrogate's slopes are not to be believed alone; those come first.
     """
     start = start or View.raw(X.shape[1])
     n_variables = len(start.columns)
@@ -138,10 +140,13 @@ def find_views(
 
     X, y = X[: SYMMETRIES.rows], y[: SYMMETRIES.rows]
     found: list[View] = []
+    under_noise: list[View] = []
     # the matrices are small, and one thread always rounds alike; proposals that are not finite are not believed
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         try:
             first = FittedView.of(start, X, y, out_of_time)
+            if first is not None and first.error > SYMMETRIES.noisy:
+                under_noise = when_noisy()
 
             def fit(view: View) -> FittedView | None:
                 heights = None if first is None else first.heights
@@ -151,7 +156,7 @@ def find_views(
                 found = views + found
         except OutOfTime:
             pass
-    return found[: SYMMETRIES.max_views]
+    return list(dict.fromkeys([*under_noise, *found]))[: SYMMETRIES.max_views]
 
 
 @dataclass(frozen=True)
@@ -241,7 +246,7 @@ def _merged_views(fitted: FittedView) -> Iterator[View]:
             if misfit < SYMMETRIES.merge_misfit:
                 proposals.append((misfit + SYMMETRIES.power_cost * (abs(p) + abs(q)), i, j, p, q, sign))
     for _, i, j, p, q, sign in sorted(proposals):
-        first, second = _power(columns[i], p), _power(columns[j], q)
+        first, second = power(columns[i], p), power(columns[j], q)
         both = build("add" if sign > 0 else "sub", first, second)
         yield View((*(c for k, c in enumerate(columns) if k not in (i, j)), both), fitted.view.factor)
 
@@ -253,7 +258,8 @@ def _has_power(column: np.ndarray, power: float) -> bool:
     return power > 0 or bool((column != 0).all())
 
 
-def _power(node: Node, exponent: float) -> Node:
+def power(node: Node, exponent: float) -> Node:
+    """A power of a formula."""
     if exponent == -1.0:
         return build("inv", node)
     return build("pow", node, Constant(exponent))
@@ -291,7 +297,7 @@ def _views_without_factor(fitted: FittedView) -> Iterator[list[View]]:
     ]
     for _, j, factor in sorted(proposals, key=lambda proposal: proposal[:2]):
         rest = tuple(c for k, c in enumerate(columns) if k != j)
-        yield [View(rest, _monomial([(fitted.view.factor, 1.0), (put(factor, columns[j]), 1.0)]))]
+        yield [View(rest, monomial([(fitted.view.factor, 1.0), (put(factor, columns[j]), 1.0)]))]
 
 
 def _rational_rows(basis: np.ndarray) -> Iterator[np.ndarray]:
@@ -355,17 +361,17 @@ def unitless(
     views = []
     for _, chosen, others, powers in sorted(choices, key=lambda choice: choice[:2])[:most]:
         columns = [
-            _monomial([(view.columns[j], 1.0), *((view.columns[u], -powers[i, c]) for i, u in enumerate(chosen))])
+            monomial([(view.columns[j], 1.0), *((view.columns[u], -powers[i, c]) for i, u in enumerate(chosen))])
             for c, j in enumerate(others)
         ]
-        factor = _monomial([(view.factor, 1.0), *((view.columns[u], powers[i, -1]) for i, u in enumerate(chosen))])
+        factor = monomial([(view.factor, 1.0), *((view.columns[u], powers[i, -1]) for i, u in enumerate(chosen))])
         views.append(View(tuple(columns) or (_ONE,), factor, tuple(map(int, chosen)) if units is not None else ()))
     return views
 
 
-def _monomial(parts: list[tuple[Node, float]]) -> Node:
+def monomial(parts: list[tuple[Node, float]]) -> Node:
     """A product of powers, negative ones below the line."""
-    above = [_power(node, e) for node, e in parts if e > 0]
-    below = [_power(node, -e) for node, e in parts if e < 0]
+    above = [power(node, e) for node, e in parts if e > 0]
+    below = [power(node, -e) for node, e in parts if e < 0]
     numerator = build("mul", *above) if above else _ONE
     return build("div", numerator, build("mul", *below)) if below else numerator
