@@ -31,6 +31,16 @@ def test_slopes_of_a_smooth_function_are_its_gradient() -> None:
     assert typical((found.slopes - gradient).ravel()) < 0.02 * typical(gradient.ravel())
 
 
+def test_columns_drawn_evenly_from_zero_on_are_read_as_they_are() -> None:
+    """Logarithms of such columns crowd at one end, where an angle says nothing."""
+    X = np.random.default_rng(0).uniform(0, [1, 2 * np.pi, 2 * np.pi], (300, 3))
+    y = (1 - X[:, 0] ** 2) / (1 + X[:, 0] * np.cos(X[:, 1] - X[:, 2]))
+    found = surrogate(X, y)
+    assert found.reading[1] and found.error < 0.1  # 0.2 by logarithms
+    again = fit_surrogate(X, y, units=np.ones(300), spread=float(np.std(y)), reading=found.reading)
+    assert again is not None and again.error == found.error
+
+
 def test_noise_is_not_understood() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (200, 2))

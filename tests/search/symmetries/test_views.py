@@ -82,6 +82,13 @@ def test_two_columns_become_one(combine, expected):
 
 
 @pytest.mark.filterwarnings("error")
+def test_the_angle_of_an_orbit_is_a_difference():
+    """Few rows near the far end of long orbits tell most of it, and slopes are off by a fifth."""
+    X = table((0, 1), (0, 2 * np.pi), (0, 2 * np.pi), rows=700)
+    views = find_views(X, (1 - X[:, 0] ** 2) / (1 + X[:, 0] * np.cos(X[:, 1] - X[:, 2])))
+    assert views and views[0].columns == (Variable(0), build("sub", Variable(1), Variable(2)))
+
+
 def test_zeros_in_a_column_hide_no_sum_of_squares():
     X = table((0.5, 3), (0.5, 3), (-2, 2))
     X[:40, 0], X[30:70, 1] = 0.0, 0.0

@@ -73,6 +73,10 @@ class SymmetriesConfig:
     ratio_slack: float = 0.1
     """How far from 1 the ratio of the two slopes may be."""
     merge_misfit: float = 0.1
+    rough_misfit: float = 0.3
+    """... where slopes are rough,"""
+    roughness: float = 8.0
+    """which are off by so many times the surrogate's error."""
     power_cost: float = 0.002
     """Misfit by which a power must pay per unit of its exponent."""
 

@@ -23,12 +23,13 @@ class OutOfTime(Exception):
 class Surrogate:
     """What a surrogate says of a target: its error on left-out rows in units of the spread, its slopes [N, V].
 
-    `heights` is the function of the target that it was fitted to, by its place.
+    `reading` is how table and target were read: the function of the target by its place, and whether columns whose
+    logarithms lie unevenly were taken as they are.
     """
 
     error: float
     slopes: np.ndarray
-    heights: int = 0
+    reading: tuple[int, bool] = (0, False)
 
 
 def fit_surrogate(
@@ -38,29 +39,44 @@ def fit_surrogate(
     units: np.ndarray,
     spread: float,
     out_of_time: Callable[[], bool] = lambda: False,
-    heights: int | None = None,
+    reading: tuple[int, bool] | None = None,
 ) -> Surrogate | None:
     """The best surrogate of the target [N] over the table [N, V], or None where no error is finite.
 
-    `units` [N] turn a difference of the target into one of the raw target, whose standard deviation is `spread`. `heights`
-    is the function of the target to fit alone, where that applies: what served one table best serves a smaller one.
+    `units` [N] turn a difference of the target into one of the raw target, whose standard deviation is `spread`. `reading`
+    is the one to fit alone, where that applies: what served one table best serves a smaller one.
     """
     best = Surrogate(math.inf, np.empty(0))
     with np.errstate(all="ignore"):  # what is not finite has an error that is not finite either
-        coordinates, inner = _coordinates(table)
-        alone = heights is not None and _HEIGHTS[heights].applies(target)
-        for place, kind in enumerate(_HEIGHTS):
-            if best.error < SYMMETRIES.good or not kind.applies(target) or (alone and place != heights):
-                continue
-            values = kind.values(target)
-            if not np.isfinite(values).all():  # squares of a large target
-                continue
-            residuals, rise = _gaussian_process(coordinates, values, out_of_time)
-            inverse = 1 / kind.slope(target)
-            error = typical(residuals * inverse * units) / spread
-            if error < best.error:
-                best = Surrogate(error, rise * inverse[:, None] * inner, place)
+        possible = [place for place, kind in enumerate(_HEIGHTS) if kind.applies(target)]
+        alone = reading if reading is not None and reading[0] in possible else None
+        for heights in possible if alone is None else [alone[0]]:
+            if not best.error < SYMMETRIES.good:
+                as_it_is = alone is not None and alone[1]
+                best = _better(best, table, target, (heights, as_it_is), units / spread, out_of_time)
+        if alone is None and not best.error < SYMMETRIES.good and _has_uneven_logarithms(table):
+            best = _better(best, table, target, (best.reading[0], True), units / spread, out_of_time)
     return best if math.isfinite(best.error) else None
+
+
+def _better(
+    best: Surrogate,
+    table: np.ndarray,
+    target: np.ndarray,
+    reading: tuple[int, bool],
+    units: np.ndarray,
+    out_of_time: Callable[[], bool],
+) -> Surrogate:
+    """The surrogate of a reading where its error is less than that of the best so far, which else remains."""
+    kind = _HEIGHTS[reading[0]]
+    values = kind.values(target)
+    if not np.isfinite(values).all():  # squares of a large target
+        return best
+    coordinates, inner = _coordinates(table, only_even=reading[1])
+    residuals, rise = _gaussian_process(coordinates, values, out_of_time)
+    inverse = 1 / kind.slope(target)
+    error = typical(residuals * inverse * units)
+    return Surrogate(error, rise * inverse[:, None] * inner, reading) if error < best.error else best
 
 
 @dataclass(frozen=True)
@@ -108,14 +124,25 @@ def typical(values: np.ndarray) -> float:
     return math.sqrt(float(squares[: max(1, len(squares) * share // of)].mean()))
 
 
-def _coordinates(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns by their logarithm where they are positive, and the slope of that coordinate to the column."""
+def _coordinates(table: np.ndarray, *, only_even: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Columns by their logarithm where they are positive, and the slope of that coordinate to the column.
+
+    `only_even`: not those whose logarithms lie unevenly, as of a column drawn evenly between 0 and something.
+    """
     coordinates, inner = table.copy(), np.ones_like(table)
     for j in range(table.shape[1]):
         column = table[:, j]
-        if (column > 0).all() and (_ratio(column) < SYMMETRIES.largest_ratio or _is_even_in_logarithms(column)):
+        even = (column > 0).all() and _is_even_in_logarithms(column)
+        if even or ((column > 0).all() and _ratio(column) < SYMMETRIES.largest_ratio and not only_even):
             coordinates[:, j], inner[:, j] = np.log(column), 1 / column
     return coordinates, inner
+
+
+def _has_uneven_logarithms(table: np.ndarray) -> bool:
+    """Whether some column is read by a logarithm that lies unevenly."""
+    return any(
+        (x > 0).all() and _ratio(x) < SYMMETRIES.largest_ratio and not _is_even_in_logarithms(x) for x in table.T
+    )
 
 
 def _gaussian_process(

@@ -149,8 +149,8 @@ def find_views(
                 under_noise = when_noisy()
 
             def fit(view: View) -> FittedView | None:
-                heights = None if first is None else first.heights
-                return first if view is start else FittedView.of(view, X, y, out_of_time, heights)
+                reading = None if first is None else first.reading
+                return first if view is start else FittedView.of(view, X, y, out_of_time, reading)
 
             for views in smaller_views(start, fit):
                 found = views + found
@@ -168,12 +168,17 @@ class FittedView:
     target: np.ndarray
     error: float
     slopes: np.ndarray
-    heights: int = 0
-    """The function of the target that the surrogate was fitted to."""
+    reading: tuple[int, bool] = (0, False)
+    """How the surrogate reads table and target."""
 
     @classmethod
     def of(
-        cls, view: View, X: np.ndarray, y: np.ndarray, out_of_time: Callable[[], bool], heights: int | None = None
+        cls,
+        view: View,
+        X: np.ndarray,
+        y: np.ndarray,
+        out_of_time: Callable[[], bool],
+        reading: tuple[int, bool] | None = None,
     ) -> FittedView | None:
         """None where the view or the target's quotient is not finite on every row, or nothing can be fitted."""
         table, factors = view.table(X), view.factors(X)
@@ -185,8 +190,8 @@ class FittedView:
             return None
         if not (np.ptp(y) > 0 and spread > 0):  # the deviation of a constant may be above 0, that of tiny values 0
             return None
-        found = fit_surrogate(table, target, units=units, spread=unit, out_of_time=out_of_time, heights=heights)
-        return None if found is None else cls(view, table, target, found.error, found.slopes, found.heights)
+        found = fit_surrogate(table, target, units=units, spread=unit, out_of_time=out_of_time, reading=reading)
+        return None if found is None else cls(view, table, target, found.error, found.slopes, found.reading)
 
 
 def smaller_views(
@@ -225,6 +230,7 @@ def _merged_views(fitted: FittedView) -> Iterator[View]:
     """Views in which two columns became one, the best supported first."""
     columns, table, slopes = fitted.view.columns, fitted.table, fitted.slopes
     size = np.sqrt(np.mean((slopes * table.std(axis=0)) ** 2, axis=0))
+    allowed = float(np.clip(SYMMETRIES.roughness * fitted.error, SYMMETRIES.merge_misfit, SYMMETRIES.rough_misfit))
     proposals = []
     for i, j in itertools.combinations(range(len(columns)), 2):
         if min(size[i], size[j]) < SYMMETRIES.least_slope * size.max():
@@ -239,11 +245,11 @@ def _merged_views(fitted: FittedView) -> Iterator[View]:
             left, right = left[told], right[told]
             square = float(left @ left)
             ratio = float(left @ right) / square if square > 0 else math.inf
-            if not abs(abs(ratio) - 1) <= SYMMETRIES.ratio_slack:
+            if not abs(abs(ratio) - 1) <= max(SYMMETRIES.ratio_slack, allowed):
                 continue
             sign = math.copysign(1.0, ratio)
             misfit = typical(right - sign * left) / max(typical(right), 1e-300)
-            if misfit < SYMMETRIES.merge_misfit:
+            if misfit < allowed:
                 proposals.append((misfit + SYMMETRIES.power_cost * (abs(p) + abs(q)), i, j, p, q, sign))
     for _, i, j, p, q, sign in sorted(proposals):
         first, second = power(columns[i], p), power(columns[j], q)
