@@ -169,7 +169,8 @@ def test_build_drops_the_obvious() -> None:
 
 def test_leaves_and_fold_walk_left_to_right() -> None:
     root = call("add", 1.0, call("mul", 2.0, x1), 3.0)
-    assert leaves(root) == [Constant(1), Constant(2), x1, Constant(3)]
+    assert leaves(root) == leaves(root) == (Constant(1), Constant(2), x1, Constant(3))
+    assert leaves(call("sub", x2, root)) == (x2, *leaves(root))  # whose parts remember theirs
     seen: list[object] = []
     fold(root, seen.append, lambda node, _: seen.append(node.operator))
     assert seen == [Constant(1), Constant(2), x1, "mul", Constant(3), "add"]

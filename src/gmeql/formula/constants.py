@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,13 +47,17 @@ def _is_third(exponent: float) -> bool:
     return abs(exponent) <= PLAIN_EXPONENT_LIMIT and exponent == round(3.0 * exponent) / 3.0
 
 
-def _places(root: Node) -> Iterator[tuple[Constant, bool]]:
+def _places(root: Node) -> list[tuple[Constant, bool]]:
     """Constants in the order of `expression.constants`, and whether each is the exponent of a power."""
+    found: list[tuple[Constant, bool]] = []
     waiting: list[tuple[Node, bool]] = [(root, False)]
     while waiting:
         node, is_exponent = waiting.pop()
         if isinstance(node, Constant):
-            yield node, is_exponent
+            found.append((node, is_exponent))
         elif isinstance(node, Call):
-            last = 1 if node.operator == "pow" else None
-            waiting.extend((arg, i == last) for i, arg in reversed(list(enumerate(node.args))))
+            if node.operator == "pow":
+                waiting += ((node.args[1], True), (node.args[0], False))
+            else:
+                waiting += [(arg, False) for arg in reversed(node.args)]
+    return found

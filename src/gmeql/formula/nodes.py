@@ -92,6 +92,7 @@ class Call:
     _hash: int = field(init=False)
     _complexity: int | None = field(init=False)  # remembered by `tree_complexity`
     _text: str | None = field(init=False)  # remembered by `repr`
+    _leaves: tuple[Leaf, ...] | None = field(init=False)  # remembered by `leaves`
 
     def __post_init__(self) -> None:
         operator = get_operator(self.operator)
@@ -123,11 +124,14 @@ class Call:
         _set(self, "_hash", hash((operator.name, args, protected)))
         _set(self, "_complexity", None)
         _set(self, "_text", None)
+        _set(self, "_leaves", None)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Call) or self._hash != other._hash:
+            return False
         pairs: list[tuple[Any, Any]] = [(self, other)]
         while pairs:
             one, two = pairs.pop()
@@ -202,17 +206,21 @@ def fold(root: Node, leaf: Callable[[Leaf], T], call: Callable[[Call, list[T]], 
     return done[0]
 
 
-def leaves(root: Node) -> list[Leaf]:
+def leaves(root: Node) -> tuple[Leaf, ...]:
     """Constants and variables from left to right."""
+    if isinstance(root, Call) and root._leaves is not None:
+        return root._leaves
     found: list[Leaf] = []
     waiting: list[Node] = [root]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Call):
-            waiting.extend(reversed(node.args))
+            waiting += node.args[::-1]
         else:
             found.append(node)
-    return found
+    if isinstance(root, Call):
+        _set(root, "_leaves", tuple(found))
+    return tuple(found)
 
 
 def calls(root: Node) -> list[Call]:
@@ -267,10 +275,7 @@ def evaluate(root: Node, columns: Callable[[int], Any], constant: Callable[[floa
 
 
 def row_values(root: Node, names: Sequence[str], X: Any) -> np.ndarray:
-    """Value for every row of `X` [N, V] -> [N], float64; `names` are those of the V columns.
-
-    Outside an operator's domain it is nan or inf.
-    """
+    """Value for every row of `X` [N, V] -> [N], float64, nan or inf outside a domain; `names` are those of the V columns."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(names):
         raise ValueError(f"X must have shape [rows, {len(names)}] (columns {listing(names)}), got {X.shape}")
@@ -336,9 +341,7 @@ def tree_complexity(root: Node) -> int:
 
 
 def _is_negated(node: Node) -> bool:
-    if not isinstance(node, Call):
-        return False
-    return node.operator == "neg" or (node.operator == "mul" and _MINUS_ONE in node.args)
+    return isinstance(node, Call) and (node.operator == "neg" or (node.operator == "mul" and _MINUS_ONE in node.args))
 
 
 def is_plain_exponent(node: Node) -> bool:

@@ -242,7 +242,7 @@ def excursion(root: Node, points: np.ndarray, y: np.ndarray, loss: Loss = SQUARE
             allowed = np.clip(values, low - allowance if low < 0 else min(low, 0.0), high + allowance)
             costs = np.where(values == allowed, 0.0, loss.value(values, allowed))
         mean = float(np.mean(np.where(np.isfinite(costs), costs, math.inf)))
-    return 0.0 if math.isfinite(mean) and magnitudes(y) is not None else mean
+    return 0.0 if 0.0 < mean < math.inf and magnitudes(y) is not None else mean
 
 
 def runs_to_pole(root: Node, X: np.ndarray) -> bool:

@@ -100,9 +100,12 @@ class JudgedRows:
         """
         if not self.pure_numbers and self.is_exact(loss):
             return 0.0
+        places = list(held)
+        if not places:
+            return 0.0
         most = max(0.5 * math.log(max(len(self.target), 2)) - POLISH.rounding_nats, 0.0)
         constants, free = expression.constants, free_constants(expression)
-        return sum(min(plain_nats(constants[i]), most) for i in held if self.pure_numbers or free[i])
+        return sum(min(plain_nats(constants[i]), most) for i in places if self.pure_numbers or free[i])
 
     def recognised_nats(self, root: Node, loss: float) -> float:
         """The same of all constants of a formula that are recognised."""
