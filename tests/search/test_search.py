@@ -52,6 +52,14 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
     assert texts(ends[0]) == texts(ends[1]) and ends[0].candidates == ends[1].candidates
 
 
+def test_of_few_candidates_enough_are_left_to_look_at_the_data() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(1.0, 5.0, (200, 4))  # the centre of two masses: islands alone need many more candidates
+    y = (X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3]) / (X[:, 0] + X[:, 2])
+    final = run(Search(X, y, names=("m", "r", "n", "s"), config=SearchConfig(max_candidates=10_000, n_jobs=1)))
+    assert final.reason == "exact" and str(final.best.expression) == "(m*r + n*s)/(m + n)"
+
+
 def test_other_seeds_search_elsewhere() -> None:
     X, y = waves()
     ends = [run(Search(X, y, config=SearchConfig(max_candidates=800, **SMALL), seed=seed)) for seed in (0, 1, 0)]

@@ -164,6 +164,7 @@ class SearchConfig:
     islands_per_generation: int = 32  # where smaller tables were found
     few_islands: int = 14  # islands of a generation elsewhere, which skips the first stage
     stage_ages: tuple[int, ...] = (3, 8, 18, 36, 80)  # ages at which the worse half of a generation is closed
+    long_stage: float = 0.5  # share of all candidates that no generation begins with: between stages data are looked at
     rewarded_per_stage: int = 3  # islands whose view and reading are drawn more often from then on
     polished_per_stage: int = 1  # islands whose best formula is cut to shape, once the loss has settled
     polished_at_end: int = 5
@@ -220,6 +221,13 @@ class SearchConfig:
     def n_lookers(self) -> int:
         """Processes that look beside the search: half of the threads, none where there is one."""
         return min(self.n_threads // 2, self.most_lookers)
+
+    def is_stage_long(self, stage: int, n_islands: int) -> bool:
+        """Whether so many islands would take most of a budget of candidates to reach the end of a stage."""
+        if self.max_candidates is None or stage >= len(self.stage_ages):
+            return False
+        needed = n_islands * self.stage_ages[stage] * self.island.candidates_per_step
+        return needed > self.long_stage * self.max_candidates
 
     @property
     def lookers_boost(self) -> float:

@@ -183,8 +183,8 @@ class Search(RunningSearch):
         if not later:
             look_at_once(state, self._clock)
         many = len(state.portfolio.tables) > 1
-        state.stage = 0 if many else min(1, len(config.stage_ages) - 1)
         n_islands = config.islands_per_generation if many else config.few_islands
+        state.stage = 0 if many or config.is_stage_long(1, n_islands) else min(1, len(config.stage_ages) - 1)
         self._executor.look_for_accelerators(state, self._clock)
         on_device = self._executor.on_cards
         if on_device:
