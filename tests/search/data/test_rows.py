@@ -97,3 +97,17 @@ def test_weights_stay_where_there_is_nothing_to_weigh() -> None:
 def test_bad_data_are_refused(X: np.ndarray, y: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Search(X, y)
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e-160])
+def test_a_target_whose_squares_no_number_holds_is_refused_in_words(scale: float) -> None:
+    X = np.random.default_rng(0).uniform(1, 2, (50, 2))
+    with pytest.raises(ValueError, match="y reaches .*; divide y by a power of ten"):
+        Search(X, scale * X[:, 0], config=SearchConfig(max_candidates=100))
+
+
+def test_rows_of_hardly_any_weight_may_be_of_any_size() -> None:
+    X = np.random.default_rng(0).uniform(1, 2, (50, 2))
+    y = np.where(X[:, 0] > 1.5, 1e170, 1.0) * X[:, 1]
+    rows = SearchRows.of(X, y, sample_weight=1 / y**1.5, config=SearchConfig())
+    assert np.isfinite(rows.y).all()

@@ -27,6 +27,8 @@ from gmeql.search.losses.robust import LINE_EXPLAINS, WEIGHTS, least_absolute_li
 from gmeql.search.judging.soundness import points_between
 
 FloatArray = NDArray[np.float64]
+LARGEST_TARGET = 1e150
+"""Size of a target, by its weight, up to which losses are numbers, and one over the least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,12 @@ class SearchRows:
         names = tuple(names) if names is not None else tuple(f"x{i + 1}" for i in range(X.shape[1]))
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         weights = weights / weights.mean()
+        largest = float((np.sqrt(weights) * np.abs(y)).max())
+        if largest > LARGEST_TARGET or 0 < largest < 1.0 / LARGEST_TARGET:
+            raise ValueError(
+                f"y reaches {largest:.3g}, and losses are squares, which no number holds beyond {LARGEST_TARGET:g} or below "
+                f"{1 / LARGEST_TARGET:g}; divide y by a power of ten, as GMEQLRegressor does by itself"
+            )
         # a generator of its own: the search's draws are the same whatever is drawn here
         order = np.random.default_rng(seed + 1).permutation(len(y))
         n_fitted, n_judged = min(config.search_rows, len(y)), min(config.polish_rows, len(y))
