@@ -56,6 +56,7 @@ class VocabularyConfig:
     digits: int = 9  # to which the values of two terms, over their sizes, agree where they are one
     dropped: float = 1 / 3  # share of the terms that are dropped together at first
     singly: int = 40  # terms from which each is tried by itself
+    dependent: float = 1e-12  # share of a small term beside those before it up to which it is a sum of them
     null: float = 1e-11  # singular values of y times small terms, beside the span, that are none,
     gap: float = 1e4  # and by how much the next must be larger
     verified: float = 1e-8  # error of the formula on all rows, relative to the target's spread
@@ -254,13 +255,31 @@ def _size(values: FloatArray) -> float:
 
 
 def small_terms(X: FloatArray) -> list[tuple[Node, FloatArray]]:
-    """1, the columns, their squares and products of two, with their values [N]."""
+    """1, the columns, their squares and products of two, with their values [N], each that is no sum of those before it.
+
+    The square of a column of two values is one: with it many sums vanish, whatever the target is.
+    """
     columns: list[tuple[Node, FloatArray]] = [(Variable(j), x) for j, x in enumerate(X.T)]
     products = [
         (build("mul", a, b) if a != b else build("square", a), x * z)
         for (a, x), (b, z) in combinations_with_replacement(columns, 2)
     ]
-    return [(Constant(1.0), np.ones(len(X))), *columns, *products]
+    return _independent([(Constant(1.0), np.ones(len(X))), *columns, *products])
+
+
+def _independent(terms: Sequence[tuple[Node, FloatArray]]) -> list[tuple[Node, FloatArray]]:
+    """Terms whose values [N] are no sum of those of terms before them."""
+    kept, basis = [], np.zeros((len(terms[0][1]), 0))
+    for node, values in terms:
+        size = float(np.linalg.norm(values))
+        left = values / size if 0 < size < math.inf else np.zeros_like(values)
+        for _ in range(2):  # what rounding left the first time
+            left = left - basis @ (basis.T @ left)
+        rest = float(np.linalg.norm(left))
+        if rest > VOCABULARY.dependent:
+            kept.append((node, values))
+            basis = np.column_stack([basis, left / rest])
+    return kept
 
 
 def _triples(X: FloatArray) -> list[tuple[Node, FloatArray]]:
