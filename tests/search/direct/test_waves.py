@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from thinned import thinned
 
 from gmeql.network.families import FunctionSet
+from gmeql.search.direct import waves
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.waves import propose, strongest
 from gmeql.search.polish.scoring import JudgedRows, refit
@@ -86,3 +89,24 @@ def test_the_transform_finds_what_a_slow_scan_finds(columns: int) -> None:
     slow = trials.reshape(-1, columns)[int(np.argmax(power))]
     found, _ = strongest(values, residual, grid)
     assert min(np.abs(found - slow).max(), np.abs(found + slow).max()) < 0.6  # half a frequency step of the grid
+
+
+def test_a_random_walk_is_no_trail() -> None:
+    """It is nearly two slow waves beside a trend, but no sum of powers with them comes nearer."""
+    rng = np.random.default_rng(3)
+    X = rng.permutation(np.linspace(0, 10, 600))[:, None]
+    walk = np.cumsum(rng.standard_normal(600))[np.argsort(np.argsort(X[:, 0]))]
+    given = DirectTable(X, walk, np.ones(600))
+    careful: list[object] = []
+
+    class Watched(waves.TermChoice):
+        def __init__(self, *parts: Any, **options: Any) -> None:
+            super().__init__(*parts, **options)
+            careful.append(options["beams"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waves, "TermChoice", Watched)
+        proposed(given)
+        assert len(careful) == 1
+        proposed(replace(given, unexplained=0.05))
+        assert len(careful) == 1  # others came nearer already

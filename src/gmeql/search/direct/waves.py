@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.angles import ANGLES, amplitudes_of, likely_amplitudes, products_of, strongest_sum
-from gmeql.search.direct.choice import TermChoice
+from gmeql.search.direct.choice import TERMS, TermChoice
 from gmeql.search.direct.library import LibraryConfig, library
 from gmeql.search.direct.polynomials import monomials, values
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
@@ -58,6 +58,9 @@ class WavesConfig:
     rounding: float = 1e-16  # share of the variance in which no wave is looked for
     waves: int = 2  # looked for one after the other
     worth: float = 0.5  # share of the variance from which waves are worth the choice of what stands beside them
+    nearer: float = (
+        0.4  # error of the sums chosen hastily, relative to that of waves beside a trend, from which they are
+    )
     beams: tuple[int, ...] = (12, 12, 8)  # sums of each length with none, one and two waves
 
 
@@ -66,6 +69,8 @@ POWERS = LibraryConfig(
     powers=(1, 2, 3, -1), roots=(0.5,), mixed=(1, 2, -1, 0.5), exponents=(), rates=(), offsets=(), turns=0, bumps=0
 )
 """What stands beside waves and before them."""
+HASTY = replace(TERMS, max_terms=5, tried=4, fits=1, steps=2, seeds=0, exchanged=0)
+"""A first choice of that: a tenth of the work, and near enough to tell a sum from a curve that waves come near to."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +163,31 @@ class _Scan:
         for one in self.found[:1]:
             yield build("mul", Constant(math.sqrt(2 * one.share) * size), one.node())
         yield from _products(self.found, size)
-        if 1.0 - _unexplained(self.found) > WAVES.worth:
-            yield from _with_powers(self.found, self.table, self.n, self.functions, effort.on_trail())
+        if 1.0 - _unexplained(self.found) > WAVES.worth and self._error() < self.table.unexplained:
+            yield from self._with_powers(effort.on_trail())
+
+    def _error(self) -> float:
+        """What the waves leave beside a trend, relative to the target's spread."""
+        return math.sqrt(_unexplained(self.found) * float(np.mean(self.residual**2))) / self.table.spread
+
+    def _with_powers(self, effort: Effort) -> Iterator[Node]:
+        """The waves among powers of columns, and times these, as a sum of terms.
+
+        A smooth curve and a random walk are nearly a few slow waves, too: where a first, hasty choice comes hardly nearer
+        than they do beside a trend, no careful one follows.
+        """
+        table, n = self.table, self.n
+        rows = JudgedRows.of(table.X[:n], table.y[:n], table.weights[:n], [f"x{i}" for i in range(table.n_columns)])
+        waves = [wave.node() for wave in self.found]
+        terms = library(table.X[:n], self.functions.allows, numbers=POWERS, waves=waves)
+        nearer = (WAVES.nearer * self._error() * table.spread) ** 2
+        one_each = (1,) * len(WAVES.beams)
+        choice = TermChoice(terms, ~terms.plain, rows, beams=one_each, by_pairs=False, numbers=HASTY)
+        sums = list(choice.run(effort.out_of_time))
+        if sums and nearer > min(one.loss for one in sums) and not rows.is_exact(sums[-1].loss):
+            sums = list(TermChoice(terms, ~terms.plain, rows, beams=WAVES.beams).run(effort.out_of_time)) or sums
+        if sums:
+            yield sums[-1].root
 
 
 def _unexplained(found: list[Wave]) -> float:
@@ -366,15 +394,3 @@ def _products(found: list[Wave], size: float) -> Iterator[Node]:
         first = Wave(one.angles, total, (one.phase + other.phase) / 2, 1.0).node()
         second = Wave(one.angles, change, (one.phase - other.phase + math.pi) / 2, 1.0).node()
         yield Call("mul", (Constant(2 * math.sqrt(one.share) * size), first, second))
-
-
-def _with_powers(
-    found: list[Wave], table: DirectTable, n: int, functions: FunctionSet, effort: Effort
-) -> Iterator[Node]:
-    """The waves among powers of columns, and times these, as a sum of terms."""
-    names = [f"x{i}" for i in range(table.n_columns)]
-    rows = JudgedRows.of(table.X[:n], table.y[:n], table.weights[:n], names)
-    terms = library(table.X[:n], functions.allows, numbers=POWERS, waves=[wave.node() for wave in found])
-    sums = list(TermChoice(terms, ~terms.plain, rows, beams=WAVES.beams).run(effort.out_of_time))
-    if sums:
-        yield sums[-1].root
