@@ -3,13 +3,15 @@
     python benchmarks/direct.py CASES.json --candidates 100000 [--methods rational,meeting]
     python benchmarks/direct.py --cost 1000x6,100000x10 --max-time 30
     python benchmarks/direct.py --lost 1000x6,100000x10 --max-time 30 --repeats 3
+    python benchmarks/direct.py --shares uniform,heavy,walk,line,diabetes --max-time 20
 
 The first asks them about every case of a file, on its columns and on the smaller tables that its symmetries give, with
 the work that a search of so many candidates would grant them. A case is seen where a formula is exact on the training
 rows; whether it is the truth is for `gmeql bench` to judge. The second times every method, and the look for symmetries, on
 tables that hold nothing to see, each in a process of its own, with the memory that it took. The third counts the candidates
 that whole searches draw on such tables with and without direct methods, and looks whether they end in time; it wants an
-idle machine.
+idle machine. The fourth says what share of the processor time of a whole search on one core each method took, on tables with
+hardly anything to see; their clock counts processor time, so that a busy machine gives the same.
 """
 
 from __future__ import annotations
@@ -17,18 +19,23 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_diabetes
 
 from gmeql.evaluation.problems.cases import read_cases
+from gmeql.formula.nodes import Node
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
-from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, GROWING, LATER
+from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, GROWING, LATER, ask
 from gmeql.search.direct.middle.meeting import compile_look_up
 from gmeql.search.search import Search
+from gmeql.search.offers import seeing
 from gmeql.search.offers.seeing import look_again, look_directly
 from gmeql.search.stopping import has_exact_formula
 
@@ -82,7 +89,7 @@ def cost(name: str, n_rows: int, n_columns: int, max_time: float) -> tuple[float
     clock = search.config.clock
     share = clock.symmetry_share * max_time if name == VIEWS else search.config.direct_seconds
     if name != VIEWS:
-        kinds = {**dict.fromkeys(AT_FIRST, 1 - clock.later_share), **dict.fromkeys(LATER, clock.later_share)}
+        kinds = {**dict.fromkeys(AT_FIRST, clock.first_share), **dict.fromkeys(LATER, clock.later_share)}
         share *= {**kinds, **dict.fromkeys(GROWING, clock.growing_share)}.get(name, 1.0)
     return share, time.process_time() - start, _megabytes() - before
 
@@ -113,6 +120,51 @@ def drawn(size: str, max_time: float, seed: int, asked: bool) -> tuple[int, floa
     return search.candidates, time.perf_counter() - start
 
 
+def hardly_anything(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Noise, evenly drawn or of heavy tails, a random walk, one term and noise, or measured data."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0.5, 3.0, (1000, 6))
+    if kind == "diabetes":
+        measured = load_diabetes()
+        return measured.data, measured.target.astype(float)
+    if kind == "walk":
+        X[:, 0] = np.arange(1000) / 100.0
+        return X, np.cumsum(rng.standard_normal(1000))
+    noise = {
+        "uniform": lambda: rng.uniform(-1, 1, 1000),
+        "heavy": lambda: rng.standard_t(1.5, 1000),
+        "line": lambda: 2 * X[:, 0] + rng.standard_normal(1000),
+    }
+    return X, noise[kind]()
+
+
+def shares(kind: str, max_time: float) -> dict[str, float]:
+    """Share of the processor time of a whole search that each method took, and what became of its formulas ("offered")."""
+    spent: Counter[str] = Counter()
+
+    def timed(name: str, *given: Any, **options: Any) -> Iterator[Node]:
+        proposals = ask(name, *given, **options)
+        while True:
+            began = time.thread_time()
+            root = next(proposals, None)
+            spent[name] += time.thread_time() - began
+            if root is None:
+                return
+            began = time.thread_time()
+            yield root
+            spent["offered"] += time.thread_time() - began
+
+    seeing.ask, time.perf_counter = timed, time.process_time
+    for budget in (1.5, max_time):  # what is compiled and imported is no part of it
+        spent.clear()
+        search = Search(*hardly_anything(kind), config=SearchConfig(max_time=budget, n_jobs=1, device="cpu"))
+        began = time.process_time()
+        for _ in search.run():
+            pass
+    whole = time.process_time() - began
+    return {name: seconds / whole for name, seconds in spent.most_common()}
+
+
 def _megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -124,6 +176,7 @@ def main() -> None:
     parser.add_argument("--methods")
     parser.add_argument("--cost", default="")
     parser.add_argument("--lost", default="")
+    parser.add_argument("--shares", default="")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--max-time", type=float, default=30.0)
     given = parser.parse_args()
@@ -146,6 +199,10 @@ def main() -> None:
                     f"{size:>10} {name:>10} {seconds:6.2f} s of {share:.2f} s if asked alone, {memory:5.0f} MB",
                     flush=True,
                 )
+        for kind in filter(None, given.shares.split(",")):
+            found = alone.submit(shares, kind, given.max_time).result()
+            each = ", ".join(f"{name} {share:.1%}" for name, share in found.items() if share > 0.003)
+            print(f"{kind:>10} {sum(found.values()):.1%} of {given.max_time:g} s: {each}", flush=True)
         for size in filter(None, given.lost.split(",")):
             runs = {
                 asked: [

@@ -37,7 +37,7 @@ def test_every_method_has_its_cost(direct: ModuleType, name: str) -> None:
     share, seconds, memory = direct.cost(name, 60, 2, 0.5)
     clock = SearchConfig().clock
     of_kind = clock.later_share if name in direct.LATER else 1.0
-    of_kind = 1 - clock.later_share if name in direct.AT_FIRST else of_kind
+    of_kind = clock.first_share if name in direct.AT_FIRST else of_kind
     of_kind = clock.growing_share if name in direct.GROWING else of_kind
     assert share == pytest.approx(0.5 * clock.direct_share * of_kind)
     assert seconds >= 0 and memory >= 0

@@ -105,7 +105,7 @@ def test_everything_is_asked_once_and_smaller_tables_are_taken(monkeypatch: pyte
     assert sorted(of_all) == sorted(name for name in AT_FIRST if name != "derivatives")
     smaller = [job.name for job in looks if job.table.n_columns < 3]
     assert set(smaller) == {*NOISY, *(name for name in AT_FIRST if name != "derivatives")}
-    assert seen.direct_spent >= (1 - seen.config.clock.later_share) * seen.config.direct_seconds
+    assert seen.direct_spent >= seen.config.clock.first_share * seen.config.direct_seconds
     assert sum(isinstance(job, SymmetryLook) for job in lookers.jobs) == 1
 
 

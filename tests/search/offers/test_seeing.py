@@ -20,10 +20,12 @@ from gmeql.search.direct.table import worked
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
 from gmeql.search.polish.scoring import refit
+from gmeql.search.offers import seeing
 from gmeql.search.offers.seeing import (
     _Kept,
     _effort,
     _table,
+    go_on,
     is_time_to_look,
     is_time_to_look_again,
     look_again,
@@ -118,7 +120,7 @@ def test_pairs_are_asked_at_once_where_even_the_smallest_table_is_noisy(noise: f
     seen.portfolio.add_tables([seen.portfolio.table(SMALL, seen.rows)])
     views = noisy_views_of(seen)
     assert [view for view, _ in views] == ([SMALL] if is_asked else [])
-    assert sum(share for _, share in views) < 1 - seen.config.clock.later_share - seen.config.clock.early_share + 1e-9
+    assert sum(share for _, share in views) <= 1 - seen.config.clock.early_share
 
 
 def test_a_law_behind_noise_is_met_in_its_small_table() -> None:
@@ -170,7 +172,7 @@ def test_the_config_goes_through_plain_data() -> None:
 
 @pytest.mark.parametrize(
     ("budget", "seconds"),
-    [({"max_time": 30}, 3.0), ({"max_candidates": 100_000}, 2.5), ({"max_time": 1, "max_candidates": 10**9}, 0.1)],
+    [({"max_time": 30}, 2.7), ({"max_candidates": 100_000}, 2.25), ({"max_time": 1, "max_candidates": 10**9}, 0.09)],
 )
 def test_their_share_follows_the_budget(budget: dict[str, Any], seconds: float) -> None:
     assert SearchConfig(**budget).direct_seconds == pytest.approx(seconds)
@@ -305,8 +307,38 @@ def test_another_look_is_at_tables_that_were_not_looked_at() -> None:
     assert again.looked_again == [3, 2] and again.direct_spent == pytest.approx(seen.direct_spent)
     look_again(again, Clock.unlimited())
     assert again.looked_again == [3, 2, 1, 0]
-    # nothing was spent before; those asked last have a share of their own
-    assert again.direct_spent == pytest.approx((1 + again.config.clock.last_share) * again.config.direct_seconds)
+    numbers = again.config.clock  # nothing was spent before; some is kept for others
+    kept = numbers.last_share + numbers.growing_share * len(numbers.growing_from)
+    assert again.direct_spent == pytest.approx((1 - kept) * again.config.direct_seconds)
+
+
+def test_all_looks_together_keep_within_one_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    granted: list[tuple[str, float]] = []
+
+    def ask(name: str, table: Any, *, effort: Any, **options: Any) -> Iterator[Any]:
+        granted.append((name, effort.seconds))
+        return iter(())
+
+    monkeypatch.setattr(seeing, "ask", ask)
+    seen = state(*noisy())
+    for look in (look_early, look_directly, go_on, go_on, go_on, look_again, look_again):
+        look(seen, Clock.unlimited())
+    seconds = seen.config.direct_seconds
+    assert {name for name, _ in granted} == {*DIRECT_METHODS} - {"derivatives"}
+    assert sum(each for _, each in granted) <= (1 + 1e-9) * seen.direct_spent
+    assert 0.95 * seconds < seen.direct_spent <= (1 + 1e-9) * seconds
+    assert dict(granted)["strange"] >= seen.config.clock.last_share * seconds - 1e-9
+
+
+def test_what_a_trail_took_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = _Kept(state(*noisy(), max_time=60.0), Clock.unlimited(), 2.0)
+    now = [0.0]
+    monkeypatch.setattr(seeing, "worked", lambda: now[0])
+    assert kept.take() is not None and kept.take() is None
+    now[0] = 1.5
+    assert kept.is_taken_by_last() and kept.used == 1.5
+    effort = kept.take()
+    assert effort is not None and effort.seconds == 0.5
 
 
 def test_a_method_that_was_left_out_is_not_asked_again() -> None:

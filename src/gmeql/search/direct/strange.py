@@ -71,7 +71,8 @@ class StrangeConfig:
     swept_again: tuple[float, ...] = (0.7, 0.15, 0.15)  # the rest for what the clearest first steps leave
     seconds_of_sweep: float = 0.6
     seconds_to_ask: float = 0.05
-    seconds_to_begin: float = 0.25  # of one core (measured),
+    seconds_to_begin: float = 0.06  # of one core (measured),
+    seconds_per_column: float = 0.07  # for each column,
     seconds_per_stage: float = 0.03  # and for each target
 
 
@@ -91,7 +92,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     with np.errstate(all="ignore"):
         if any(stage.cost <= STRANGE.clear for stage in steps.of(Stage(table.y[:n]))):
             effort = effort.on_trail()
-    left = effort.seconds - STRANGE.seconds_to_begin
+    left = effort.seconds - STRANGE.seconds_to_begin - STRANGE.seconds_per_column * table.n_columns
     swept = min(STRANGE.swept * left, STRANGE.seconds_of_sweep)
     most = int((left - swept) / STRANGE.seconds_per_stage)
     if most < 1 or effort.out_of_time():

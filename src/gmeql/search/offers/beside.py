@@ -153,7 +153,7 @@ class LooksBeside:
             self._take_in(asked, state, clock, take_views)
         if not self._waiting and not self._running and not state.direct_done:
             state.direct_done = True
-            first = 1.0 - self._config.clock.later_share
+            first = self._config.clock.first_share
             state.direct_spent = max(state.direct_spent, first * self._config.direct_seconds)
         self._offer(state, clock)
 
@@ -178,7 +178,7 @@ class LooksBeside:
         (*smaller, whole) = plainest_views(state)
         early = [] if state.direct_spent > 0 else asked_of(state, EARLY)
         others = [name for name in asked_of(state, AT_FIRST) if name not in EARLY]
-        left = (1.0 - numbers.later_share - numbers.early_share) * seconds
+        left = numbers.beside_share * seconds
         self._plan(1.0, state, early, numbers.early_share * seconds, [whole])
         self._plan(3.0, state, others, left, [whole])
         if state.symmetries_done:
@@ -232,11 +232,11 @@ class LooksBeside:
         take_views(views)
         if not state.direct_done and not has_exact_formula(state):
             numbers, seconds = self._config.clock, self._config.direct_seconds * self._config.lookers_boost
-            left = (1.0 - numbers.later_share - numbers.early_share) * seconds
+            left = numbers.beside_share * seconds
             for view, share in noisy_views_of(state):
                 self._plan(0.5, state, asked_of(state, NOISY), share * seconds, [view])
                 left -= share * seconds
-            self._plan(2.0, state, asked_of(state, AT_FIRST), left, plainest_views(state)[:-1])
+            self._plan(2.0, state, asked_of(state, AT_FIRST), max(left, 0.0), plainest_views(state)[:-1])
 
     def _look_again(self, views: Sequence[View], state: SearchState, take_views: TakeViews) -> None:
         """Smaller tables that formulas found until now suggest, and what may be noise, or looks like it."""

@@ -64,12 +64,11 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
     state.direct_done = True
     numbers, seconds = state.config.clock, state.config.direct_seconds
-    # what was left over early is theirs; a trail that was followed then is not taken from them
-    at_least = (1.0 - numbers.later_share - numbers.early_share) * seconds
+    at_least = numbers.first_least * seconds
     for view, share in noisy_views_of(state):
         _look(state, clock, asked_of(state, NOISY), share * seconds, cut=True, views=[view])
         at_least -= share * seconds  # what is seen without noise only need not be looked for long
-    left = max((1.0 - numbers.later_share) * seconds - state.direct_spent, at_least)
+    left = max(numbers.first_share * seconds - state.direct_spent, at_least, 0.0)  # what was left over early is theirs
     _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
 
 
@@ -88,8 +87,7 @@ def go_on(state: SearchState, clock: Clock) -> None:
     """Ask the methods that go on from the formulas found so far, about the columns as they are."""
     state.growing_looks += 1
     seconds = state.config.clock.growing_share * state.config.direct_seconds
-    proposals = _proposals(state, clock, asked_of(state, GROWING), seconds, [state.portfolio.tables[0].view])
-    _take_in(state, clock, proposals, cut=True)  # what it takes is not taken from the others
+    _look(state, clock, asked_of(state, GROWING), seconds, cut=True, views=[state.portfolio.tables[0].view])
 
 
 def is_time_to_go_on(state: SearchState) -> bool:
@@ -142,18 +140,22 @@ def look_again(state: SearchState, clock: Clock) -> None:
     left = later_seconds(state)
     state.later_looks += 1
     _look(state, clock, asked_of(state, LATER), left, cut=True)
-    # what all others left over, and enough for a look: many columns and their smaller tables leave nothing
-    left = max(seconds - state.direct_spent, numbers.last_share * seconds)
-    if state.later_looks == len(numbers.later_from) and not has_exact_formula(state):
-        _look(state, clock, asked_of(state, LAST), left, cut=True, views=[state.portfolio.tables[0].view])
+    if state.later_looks < len(numbers.later_from):
+        return
+    for name, at_least in zip(LAST, (numbers.last_share, 0.0), strict=True):
+        # what all others left over, and enough for a look: many columns and their smaller tables leave nothing
+        left, asked = max(seconds - state.direct_spent, at_least * seconds), asked_of(state, [name])
+        if asked and left > 0 and not has_exact_formula(state):
+            _look(state, clock, asked, left, cut=True, views=[state.portfolio.tables[0].view])
 
 
 def later_seconds(state: SearchState) -> float:
-    """What the next of the later looks may take: its own share in any case, since a method that had seen part of a formula
-    may have taken more than its own."""
+    """What the next of the later looks may take of what is not kept for others: its own share in any case, since those
+    before may have taken more than theirs."""
     numbers, seconds = state.config.clock, state.config.direct_seconds
-    left = (seconds - state.direct_spent) / (len(numbers.later_from) - state.later_looks)
-    return max(left, numbers.later_share * seconds / len(numbers.later_from))
+    kept = numbers.last_share + numbers.growing_share * (len(numbers.growing_from) - state.growing_looks)
+    left = (1.0 - kept) * seconds - state.direct_spent
+    return max(left / (len(numbers.later_from) - state.later_looks), numbers.later_share * seconds)
 
 
 def asked_of(state: SearchState, names: Iterable[str]) -> list[str]:
@@ -165,11 +167,12 @@ def asked_of(state: SearchState, names: Iterable[str]) -> list[str]:
 def _look(
     state: SearchState, clock: Clock, names: list[str], seconds: float, *, cut: bool, views: list[View] | None = None
 ) -> None:
-    """Offer what methods see within some seconds, which are noted as spent: what was left over where time is the budget."""
-    began = worked()
-    _take_in(state, clock, _proposals(state, clock, names, seconds, views), cut=cut)
+    """Offer what methods see within some seconds, and note what was spent: where time is the budget, all that it took but
+    for trails that were followed."""
+    began, kept = worked(), _Kept(state, clock, state.config.trail_seconds)
+    _take_in(state, clock, _proposals(state, clock, names, seconds, kept, views), cut=cut)
     if cut:
-        state.direct_spent += seconds if state.config.max_time is None else worked() - began
+        state.direct_spent += seconds if state.config.max_time is None else worked() - began - kept.used
 
 
 def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, Node]], *, cut: bool) -> None:
@@ -286,12 +289,11 @@ def plan(state: SearchState, names: list[str], seconds: float, views: list[View]
 
 
 def _proposals(
-    state: SearchState, clock: Clock, names: list[str], seconds: float, views: list[View] | None = None
+    state: SearchState, clock: Clock, names: list[str], seconds: float, kept: _Kept, views: list[View] | None
 ) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view."""
     looks = plan(state, names, seconds, views)
     each, began = np.array([look.seconds for look in looks]), worked()
-    kept = _Kept(state, clock, state.config.trail_seconds)
     for i, look in enumerate(looks):
         if (
             i and look.table is not looks[i - 1].table
@@ -314,22 +316,26 @@ class _Kept:
 
     def __init__(self, state: SearchState, clock: Clock, seconds: float) -> None:
         self._state, self._clock, self._seconds = state, clock, seconds
-        self._until: float | None = None
+        self._taken: tuple[float, float] | None = None
+        self.used = 0.0
+        """Seconds of it that were used, where time is the budget."""
 
     def take(self) -> Effort | None:
         """All that is left; None where nothing is."""
         if not self._seconds > 0:
             return None
-        seconds, self._seconds = self._seconds, 0.0
-        self._until = worked() + seconds
-        return _effort(self._state, self._clock, seconds, self._until)
+        self._taken, self._seconds = (worked(), self._seconds), 0.0
+        began, seconds = self._taken
+        return _effort(self._state, self._clock, seconds, began + seconds)
 
     def is_taken_by_last(self) -> bool:
         """Whether some was taken since this was asked last; what is over by the clock is kept again."""
-        until, self._until = self._until, None
-        if until is not None and self._state.config.max_time is not None:
-            self._seconds = max(until - worked(), 0.0)
-        return until is not None
+        taken, self._taken = self._taken, None
+        if taken is not None and self._state.config.max_time is not None:
+            used = worked() - taken[0]
+            self.used += used
+            self._seconds = max(taken[1] - used, 0.0)
+        return taken is not None
 
 
 def plainest_views(state: SearchState) -> list[View]:
