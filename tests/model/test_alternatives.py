@@ -10,6 +10,7 @@ import pytest
 
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
+from gmeql.formula.limits import LAW_EXPONENTS
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.alternatives import alternatives, averaged
 from gmeql.model.front import Front
@@ -17,6 +18,7 @@ from gmeql.model.member import FrontMember
 from gmeql.model.unmoved import with_unmoved
 from gmeql.search.config import SearchConfig
 from gmeql.search.judging.outlook import Outlook
+from gmeql.search.judging.structure import POWER_LAW_NATS
 from judged_fronts import judged
 from struck_rows import struck_line
 
@@ -44,7 +46,7 @@ def test_structures_are_distinct_and_the_best_comes_first(front: Front) -> None:
 def test_weights_are_the_odds_of_description_lengths(front: Front) -> None:
     by_text = {str(one.expression): one for one in alternatives(front, 10)}
     line, root = by_text["2.1*x"], by_text["1.7*sqrt(x)"]
-    nats = 50 * math.log(1.05 / 1.0) + 2.0 * root.complexity - math.log(2)  # which columns: one, or none
+    nats = 50 * math.log(1.05 / 1.0) + POWER_LAW_NATS + math.log(len(LAW_EXPONENTS))  # both say that the column is in
     assert line.weight / root.weight == pytest.approx(math.exp(nats))
 
 

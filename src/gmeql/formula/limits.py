@@ -24,3 +24,5 @@ NUMBER_LIMIT = 1e300
 """Largest number in formula text."""
 NUMBER_EXPONENT_LIMIT = 1_000
 """Largest exponent between two numbers in formula text."""
+LAW_EXPONENTS = (-3.0, -2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0, 3.0)
+"""Exponents that columns have in power laws as people write them."""

@@ -10,7 +10,7 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.search.config import FrontConfig
-from gmeql.search.judging.structure import linear_columns, structure_nats
+from gmeql.search.judging.structure import linear_columns, power_columns, structure_nats
 
 RULES = {
     "best": "shortest description of formula and residuals together",
@@ -38,9 +38,9 @@ class SelectionConfig:
     """Price of one unit of complexity where errors on unseen rows are known: those of lucky formulas show by themselves,
     so it is half of what polishing asks. Chosen on messy tables and noisy laws together (benchmarks/trust.py)."""
     form_nats: float = 3.0
-    """What a formula pays that is no sum of columns, where errors on unseen rows are known: of forms there are many, and
-    the luckiest of those beats a plain sum by a little on any table; laws do so by far more. From 2 to 5 all chose alike
-    on messy tables (benchmarks/trust.py); with less, odd forms came before sums that predict better."""
+    """What a formula pays that is neither a sum of columns nor a power law, where errors on unseen rows are known: of forms
+    there are many, and the luckiest of those beats a plain sum by a little on any table; laws do so by far more. From 2 to 5
+    all chose alike on messy tables (benchmarks/trust.py); with less, odd forms came before sums that predict better."""
     least_support: float = 0.5
     """A gain over a simpler member must be this many standard errors of the paired difference, row by row."""
     pole_price: float = FrontConfig.pole_price
@@ -56,7 +56,8 @@ SELECTION = SelectionConfig()
 
 def stating_nats(root: Node, n_columns: int) -> float:
     """What it takes to say which formula it is, where errors on unseen rows are known."""
-    form = SELECTION.form_nats if linear_columns(root) is None else 0.0
+    is_plain = linear_columns(root) is not None or power_columns(root) is not None
+    form = 0.0 if is_plain else SELECTION.form_nats
     return structure_nats(root, n_columns, node_cost=SELECTION.unseen_node_nats) + form
 
 

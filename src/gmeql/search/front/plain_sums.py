@@ -3,8 +3,8 @@
 While a search goes on, a sum of weak columns falls behind whatever odd form fits the rows a little better, and is gone.
 In the end all of them are looked at once more: those chosen step by step, those of whole categories (`sums/kind_sums.py`), and
 the sum of all columns with factors drawn towards 0 (`sums/shrinking.py`); and with them curves of text-books
-(`sums/textbook.py`) and products of two columns (`sums/products.py`), which odd forms outdo as well. `model.front` lets the
-one in that describes the rows most briefly of all.
+(`sums/textbook.py`), products of two columns (`sums/products.py`) and power laws of several (`sums/power_laws.py`), which odd
+forms outdo as well. `model.front` lets the one in that describes the rows most briefly of all.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from gmeql.search.losses.losses import Loss, find_loss
 from gmeql.search.judging.outlook import left_out_costs, outlooks
 from gmeql.search.polish.printable import is_printable, with_known_digits
 from gmeql.search.data.rows import SearchRows
+from gmeql.search.sums.power_laws import power_laws
 from gmeql.search.sums.products import plain_products
 from gmeql.search.sums.textbook import textbook_curves
 from gmeql.search.sums.shrinking import ShrunkSum, shrunk_likelihood_sum, shrunk_sum
@@ -57,6 +58,8 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
     if rows.polished.is_exact(front[-1].loss ** 2):
         return ()
     found = sums_of_columns(rows.X, rows.y, rows.weights, functions)[:most]
+    laws = power_laws(rows.X, rows.y, rows.weights, functions)
+    found += [root for root in laws if tree_complexity(root) <= config.max_complexity]
     shrunk = shrunk_sum(rows.X, rows.y, rows.weights, most_columns=most)
     found = [_rounded(root, rows) for root in found]
     shrunk = None if shrunk is None else replace(shrunk, root=_rounded(shrunk.root, rows))

@@ -4,6 +4,10 @@ A search tries thousands of formulas, and each symbol multiplies how many there 
 is not one of thousands: with `k` of `V` columns there are C(V, k) of them, and stating how many and which takes
 `log(V + 1) + log C(V, k)`; past half of the columns it stays there, so that a longer sum never costs less. That is why
 many weak columns together can be worth their place.
+
+Nor is a product of powers of columns, as laws of nature are most often: beside which columns it takes to say which of a
+few exponents each of them has. With its symbols for a price, `0.048*q**2/(epsilon*d)` cost as much as odd forms of which there
+are thousands, and the luckiest of those came before it.
 """
 
 from __future__ import annotations
@@ -11,7 +15,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from gmeql.formula.limits import LAW_EXPONENTS
 from gmeql.formula.nodes import Call, Constant, Node, Variable, leaves, tree_complexity
+from gmeql.formula.products import as_product
+
+POWER_LAW_NATS = 1.0
+"""What it takes to say that a formula is a power law and no sum of columns."""
 
 
 def structure_nats(root: Node, n_columns: int, *, node_cost: float) -> float:
@@ -23,12 +32,19 @@ def structure_nats(root: Node, n_columns: int, *, node_cost: float) -> float:
     True
     """
     symbols = node_cost * tree_complexity(root)
-    columns = linear_columns(root)
-    if columns is None:
-        return symbols
-    n_columns = max(n_columns, len(columns))
-    chosen = math.comb(n_columns, min(len(columns), n_columns // 2))
-    return min(symbols, math.log(n_columns + 1) + math.log(chosen))
+    columns, powers = linear_columns(root), power_columns(root)
+    if columns is not None:
+        return min(symbols, _choice_nats(len(columns), n_columns))
+    if powers is not None:
+        exponents = len(powers) * math.log(len(LAW_EXPONENTS))
+        return min(symbols, _choice_nats(len(powers), n_columns) + exponents + POWER_LAW_NATS)
+    return symbols
+
+
+def _choice_nats(chosen: int, n_columns: int) -> float:
+    """Nats to say how many of the columns are in, and which."""
+    n_columns = max(n_columns, chosen)
+    return math.log(n_columns + 1) + math.log(math.comb(n_columns, min(chosen, n_columns // 2)))
 
 
 @lru_cache(maxsize=10_000)
@@ -56,6 +72,35 @@ def linear_columns(root: Node) -> frozenset[int] | None:
         or (root.operator == "div" and not varying[1])
     )
     return frozenset().union(*(part for part in parts if part)) if linear else None
+
+
+@lru_cache(maxsize=10_000)
+def power_columns(root: Node) -> frozenset[int] | None:
+    """The columns that a formula is a product of plain powers of, times a constant; None where it is no such product.
+
+    >>> from gmeql.formula.nodes import build
+    >>> fall = build("div", build("mul", Constant(0.5), build("square", Variable(2))), Variable(0))
+    >>> sorted(power_columns(fall)), power_columns(build("add", fall, Constant(1.0))) is None
+    ([0, 2], True)
+    """
+    powers = _powers(root, 1.0)
+    if not powers or not set(powers.values()) <= set(LAW_EXPONENTS):
+        return None
+    return frozenset(powers)
+
+
+def _powers(root: Node, exponent: float) -> dict[int, float] | None:
+    """Columns with their exponents of a product to the power of `exponent`; None where there is anything else."""
+    found: dict[int, float] = {}
+    for base, power in as_product(root)[1].items():
+        single = isinstance(base, Variable) or base == root
+        parts = {base.index: power * exponent} if isinstance(base, Variable) else None
+        parts = parts if single else _powers(base, power * exponent)
+        if parts is None:
+            return None
+        for column, each in parts.items():
+            found[column] = found.get(column, 0.0) + each
+    return found
 
 
 def unwritten_factors(root: Node) -> int:

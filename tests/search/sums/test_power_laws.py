@@ -1,0 +1,90 @@
+"""Power laws of several columns: found among others at once, judged beside the front and chosen where the rows follow one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gmeql.formula.expression import Expression
+from gmeql.model.front import Front
+from gmeql.network.families import FunctionSet
+from gmeql.search.config import SearchConfig
+from gmeql.search.data.rows import SearchRows
+from gmeql.search.front.leaderboard import Leaderboard
+from gmeql.search.front.plain_sums import judged_sums
+from gmeql.search.judging.structure import power_columns
+from gmeql.search.sums.power_laws import power_laws
+
+ALL = FunctionSet(None)
+NAMES = ("a", "b", "c", "d", "e")
+LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "three factors": lambda X: 0.8 * X[:, 0] * X[:, 1] * X[:, 3],
+    "a square over two": lambda X: 0.05 * X[:, 0] ** 2 / (X[:, 1] * X[:, 2]),
+    "roots": lambda X: 3.0 * np.sqrt(X[:, 1] * X[:, 3]),
+    "below zero": lambda X: -2.0 * X[:, 0] ** 3 / X[:, 4],
+    "inverse squares": lambda X: 7.0 * X[:, 0] * X[:, 1] / X[:, 2] ** 2,
+}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_every_one_is_found_with_its_factor(law: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 5, (60, 5))
+    truth = law(X)
+    found = power_laws(X, truth + 0.1 * truth.std() * rng.standard_normal(60), np.ones(60), ALL)
+    named = [Expression(root, NAMES) for root in found]
+    misses = [np.sqrt(np.mean((each(X) - truth) ** 2)) / truth.std() for each in named]
+    assert min(misses) < 0.05
+    assert all(power_columns(root) for root in found)
+
+
+@pytest.mark.parametrize("law", [LAWS["three factors"], LAWS["a square over two"]])
+def test_few_noisy_rows_of_one_choose_it_before_anything_is_drawn(
+    law: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
+) -> None:
+    X = rng.uniform(1, 5, (40, 5))
+    truth = law(X)
+    y = truth + 0.2 * truth.std() * rng.standard_normal(40)
+    rows = SearchRows.of(X, y, config=SearchConfig())
+    board = Leaderboard.start(rows.config, rows)
+    board.look_out(rows)
+    front = Front.from_members(
+        board.front(rows), rows=40, target_spread=float(y.std()), target_largest=float(np.abs(y).max())
+    )
+    best = front.with_sums(judged_sums(board.front(rows), rows)).select("best").expression
+    assert np.sqrt(np.mean((best(X) - truth) ** 2)) < 0.1 * truth.std() and power_columns(best.root)
+
+
+def test_weights_tell_which_rows_count(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 5, (80, 3))
+    y = np.where(np.arange(80) < 40, X[:, 0] * X[:, 1], X[:, 1] * X[:, 2])
+    (two, *_) = power_laws(X, y, np.where(np.arange(80) < 40, 1.0, 0.0) + 1e-12, ALL)
+    assert Expression(two).variables == (0, 1)
+
+
+def test_a_sum_of_columns_stays_one(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 5, (80, 4))
+    y = 2 * X[:, 0] + X[:, 1] + 3 + rng.standard_normal(80)
+    rows = SearchRows.of(X, y, config=SearchConfig())
+    board = Leaderboard.start(rows.config, rows)
+    board.look_out(rows)
+    front = Front.from_members(
+        board.front(rows), rows=80, target_spread=float(y.std()), target_largest=float(np.abs(y).max())
+    )
+    best = front.with_sums(judged_sums(board.front(rows), rows)).select("best").expression
+    assert best.variables == (0, 1) and power_columns(best.root) is None
+
+
+def test_columns_that_have_no_powers_are_left_out(rng: np.random.Generator) -> None:
+    X = np.column_stack([rng.uniform(1, 5, 50), rng.uniform(-1, 1, 50), rng.integers(1, 3, 50), rng.uniform(2, 3, 50)])
+    assert {k for root in power_laws(X, X[:, 0], np.ones(50), ALL) for k in power_columns(root) or ()} == {0, 3}
+    assert power_laws(X[:, :2], X[:, 0], np.ones(50), ALL) == []
+    assert power_laws(X, X[:, 0], np.ones(50), FunctionSet(("add", "mul"))) == []
+    assert power_laws(X[:5], X[:5, 0], np.ones(5), ALL) == []
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e200, 1e307])
+def test_numbers_beyond_all_range_are_no_warning(scale: float, rng: np.random.Generator) -> None:
+    for root in power_laws(scale * rng.uniform(0.1, 1, (60, 3)), rng.standard_normal(60), np.ones(60), ALL):
+        assert np.isfinite(Expression(root).constants).all()
