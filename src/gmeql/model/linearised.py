@@ -167,7 +167,9 @@ def linearised(expression: Expression, free: NDArray[np.intp], rows: FittedRows)
     determined = (singular > _EPS ** (2 / 3) * len(free) * singular[0]) & (singular > 0)
     root = directions[determined] / singular[determined, None] / norms / peaks
     undetermined = np.any(np.abs(directions[~determined]) > 1e-3, axis=0)
-    return Linearised(spread, error_spread, freedom, root, undetermined, -(left[:, determined].T @ residual) @ root)
+    unit = 2.0 ** math.floor(math.log2(largest))  # a power of two: no digit is lost
+    step = -(left[:, determined].T @ (residual / unit)) @ root * unit
+    return Linearised(spread, error_spread, freedom, root, undetermined, step)
 
 
 def linearised_by_loss(
