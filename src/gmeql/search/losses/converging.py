@@ -61,12 +61,13 @@ def converged(
     best = mean_loss(values, y, weights, loss)
     damping, rejected = FIRST_DAMPING, 0
     for _ in range(STEPS if len(free) and math.isfinite(best) else 0):
-        with np.errstate(all="ignore"):
-            active = slopes[:, free]
-            gradient = active.T @ (weights * loss.slope(values, y))
-            hessian = (active * (weights * loss.curvature(values, y))[:, None]).T @ active
-        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
-            break
+        if rejected == 0:  # else the constants are still those of the last step
+            with np.errstate(all="ignore"):
+                active = slopes[:, free]
+                gradient = active.T @ (weights * loss.slope(values, y))
+                hessian = (active * (weights * loss.curvature(values, y))[:, None]).T @ active
+            if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
+                break
         damped = hessian + np.diag(damping * np.diag(hessian) + TINY)
         step = np.linalg.lstsq(damped, gradient, rcond=None)[0]
         trial = constants.copy()
