@@ -20,7 +20,7 @@ table = pd.DataFrame(
 )
 X, y = table[["pressure"]], table["volume"]
 
-model = GMEQLRegressor(functions=["+", "-", "*", "/", "exp", "sum"], max_time=15, random_state=0).fit(X, y)
+model = GMEQLRegressor(functions=["+", "-", "*", "/", "exp", "sum"], max_time=8, random_state=0).fit(X, y)
 certified = 238.94212918 * (1 - np.exp(-5.5015643181e-4 * X["pressure"]))
 certified_loss = np.sqrt(np.mean((certified - y) ** 2))
 

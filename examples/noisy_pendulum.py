@@ -23,7 +23,7 @@ table = pd.DataFrame(
 period = 2 * np.pi * np.sqrt(table["length"] / 9.81) * (1 + table["amplitude"] ** 2 / 16)
 measured = period + 0.03 * rng.standard_normal(rows)
 
-model = GMEQLRegressor(max_time=15, random_state=0).fit(table, measured)
+model = GMEQLRegressor(max_time=5, random_state=0).fit(table, measured)
 print("formula:  period =", model.expression_)
 print("the law:  period =", f"{2 * np.pi / np.sqrt(9.81):.4f}*sqrt(length)")
 print(model.front_)
