@@ -201,7 +201,7 @@ class TestWhatElseIsKnown:
         [
             {"guesses": ["a*exp(-b*t)"]},
             {"template": "a*exp(-b*t)"},
-            {"units": {"t": "s"}, "target_units": "1", "constant_units": "1/s"},
+            pytest.param({"units": {"t": "s"}, "target_units": "1", "constant_units": "1/s"}, marks=pytest.mark.slow),
             {},
         ],
         ids=["guess", "template", "units", "constraints"],

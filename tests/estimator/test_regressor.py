@@ -244,10 +244,10 @@ class TestWithScikitLearn:
     def test_pipeline_grid_search_and_cross_validation(self, noisy) -> None:
         X, y = noisy
         frame = pd.DataFrame(X, columns=["a", "b", "c"])
-        pipe = make_pipeline(StandardScaler(), quick(max_candidates=300)).set_output(transform="pandas")
+        pipe = make_pipeline(StandardScaler(), quick(max_candidates=100)).set_output(transform="pandas")
         grid = GridSearchCV(pipe, {"gmeqlregressor__model_selection": ["best", "simple"]}, cv=2).fit(frame, y)
         assert list(grid.best_estimator_[-1].feature_names_in_) == ["a", "b", "c"]
-        assert len(cross_val_score(quick(max_candidates=300), X, y, cv=3)) == 3
+        assert len(cross_val_score(quick(max_candidates=100), X, y, cv=2)) == 2
 
     def test_metadata_routing_hands_weights_on(self, noisy) -> None:
         import sklearn

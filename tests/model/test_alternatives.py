@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
@@ -100,7 +101,7 @@ def test_what_is_refused(front: Front) -> None:
         averaged(alternatives(front, 2), [np.ones((1, 1))] * 2, 2)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3])
+@pytest.mark.parametrize("seed", thinned([0, 1, 3], 1))
 def test_beside_a_formula_that_outliers_do_not_move_the_other_rows_decide(seed: int) -> None:
     """By squares over all rows the chosen line had 7 % of the evidence and a curve through the outliers the rest."""
     X, y = struck_line(seed)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -48,6 +48,7 @@ class TestState:
     def test_round_trip(self) -> None:
         assert equal(STATE, decode_state(encode_state(STATE)))
 
+    @settings(max_examples=20)
     @given(
         st.recursive(
             st.none()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.formula.constants import exponents
 from gmeql.model.exponents import with_fitted_exponents, with_round_exponents
@@ -52,7 +53,7 @@ def test_the_planets_have_keplers_exponent() -> None:
     assert str(with_fitted_exponents(front)).startswith("365.67*x1**1.4994")
 
 
-@pytest.mark.parametrize("true", [1.5, 2.0 / 3.0, -0.5])
+@pytest.mark.parametrize("true", thinned([1.5, 2.0 / 3.0, -0.5], quick=(1,)))
 def test_true_round_exponents_are_found_however_exact_the_rows_are(true: float) -> None:
     found = 0
     for seed in range(20):

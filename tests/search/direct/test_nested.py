@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.network.families import FunctionSet
@@ -33,7 +34,7 @@ def proposed(
 
 @pytest.mark.parametrize(
     ("f", "low", "complexity"),
-    [
+    thinned([
         (lambda a, b, c, d: a - b**2 + 0.7 * np.sqrt((c - 2.3 * a) / (b**3 * d)), -8.0, 30),
         (lambda a, b, c: a * np.cos(b) - c + 1.6 * np.sqrt(0.3 / a - b), -8.0, 25),
         (lambda a, b, c: b + np.log(a**2 + 0.7 * np.exp(c) / (b**2 + 3.1)), -3.0, 35),
@@ -43,7 +44,7 @@ def proposed(
         (lambda a, b, c, d, e: a * b * (c + d) / (c * d * np.sqrt(b + e + 17.4)), -8.0, 30),
         (lambda a, b, c, d: (a - b) * np.exp(0.5 * c) * np.log(d**2 + 2.7 * np.sin(a) + 5), -4.0, 35),
         (lambda a, b, c, d, e: a * np.sin(a) + b - d * np.sqrt(c) / (3.2 * a * b * e + c + 2.2 * d * e + 90), -3.0, 40),
-    ],
+    ], quick=(0, 2, 4, 6)),
 )  # fmt: skip
 def test_formulas_behind_several_steps(f: Callable[..., np.ndarray], low: float, complexity: int) -> None:
     table, roots = proposed(f, low=low, high=-low)

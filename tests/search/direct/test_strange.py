@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.network.families import FunctionSet
@@ -29,7 +30,7 @@ def proposed(
 
 @pytest.mark.parametrize(
     ("f", "complexity"),
-    [
+    thinned([
         (lambda a, b, c: 2.3 * a**2 - b * c + 1.7 * np.log(b - c), 25),
         (lambda a, b, c: c + 4.2 * a - 0.7 * np.exp(b) / (b - c), 25),
         (lambda a, b, c: a * c + (1.3 * a - b + 2.1) / np.cos(c) + np.exp(a), 45),
@@ -38,8 +39,8 @@ def proposed(
         (lambda a, b, c: (a * b + 2.4 * np.sin(b * c)) / (c + 9.3), 30),
         (lambda a, b, c, d: a * b - 1.3 * d + 2.1 * np.sin(np.sin(c) - d**2), 30),
         (lambda a, b, c: a + 1.4 * b * c + a * np.sin(b**2) + 2.2 * np.cos(a + c), 40),
-    ],
-)
+    ], quick=(0, 2, 4, 5)),
+)  # fmt: skip
 def test_a_strange_function_among_plain_terms(f: Callable[..., np.ndarray], complexity: int) -> None:
     table, roots = proposed(f)
     assert len(roots) == 1
@@ -49,13 +50,13 @@ def test_a_strange_function_among_plain_terms(f: Callable[..., np.ndarray], comp
 
 @pytest.mark.parametrize(
     ("f", "complexity"),
-    [
+    thinned([
         (lambda a, b, c, d, e: e + np.sin(b) + np.sqrt(b - (a + 10.0) / (c + d) + 9.0), 35),
         (lambda a, b, c, d, e: 0.2 * e * np.exp(e - 0.3 * a - b - np.sin(c)) * np.cos(d), 35),
         (lambda a, b, c, d: a / np.exp(c) - 1.2 * b - np.sqrt(np.cos(d)) - a * (b - d) / c, 45),
         (lambda a, b, c: np.log(a) * (1.7 * b + c * np.sin(a * b)), 25),
-    ],
-)
+    ], quick=(0, 3)),
+)  # fmt: skip
 def test_one_behind_a_step_by_any_small_formula(f: Callable[..., np.ndarray], complexity: int) -> None:
     table, roots = proposed(f)
     assert len(roots) == 1
@@ -87,7 +88,7 @@ def test_it_is_made_of_what_is_allowed() -> None:
     assert proposed(lambda a, b, c: c * a + 1.7 * np.log(b - c), functions=some)[1] == []
 
 
-@pytest.mark.parametrize("noise", [1e-4, 0.1])
+@pytest.mark.parametrize("noise", thinned([1e-4, 0.1], 1))
 def test_noise_hides_it(noise: float) -> None:
     assert proposed(lambda a, b, c: 2.3 * a**2 - b * c + 1.7 * np.sin(b - c), noise=noise)[1] == []
 

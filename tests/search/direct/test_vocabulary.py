@@ -36,14 +36,14 @@ def proposed(
 
 @pytest.mark.parametrize(
     ("f", "n_terms"),
-    [
+    thinned([
         (lambda x, t, v: 0.7 * v * x**2 - 0.4 * v * np.sin(x) - 1.5 * v - 3.9 * x * np.exp(-np.abs(x)) + 0.3 * np.sin(t), 5),
         (lambda x, t, v: -0.3 * np.cbrt(np.abs(v)) * x + 0.2 * x * t - v**3 + np.log(np.abs(x) + 1) + 0.8 * np.cos(t), 5),
         (lambda x: 2.2 * x**5 - x**2 + 0.13 * np.cos(x) - 4.4, 4),
         (lambda m, b, t, g, w, p: m * b * np.sin(t) - 1.7 * g * w * np.cos(p), 2),
         (lambda a, b, c, d, e, f, t: a**2 + b**2 + 2 * c * d - 2 * e * f * np.cos(t), 4),
         (lambda a, b, c, d, e: a * b - 3.3 * c**2 * d + np.sin(e) + 0.2 * a * np.exp(b) - e + d**3 + 1.7 * b * c * e, 7),
-    ],
+    ], quick=(0, 2, 5)),
 )  # fmt: skip
 def test_sums_of_many_terms(f: Callable[..., np.ndarray], n_terms: int) -> None:
     table, roots = proposed(f)

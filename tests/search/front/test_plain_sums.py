@@ -61,7 +61,7 @@ def test_fronts_that_are_not_judged_get_none(rng: np.random.Generator) -> None:
 
 
 def test_a_law_of_few_columns_keeps_its_place(rng: np.random.Generator) -> None:
-    for _ in range(10):
+    for _ in range(4):
         X = rng.standard_normal((100, 6))
         y = 1 + 2 * X[:, 0] - X[:, 1] + rng.standard_normal(100)
         rows = SearchRows.of(X, y, config=SearchConfig())
@@ -77,11 +77,11 @@ def test_a_law_of_few_columns_keeps_its_place(rng: np.random.Generator) -> None:
 def test_columns_of_noise_seldom_take_the_place_of_a_constant() -> None:
     """By errors on rows left out alone it were one table in five."""
     taken = 0
-    for seed in range(30):
+    for seed in range(15):
         rng = np.random.default_rng(seed)
         rows = SearchRows.of(rng.standard_normal((20, 3)), 5 + rng.standard_normal(20), config=SearchConfig())
         members = front(rows)
         constant = Front.from_members(members[:1], rows=20, target_spread=float(rows.given_y.std()), target_largest=9.0)
         shrunk = [m for m in judged_sums(members, rows) if m.outlook.freedom is not None]
         taken += len(constant.with_sums(shrunk)) > 1
-    assert taken <= 4
+    assert taken <= 2
