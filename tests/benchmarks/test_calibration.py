@@ -68,3 +68,10 @@ def test_only_constants_of_the_laws_own_structure_are_counted(calibration: Modul
     assert covered is not None and len(covered) == 3
     assert calibration.constants_covered(record(build("mul", Constant(b), one))) is None
     assert 0.9 < calibration.rows_covered(record(law)) < 0.99
+
+
+def test_given_laws_of_every_kind_are_counted(calibration: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    calibration.report_given(range(7, 9))
+    lines = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
+    assert list(lines) == list(calibration.KINDS)
+    assert lines["linear"].endswith("of 6") and lines["power law"].endswith("of 2")
