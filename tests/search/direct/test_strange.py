@@ -39,7 +39,8 @@ def proposed(
         (lambda a, b, c: (a * b + 2.4 * np.sin(b * c)) / (c + 9.3), 30),
         (lambda a, b, c, d: a * b - 1.3 * d + 2.1 * np.sin(np.sin(c) - d**2), 30),
         (lambda a, b, c: a + 1.4 * b * c + a * np.sin(b**2) + 2.2 * np.cos(a + c), 40),
-    ], quick=(0, 2, 4, 5)),
+        (lambda a, b, c, d, e: b - a + (0.7 * a + d) ** 2 + 11.3 * b * e / (c * d), 40),
+    ], quick=(0, 2, 4, 5, 8)),
 )  # fmt: skip
 def test_a_strange_function_among_plain_terms(f: Callable[..., np.ndarray], complexity: int) -> None:
     table, roots = proposed(f)
@@ -55,7 +56,8 @@ def test_a_strange_function_among_plain_terms(f: Callable[..., np.ndarray], comp
         (lambda a, b, c, d, e: 0.2 * e * np.exp(e - 0.3 * a - b - np.sin(c)) * np.cos(d), 35),
         (lambda a, b, c, d: a / np.exp(c) - 1.2 * b - np.sqrt(np.cos(d)) - a * (b - d) / c, 45),
         (lambda a, b, c: np.log(a) * (1.7 * b + c * np.sin(a * b)), 25),
-    ], quick=(0, 3)),
+        (lambda a, b, c, d, e: np.cos(a * c * d * np.exp(-b)) - a / (b * e), 25),
+    ], quick=(0, 3, 4)),
 )  # fmt: skip
 def test_one_behind_a_step_by_any_small_formula(f: Callable[..., np.ndarray], complexity: int) -> None:
     table, roots = proposed(f)

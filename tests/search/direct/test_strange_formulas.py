@@ -7,7 +7,7 @@ import pytest
 
 from gmeql.formula.nodes import Variable, build, leaves, row_values
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.strange_formulas import Formulas, inverse_sums, of_pairs, plain_functions, valued
+from gmeql.search.direct.strange_formulas import Formulas, inverse_sums, of_pairs, of_products, plain_functions, valued
 
 NAMES = ("a", "b", "c")
 X = np.random.default_rng(4).uniform(-3.0, 3.0, (40, 3))
@@ -19,6 +19,7 @@ def kinds() -> dict[str, Formulas]:
         "all": Formulas.of(X, SOME, 200),
         "one column": Formulas.of(X, SOME, 50, 1),
         "pairs": of_pairs(X, SOME, 400),
+        "products": of_products(X, SOME, 400),
         "inverse sums": inverse_sums(X, SOME),
         "plain": plain_functions(X, SOME),
     }
@@ -36,6 +37,13 @@ def test_formulas_of_one_column_know_no_other() -> None:
     one = kinds()["one column"]
     columns = {leaf for m in range(len(one.values)) for leaf in leaves(one.node(m)) if isinstance(leaf, Variable)}
     assert columns == {Variable(1)}
+
+
+def test_products_are_of_different_columns_the_plainest_first() -> None:
+    found = of_products(np.hstack([X, 4.0 - X[:, :2]]), SOME, 3000)
+    columns = [[leaf for leaf in leaves(found.node(m)) if isinstance(leaf, Variable)] for m in range(400)]
+    assert all(len(set(some)) == len(some) in (3, 4) for some in columns)
+    assert [len(some) for some in columns[:10]] == [3] * 10  # a*b*c and the like
 
 
 def test_several_together_and_only_some() -> None:

@@ -105,6 +105,16 @@ def test_the_way_back_leads_to_the_target() -> None:
     assert str(root) == str(build("add", Variable(1), build("neg", build("sqrt", Variable(3)))))
 
 
+def test_what_rests_on_one_row_comes_last() -> None:
+    sweep = Scene().sweep
+    ruled = np.where(np.arange(N) == 5, 1e6, 1.0)
+    plain, chance = (
+        sweep._hit(a, FIRST[0][1], THEN[0], 1.0, values, h, None)
+        for a, values, h in ((3, np.linspace(1.0, 2.0, N), 3), (0, ruled, 0))
+    )
+    assert chance.rank > plain.rank
+
+
 def test_functions_that_are_not_allowed_bring_no_step() -> None:
     scene = Scene(FunctionSet(["add", "sub", "mul", "div", "sin"]))
     assert scene.hits(TARGETS["root"](*scene.X.T)) == set()

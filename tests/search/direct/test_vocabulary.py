@@ -55,6 +55,7 @@ def test_readings_fractions_and_roots() -> None:
     for f, complexity in (
         (lambda a, b, c: 1 / (np.sin(a) + b**2 + 13 + 0.5 * c * np.exp(a)), 20),
         (lambda a, b, c: c + (2.1 * np.sin(b) + a) / (b * c + 1.4 * a + 9), 30),
+        (lambda a, b, c: 1.2 - b - 6.7 * b * c / (a + c**3), 40),
         (lambda a, b: a - 1.3 * np.sqrt(np.sin(b) + 2.2 + a * np.exp(b) + 16), 22),
         (lambda a, b, c: np.exp(0.3 * np.sin(a) - b * c + 0.2 * a**2), 22),
     ):

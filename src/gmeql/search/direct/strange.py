@@ -26,7 +26,15 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
 from gmeql.search.direct.nested import Stage, Steps, behind_steps
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
-from gmeql.search.direct.strange_formulas import USUAL, Formulas, inverse_sums, of_pairs, plain_functions, valued
+from gmeql.search.direct.strange_formulas import (
+    USUAL,
+    Formulas,
+    inverse_sums,
+    of_pairs,
+    of_products,
+    plain_functions,
+    valued,
+)
 from gmeql.search.direct.swept import SWEPT, Sweep
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
@@ -51,7 +59,8 @@ class StrangeConfig:
     looked_at: int = 300  # chosen from so many of each,
     of_all: int = 500  # small formulas of all columns
     beside: float = 2.5e6  # values of small formulas that stand alone, or beside another,
-    of_pairs: float = 5e6  # and of functions of sums, products and fractions of functions of two columns
+    of_pairs: float = 4.5e6  # of functions of sums, products and fractions of functions of two columns,
+    of_products: float = 1.5e6  # and of products of several and functions of them
     cubic: int = 3  # columns up to which a block of formulas of one column holds products of three
     seen: float = 1e-7  # share of a column of a block that must be left by the plain terms
     large: float = 1e6  # solution by which a matrix is suspected to be singular
@@ -71,7 +80,7 @@ class StrangeConfig:
     swept_again: tuple[float, ...] = (0.7, 0.15, 0.15)  # the rest for what the clearest first steps leave
     seconds_of_sweep: float = 0.6
     seconds_to_ask: float = 0.05
-    seconds_to_begin: float = 0.06  # of one core (measured),
+    seconds_to_begin: float = 0.1  # of one core (measured),
     seconds_per_column: float = 0.07  # for each column,
     seconds_per_stage: float = 0.03  # and for each target
 
@@ -168,7 +177,13 @@ class _Directions:
         usual = FunctionSet([name for name in USUAL if functions.allows({name})])
         columns = [Formulas.of(self.X, usual, STRANGE.looked_at, j) for j in range(X.shape[1])]
         self.small = every = Formulas.of(self.X, usual, int(STRANGE.beside / n))
-        every = Formulas.together([every, of_pairs(self.X, usual, int(STRANGE.of_pairs / n))])
+        every = Formulas.together(
+            [
+                every,
+                of_pairs(self.X, usual, int(STRANGE.of_pairs / n)),
+                of_products(self.X, usual, int(STRANGE.of_products / n)),
+            ]
+        )
         self.tries = STRANGE.tries
         self.swept, self.sweeps = 0.0, list(STRANGE.swept_again)
         self.out_of_time: Callable[[], bool] = lambda: False

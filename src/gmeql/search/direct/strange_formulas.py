@@ -5,7 +5,7 @@ Legend: `N` rows, `H` small formulas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -61,7 +61,7 @@ def of_pairs(X: FloatArray, functions: FunctionSet, most: int) -> Formulas:
     """f(g(x) ∘ h(z)) for all pairs of columns, such as cos(sqrt(x) - sqrt(z)) and log(sin(x) - z), at most so many."""
     n_columns = X.shape[1]
     inner = ["", *(name for name in _INNER if functions.allows({name}))]
-    outer = [name for name in _OUTER if functions.allows({name})]
+    outer = [one for one in _OUTER if functions.allows({one[0]})]
     nodes = [build(name, Variable(j)) if name else Variable(j) for name in inner for j in range(n_columns)]
     values = np.stack([row_values(node, [str(j) for j in range(n_columns)], X) for node in nodes])
     pairs = [(a, b) for a, b in combinations(range(len(nodes)), 2) if (a - b) % n_columns]
@@ -71,25 +71,105 @@ def of_pairs(X: FloatArray, functions: FunctionSet, most: int) -> Formulas:
     found, kept = [], []
     for operator, turned in _JOINED:
         a, b = (right, left) if turned else (left, right)
-        for name in outer:
+        for one in outer:
             with np.errstate(all="ignore"):
                 joined = get_operator(operator).natural(np, values[a], values[b])
-                each = get_operator(name).natural(np, joined)
+                each = get_operator(one[0]).natural(np, one[1] * joined)
             usable = np.flatnonzero(np.isfinite(each).all(axis=1))
             found.append(each[usable])
-            kept += [(name, operator, int(a[m]), int(b[m])) for m in usable]
+            kept += [(one, operator, int(a[m]), int(b[m])) for m in usable]
 
     def node(m: int) -> Node:
-        name, operator, a, b = kept[m]
-        return build(name, build(operator, nodes[a], nodes[b]))
+        one, operator, a, b = kept[m]
+        return _around(one, build(operator, nodes[a], nodes[b]))
 
     return Formulas(np.concatenate(found) if found else np.empty((0, len(X))), node)
 
 
 _INNER = ("sqrt", "square", "log", "exp", "sin", "cos")
-_OUTER = ("sin", "cos", "exp", "log", "sqrt", "inv")
+_OUTER = (("sin", 1.0), ("cos", 1.0), ("exp", 1.0), ("exp", -1.0), ("log", 1.0), ("sqrt", 1.0), ("inv", 1.0))
+"""What stands around a sum, product or fraction, and the sign before that."""
 _JOINED = (("add", False), ("sub", False), ("sub", True), ("mul", False), ("div", False), ("div", True))
 """What joins two functions, and whether the second comes first."""
+
+
+def of_products(X: FloatArray, functions: FunctionSet, most: int) -> Formulas:
+    """Products of powers and exponentials of three or four columns, and functions of them, such as cos(x*z*exp(-u)), at most
+    so many, the plainest first."""
+    outer = [one for one in _AROUND if one[0] == "id" or functions.allows({one[0]})]
+    factors = [
+        (cost, j, node, values)
+        for cost, of, needs in _FACTORS
+        for j in range(X.shape[1])
+        if functions.allows({needs})
+        for node, values in valued([of(Variable(j))], X)
+    ]
+    parts = _products_of([(cost, j) for cost, j, *_ in factors], max(1, most // len(outer)))
+    found, kept = [], []
+    with np.errstate(all="ignore"):
+        values = np.array([np.prod([factors[k][3] for k in one], axis=0) for one in parts]).reshape(-1, len(X))
+        for one in outer:
+            each = get_operator(one[0]).natural(np, one[1] * values)
+            usable = np.flatnonzero(np.isfinite(each).all(axis=1))
+            found.append(each[usable])
+            kept += [(one, int(m)) for m in usable]
+
+    def node(m: int) -> Node:
+        one, place = kept[m]
+        return _around(one, build("mul", *(factors[k][2] for k in parts[place])))
+
+    return Formulas(np.concatenate(found), node)
+
+
+def _around(outer: tuple[str, float], inner: Node) -> Node:
+    """A function of a formula, or of its negative."""
+    name, sign = outer
+    signed = inner if sign > 0 else build("neg", inner)
+    return signed if name == "id" else build(name, signed)
+
+
+def _products_of(factors: Sequence[tuple[int, int]], most: int) -> list[tuple[int, ...]]:
+    """Three or four factors of different columns, given as cost and column each, at most so many, the cheapest first."""
+    ordered = sorted(range(len(factors)), key=lambda k: factors[k])
+    found: list[tuple[int, ...]] = []
+    for total in range(min(_MANY), max(_MANY) + _LARGEST_COST + 1):
+        for size in _MANY:
+            if len(found) < most:
+                found += _of_cost(factors, ordered, size, total - size)
+    return found[:most]
+
+
+def _of_cost(
+    factors: Sequence[tuple[int, int]],
+    ordered: Sequence[int],
+    size: int,
+    cost: int,
+    columns: frozenset[int] = frozenset(),
+) -> Iterator[tuple[int, ...]]:
+    """So many of some factors, of columns not among those given, that cost so much together."""
+    if size == 0 and cost == 0:
+        yield ()
+    for place, k in enumerate(ordered if size else ()):
+        if factors[k][0] > cost:
+            return
+        if factors[k][1] not in columns:
+            rest = _of_cost(factors, ordered[place + 1 :], size - 1, cost - factors[k][0], columns | {factors[k][1]})
+            yield from ((k, *others) for others in rest)
+
+
+_MANY = (3, 4)
+_AROUND = (("id", 1.0), ("cos", 1.0), ("sin", 1.0), ("exp", 1.0), ("exp", -1.0), ("sqrt", 1.0))
+_FACTORS: tuple[tuple[int, Callable[[Node], Node], str], ...] = (
+    (0, lambda x: x, "mul"),
+    (1, lambda x: build("inv", x), "div"),
+    (2, lambda x: build("square", x), "square"),
+    (2, lambda x: build("inv", build("square", x)), "div"),
+    (2, lambda x: build("sqrt", x), "sqrt"),
+    (2, lambda x: build("exp", build("neg", x)), "exp"),
+    (2, lambda x: build("exp", x), "exp"),
+)
+"""What a product of several columns has of each, with what it costs and the function that it needs."""
+_LARGEST_COST = 4
 
 
 def plain_functions(X: FloatArray, functions: FunctionSet) -> Formulas:

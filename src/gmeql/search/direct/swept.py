@@ -41,6 +41,7 @@ class SweptConfig:
     swamped: float = 1e3  # times the target's size is a formula beside which the target is not seen
     largest: float = 1e14
     largest_exponent: float = 30.0
+    one_row: float = 0.9  # share of its square that a target may have on one row: those of more are mostly chance
     tried: int = 4  # hits that are tried in full, the plainest first
 
 
@@ -176,7 +177,10 @@ class Sweep:
             signed = build("neg", rest) if then.keeps_sign and sign < 0 else rest
             return step_back(signed, self.node(int(self.numbers[a])))
 
-        return Hit(a + max(formula, 0), values, back, formula, block)
+        squares = (values * self.weights) ** 2
+        is_chance = float(squares.max()) > SWEPT.one_row * float(squares.sum())
+        rank = a + max(formula, 0) + is_chance * (len(self.values) + len(self.order))  # after all others
+        return Hit(rank, values, back, formula, block)
 
     def _asked(
         self, targets: FloatArray, for_blocks: int

@@ -129,6 +129,9 @@ def formulas_in(
         beside = _beside_root(span, readings[PLAIN], below)
         if beside is not None:
             yield beside
+    fraction = fraction_in(span, readings[PLAIN], _powers(X)) if functions.allows({"div", "cube"}) else None
+    if fraction is not None:
+        yield fraction
 
 
 def sum_of(terms: Weighted) -> Node:
@@ -280,6 +283,14 @@ def _independent(terms: Sequence[tuple[Node, FloatArray]]) -> list[tuple[Node, F
             kept.append((node, values))
             basis = np.column_stack([basis, left / rest])
     return kept
+
+
+def _powers(X: FloatArray) -> list[tuple[Node, FloatArray]]:
+    """1, the columns, their squares and cubes, with their values [N]."""
+    found: list[tuple[Node, FloatArray]] = [(Constant(1.0), np.ones(len(X)))]
+    for power, name in enumerate(("", "square", "cube"), start=1):
+        found += [(build(name, Variable(j)) if name else Variable(j), x**power) for j, x in enumerate(X.T)]
+    return found
 
 
 def _triples(X: FloatArray) -> list[tuple[Node, FloatArray]]:
