@@ -117,10 +117,10 @@ class ClockConfig:
     soon_share: float = 0.02  # ... and so much beside that to those quick ones,
     early_share: float = 0.34  # of which so much is for those that are asked before symmetries are looked for,
     noisy_shares: tuple[float, ...] = (0.3, 0.1)  # so much for each of the smallest tables where even these are noisy,
-    first_share: float = 0.56  # so much for both together and for all others, with what becomes of what they see,
-    first_least: float = 0.2  # but so much for those others in any case,
+    first_share: float = 0.59  # so much for both together and for all others, with what becomes of what they see,
+    first_least: float = 0.25  # but so much for those others in any case,
     beside_share: float = 0.4  # and more where other processes look, which keep nobody waiting;
-    later_share: float = 0.05  # the least for those that are asked again each time when
+    later_share: float = 0.035  # the least for those that are asked again each time when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     last_share: float = 0.25  # the least for the first of those that are asked last
     growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
