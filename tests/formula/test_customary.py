@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import random_trees
 from gmeql.formula.customary import LARGEST_FACTOR, MOST_ADDED, customary
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Variable, tree_complexity
+from gmeql.formula.nodes import Constant, Variable, tree_complexity
 from gmeql.formula.parsing import parse_tree
 from gmeql.formula.simplify import simplify
 from random_trees import call
@@ -179,3 +179,9 @@ def test_a_second_time_changes_nothing_but_digits(expression: Expression) -> Non
     rows &= random_trees.all_parts_finite(expression.with_root(once), X)
     rows &= random_trees.comparable(expression.with_root(twice), X)
     np.testing.assert_allclose(expression.with_root(twice)(X)[rows], expression.with_root(once)(X)[rows], rtol=1e-9)
+
+
+def test_a_factor_of_zero_before_a_square_is_no_division() -> None:
+    x = Variable(0)
+    root = call("add", call("mul", Constant(0.0), call("square", x)), call("mul", Constant(3.0), x), Constant(1.0))
+    assert Expression(customary(root))(np.array([[2.0]])) == pytest.approx(7.0)

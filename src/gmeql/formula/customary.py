@@ -250,7 +250,7 @@ def _completed(constant: float, terms: list[Term]) -> Iterator[tuple[float, list
     plain = {_term_key(powers): k for k, (_, powers) in enumerate(terms)}
     for k, (b, powers) in enumerate(terms):
         i = plain.get(_term_key({base: 2.0 * exponent for base, exponent in powers.items()}))
-        if i is None:
+        if i is None or terms[i][0] == 0.0:  # a fitted factor may be 0
             continue
         a = terms[i][0]
         shift = b / (2.0 * a)

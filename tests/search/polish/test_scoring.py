@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant
+from gmeql.formula.nodes import Constant, Variable
 from gmeql.search.polish.cutting import prune
 from gmeql.search.polish.polishing import polish
-from gmeql.search.polish.scoring import JudgedRows, clean, description_length, length_in_nats, refit
+from gmeql.search.polish.scoring import JudgedRows, clean, description_length, length_in_nats, refit, unseen_length
 from judged_rows import NAMES, rows, show, x
 from random_trees import call
 
@@ -83,3 +83,9 @@ def test_positive_parts_are_seen_on_the_rows() -> None:
 def test_clean_drops_the_sixteenth_digit() -> None:
     data = rows(lambda X: X[:, 0])
     assert clean(call("mul", 0.1 + 0.2, x), data) == call("mul", 0.3, x)
+
+
+def test_formulas_with_more_own_constants_than_the_rows_are_measured_too() -> None:
+    judged = rows(lambda X: 2 * X[:, 0])
+    with_own = call("add", call("mul", Constant(2.0), x), Variable(5))
+    assert math.isfinite(unseen_length(with_own, 0.1, judged))

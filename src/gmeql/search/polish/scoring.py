@@ -108,8 +108,8 @@ class JudgedRows:
         return sum(min(plain_nats(constants[i]), most) for i in places if self.pure_numbers or free[i])
 
     def recognised_nats(self, root: Node, loss: float) -> float:
-        """The same of all constants of a formula that are recognised."""
-        expression = Expression(root, self.names)
+        """The same of all constants of a formula that are recognised, which may have more own constants than these rows."""
+        expression = Expression(root)
         held = (i for i, value in enumerate(expression.constants) if is_recognised(value))
         return self.plain_nats(expression, held, loss)
 
