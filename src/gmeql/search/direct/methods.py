@@ -70,7 +70,7 @@ SHARES: dict[str, float] = {
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
-SOON = ("modulated",)
+SOON = ("rational", "modulated")
 """Methods that see in a tenth of a second what islands need long for, asked when these did not find it in that time."""
 EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "sections", "nested", "squares", "subsets")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
