@@ -29,3 +29,14 @@ def test_what_overflows_inside_a_method_is_not_heard_and_its_caller_stays_warned
     with pytest.raises(RuntimeWarning, match="overflow"):
         np.full(2, 1e200) ** 2
     assert list(found) == [Constant(1.0)]
+
+
+def test_linear_algebra_that_fails_inside_a_method_ends_that_method_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any, **__: Any) -> Iterator[Node]:
+        yield Constant(1.0)
+        np.linalg.lstsq(np.full((3, 1), np.inf), np.ones(3), rcond=None)
+
+    monkeypatch.setitem(DIRECT_METHODS, "linear", failing)
+    table = DirectTable(np.ones((3, 1)), np.ones(3), np.ones(3))
+    found = ask("linear", table, functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(0))
+    assert list(found) == [Constant(1.0)]

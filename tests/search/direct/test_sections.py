@@ -46,6 +46,16 @@ def test_what_is_no_such_sum_is_left_alone() -> None:
     assert proposed(lambda x, z: x**2 + np.sqrt(x))[1] == []  # of one column
 
 
+def test_powers_that_have_no_values_below_zero_are_left_alone() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-10, 10, 400), rng.uniform(0.01, 10, 400)])
+    X[0, 0] = 0.001  # one row beside the pole makes all others look alike
+    y = X[:, 1] + 0.5 * np.log(X[:, 1]) + X[:, 1] ** 2 / X[:, 0] ** 2
+    table = DirectTable(X, y, np.ones(400))
+    roots = list(propose(table, functions=FunctionSet(), effort=Effort(2.0), rng=np.random.default_rng(0)))
+    assert all(np.isfinite(table.error(root)) for root in roots)
+
+
 def test_functions_that_are_not_allowed_are_not_used() -> None:
     table, roots = proposed(
         lambda x, z: x**2 + x * np.exp(-0.1 * z), FunctionSet(["add", "mul", "div", "square", "exp"])

@@ -189,8 +189,9 @@ def settled(
             span, singular, axes = span[:, kept], singular[kept], axes[kept]
             factors = (axes.T @ ((span.T @ left) / singular)) / sizes
             slopes = np.hstack([c * roots[:, None] * slopes for c, (_, slopes) in zip(factors, parts, strict=True)])
-            rest = _beside(span, left)
-            return _beside(span, _beside(basis, slopes)), rest, factors, float(rest @ rest)
+            slopes, rest = _beside(span, _beside(basis, slopes)), _beside(span, left)
+            lost = float(rest @ rest)
+            return (slopes, rest, factors, lost) if math.isfinite(lost) and np.isfinite(slopes).all() else None
 
     found, best = list(nodes), solved(nodes)
     if best is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import numpy as np
@@ -34,6 +35,8 @@ from gmeql.search.direct import (
 )
 from gmeql.search.direct.middle import meeting, pairs
 from gmeql.search.direct.table import DirectMethod, DirectTable, Effort
+
+_log = logging.getLogger(__name__)
 
 DIRECT_METHODS: dict[str, DirectMethod] = {
     "linear": linear.propose,
@@ -89,11 +92,16 @@ AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *GROWIN
 def ask(
     name: str, table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator
 ) -> Iterator[Node]:
-    """What a method proposes. Values beyond a float on the way there are its own affair: no warning is heard."""
+    """What a method proposes. Values beyond a float on the way there are its own affair: no warning is heard, and where
+    linear algebra fails on them it has seen nothing more."""
     proposals = DIRECT_METHODS[name](table, functions=functions, effort=effort, rng=rng)
     while True:
         with np.errstate(all="ignore"):  # around each step: a generator that sleeps inside would silence its caller
-            root = next(proposals, None)
+            try:
+                root = next(proposals, None)
+            except np.linalg.LinAlgError as error:
+                _log.debug("direct method %s ended: %s", name, error)
+                return
         if root is None:
             return
         yield root
