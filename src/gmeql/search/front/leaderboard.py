@@ -33,7 +33,7 @@ from gmeql.search.polish.waves import are_waves_known
 from gmeql.search.polish.writing import written
 from gmeql.search.data.rows import FloatArray, SearchRows
 from gmeql.search.judging.soundness import left_out_squares, unseen_loss
-from gmeql.search.judging.structure import linear_columns
+from gmeql.search.judging.structure import linear_columns, power_columns
 from gmeql.search.symmetries.dimensional import in_pure_numbers
 
 
@@ -308,8 +308,11 @@ class Leaderboard:
         plain sum of all from the front.
         """
         same = self.members.get(scored.complexity)
-        if same is not None and self._comes_first(same, scored, rows, otherwise=same.length <= scored.length):
-            return True
+        if same is not None:
+            are_laws = _is_law(same.form) and _is_law(scored.form)  # what polishing found is not judged yet
+            briefer = self._is_briefer(same, scored, rows) if are_laws else same.length <= scored.length
+            if self._comes_first(same, scored, rows, otherwise=briefer):
+                return True
         others = [(c < scored.complexity, m) for c, m in self._rivals() if c != scored.complexity]
         return any(
             (self._excludes(m, scored, rows) if simpler else _beats(scored, m))
@@ -334,8 +337,10 @@ class Leaderboard:
 
     def _comes_first(self, one: Scored, other: Scored, rows: SearchRows, *, otherwise: bool) -> bool:
         """Whether `one` takes precedence over `other`; as said in `otherwise` where neither is a sum of columns."""
-        if not (_is_sum(one.form) or _is_sum(other.form)):
-            return otherwise
+        return self._is_briefer(one, other, rows) if _is_sum(one.form) or _is_sum(other.form) else otherwise
+
+    def _is_briefer(self, one: Scored, other: Scored, rows: SearchRows) -> bool:
+        """Whether `one` has the less description length, judged or not: both by what their structures take to state."""
         price, judged = self.config.front.unseen_node_nats, rows.polished
         lengths = [unseen_length(m.root, m.unseen, judged, node_cost=price) for m in (one, other)]
         return lengths[0] <= lengths[1]
@@ -389,6 +394,11 @@ def _is_sum(root: Node) -> bool:
     """Whether a formula is a sum of several columns' multiples."""
     columns = linear_columns(root)
     return columns is not None and len(columns) > 1
+
+
+def _is_law(root: Node) -> bool:
+    """Whether a formula is a factor times powers of columns."""
+    return power_columns(root) is not None
 
 
 def _mean(rows: SearchRows) -> Scored:

@@ -33,6 +33,8 @@ from gmeql.search.sums.shrinking import ShrunkSum, shrunk_likelihood_sum, shrunk
 
 MOST_ROWS = 20_000
 """Beyond so many rows luck is small and least squares needs no help."""
+SAME_FACTOR = 1e-9
+"""How far the quotient of two formulas may vary, relative to itself, where one is a multiple of the other."""
 NODES_PER_COLUMN = 4
 """Complexity of one more column in a sum: plus, times, factor, column."""
 
@@ -59,6 +61,7 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
         return ()
     found = sums_of_columns(rows.X, rows.y, rows.weights, functions)[:most]
     laws = power_laws(rows.X, rows.y, rows.weights, functions)
+    laws = [root for root in laws if not any(_is_multiple(root, one, rows) for one in known)]
     found += [root for root in laws if tree_complexity(root) <= config.max_complexity]
     shrunk = shrunk_sum(rows.X, rows.y, rows.weights, most_columns=most)
     found = [_rounded(root, rows) for root in found]
@@ -96,6 +99,13 @@ def _likelihood_sums(known: Sequence[Node], rows: SearchRows, loss: Loss, most_c
     (outlook,) = outlooks([shrunk.root], *table, loss=loss, rivals=known, shrunk={shrunk.root: shrunk})
     mean = mean_loss(expression(rows.X), rows.judged_y, rows.given_weights, loss)
     return (Member(expression, mean, expression.complexity, outlook),) if math.isfinite(mean) else ()
+
+
+def _is_multiple(law: Node, member: Node, rows: SearchRows) -> bool:
+    """Whether the front has a law already: with the factor that people write, it may be, where a fit has another."""
+    with np.errstate(all="ignore"):
+        times = Expression(law, rows.names)(rows.X) / Expression(member, rows.names)(rows.X)
+    return bool(np.ptp(times) < SAME_FACTOR * abs(times[0]))
 
 
 def _rounded(root: Node, rows: SearchRows) -> Node:
