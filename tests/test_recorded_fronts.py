@@ -9,7 +9,7 @@ versions of all libraries that compute):
 
 - on the machine of the record every number must be equal to the last digit, and every count and reason with it;
 - elsewhere, because another processor rounds differently and that sends a search another way, the chosen formula must
-  have the recorded structure and complexity, and its constants must agree to a relative 1e-6 (1e-2 where they are
+  have the recorded structure and complexity, and its constants must agree to a relative 1e-6 (5e-2 where they are
   trained in single precision, see `LESS_NEAR`). A warning says what differs.
 
 On any machine, what must not change a result is held to the last digit against the plain run: the number of threads,
@@ -48,7 +48,7 @@ from gmeql import fit_formula
 RECORD = Path(__file__).with_name("data") / "recorded_fronts.json"
 NEAR = 1e-6
 """Relative difference of constants that is allowed on another machine than the record's."""
-LESS_NEAR = {"paper": 1e-2}
+LESS_NEAR = {"paper": 5e-2}
 """The same where constants are trained in single precision: roundings add up over hundreds of steps."""
 
 

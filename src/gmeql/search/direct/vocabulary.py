@@ -322,13 +322,14 @@ def _beside_root(span: Span, y: FloatArray, before: Sequence[tuple[Node, FloatAr
     vector = _null_vector(span, np.column_stack([y**2, y[:, None] * small]))
     if vector is None or not vector[0] or not np.count_nonzero(vector[1:]):
         return None
-    factors = -vector[1:] / (2 * vector[0])
+    # as they are written: a rounding of the twelfth digit, which another processor has, hides the sum under the root
+    factors = np.array([float(f"{c:.11g}") for c in -vector[1:] / (2 * vector[0])])
     ahead = small @ factors
     under = span.sparse((y - ahead) ** 2)
     if under is None:
         return None
     root = build("sqrt", sum_of(under))
-    whole = [(float(f"{c:.11g}"), node) for c, (node, _) in zip(factors, before, strict=True) if c]
+    whole = [(float(c), node) for c, (node, _) in zip(factors, before, strict=True) if c]
     return build("add", sum_of(whole), root if np.mean(y - ahead) >= 0 else build("neg", root))
 
 
