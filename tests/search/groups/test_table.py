@@ -7,7 +7,7 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
-from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
+from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns, without_factors
 
 
 @pytest.fixture
@@ -92,3 +92,20 @@ def test_formulas_of_a_front_have_columns_of_their_own() -> None:
     assert own.values.tolist() == [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]
     X, codes = np.array([[10.0]]), np.array([1])
     assert Expression(roots[2], own.names(roots[2], ["x"]))(own.extended(X, codes)).tolist() == [64.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "shorter", "factors"),
+    [
+        ("2*x**2 + 2*k", "2*x**2 + k", [2.0, 1.0]),
+        ("3*k*x + 0.5*l", "k*x + l", [3.0, 0.5]),
+        ("2*k + k**2", "2*k + k**2", [1.0, 1.0]),
+        ("2*sin(k*x)", "2*sin(k*x)", [1.0, 1.0]),
+        ("0*k + x", "0*k + x", [1.0, 1.0]),
+    ],
+)
+def test_numbers_before_own_constants_are_taken_over_by_them(text: str, shorter: str, factors: list[float]) -> None:
+    names, own = ["x", "k", "l"], np.array([[1.0, 10.0], [2.0, 20.0]])
+    root, values = without_factors(parse_tree(text, names), own, 1)
+    assert root == parse_tree(shorter, names)
+    assert values.tolist() == (own * factors).tolist()

@@ -17,12 +17,12 @@ from gmeql.formula.nodes import Constant, Node
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.network.families import FunctionSet
 from gmeql.search.front.choosing import costs_by_length, measured, sums_of_columns
+from gmeql.search.front.effective import least_effective_member
 from gmeql.search.config import SearchConfig
 from gmeql.search.losses.converging import converged, mean_loss
-from gmeql.search.losses.effective import MOST_RISE, least_effective
+from gmeql.search.losses.effective import MOST_RISE
 from gmeql.search.events import Member
-from gmeql.search.groups.joint import GroupedTable, refit_jointly
-from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns
+from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns, without_factors
 from gmeql.search.losses.losses import find_loss
 from gmeql.search.judging.outlook import Outlook, freedom_factor, outlooks
 from gmeql.search.polish.cutting import without_dead_terms
@@ -171,7 +171,7 @@ class Leaderboard:
         """
         assert rows.errors is not None
         for complexity, member in self.members.items():
-            root, own = _least_effective(member, rows, least)
+            root, own = least_effective_member(member, rows, least)
             before, seen = rows.extended(member.own), rows.extended(own)
             with np.errstate(all="ignore"):
                 squares = (Expression(root, seen.names)(seen.X) - rows.y) ** 2
@@ -233,6 +233,8 @@ class Leaderboard:
                 continue
             if not _is_kept(known.root, rows.knowledge):
                 continue
+            if own is not None and not self._keeps_form:
+                known, own = self._without_factors(known, own, table)
             scored = known
             scored.own, scored.source = own, source
             # the mean was there from the start, unasked
@@ -309,7 +311,7 @@ class Leaderboard:
         """
         same = self.members.get(scored.complexity)
         if same is not None:
-            are_laws = _is_law(same.form) and _is_law(scored.form)  # what polishing found is not judged yet
+            are_laws = None not in (power_columns(same.form), power_columns(scored.form))  # not judged yet, it may be
             briefer = self._is_briefer(same, scored, rows) if are_laws else same.length <= scored.length
             if self._comes_first(same, scored, rows, otherwise=briefer):
                 return True
@@ -345,6 +347,13 @@ class Leaderboard:
         lengths = [unseen_length(m.root, m.unseen, judged, node_cost=price) for m in (one, other)]
         return lengths[0] <= lengths[1]
 
+    def _without_factors(self, scored: Scored, own: FloatArray, table: SearchRows) -> tuple[Scored, FloatArray]:
+        """The same formula and its own constants, without numbers before these."""
+        root, values = without_factors(scored.root, own, table.n_variables)
+        if root == scored.root:
+            return scored, own
+        return self._judged(Scored(root, scored.loss, scored.length), table.extended(values)), values
+
     def _tidied(self, scored: Scored, rows: SearchRows) -> Scored:
         """The same formula in normal form without terms that rounding swallows, where that is no longer."""
         if scored.root.size > self.config.front.largest_tidied:
@@ -357,21 +366,6 @@ class Leaderboard:
         loss = _loss_on(root, judged)
         tidy = Scored(root, loss, description_length(root, loss, judged))
         return tidy if tidy.complexity <= scored.complexity and tidy.length <= scored.length else scored
-
-
-def _least_effective(
-    member: Scored, rows: SearchRows, least: Callable[[Node], Node] | None
-) -> tuple[Node, FloatArray | None]:
-    """A member with the constants, its groups' own ones included, at which the effective variance is least."""
-    assert rows.errors is not None
-    known = rows.extended(member.own).knowledge
-    held = frozenset() if known is None else known.held_constants(member.root)
-    if rows.groups is not None:
-        table = GroupedTable.of(rows.X, rows.given_y, rows.given_weights, rows.groups.codes, rows.errors)
-        return refit_jointly(member.root, member.own, table, held)
-    if least is not None:
-        return least(member.root), None
-    return least_effective(member.root, rows.X, rows.given_y, rows.given_weights, rows.errors, held), None
 
 
 def _loss_on(root: Node, judged: JudgedRows) -> float:
@@ -394,11 +388,6 @@ def _is_sum(root: Node) -> bool:
     """Whether a formula is a sum of several columns' multiples."""
     columns = linear_columns(root)
     return columns is not None and len(columns) > 1
-
-
-def _is_law(root: Node) -> bool:
-    """Whether a formula is a factor times powers of columns."""
-    return power_columns(root) is not None
 
 
 def _mean(rows: SearchRows) -> Scored:

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.messages import listing, short
-from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, transform, used_columns
+from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, build, fold, leaves, transform, used_columns
 from gmeql.search.groups.config import GROUPS
 
 FloatArray = NDArray[np.float64]
@@ -192,6 +193,28 @@ def with_own_columns(root: Node, n_variables: int, places: Sequence[int]) -> Nod
         return node
 
     return transform(root, leaf)
+
+
+def without_factors(root: Node, own: FloatArray, n_variables: int) -> tuple[Node, FloatArray]:
+    """The formula and its own constants [G, K] without numbers before these: each group's constant takes its own over.
+
+    >>> shifted = build("add", Variable(0), build("mul", Constant(2.0), Variable(1)))
+    >>> without_factors(shifted, np.array([[1.5]]), 1)[1].item()
+    3.0
+    """
+    times = Counter(leaf.index for leaf in leaves(root) if isinstance(leaf, Variable))
+    factors = np.ones(own.shape[1])
+
+    def call(node: Call, args: list[Node]) -> Node:
+        own_here = [arg.index - n_variables for arg in args if isinstance(arg, Variable) and arg.index >= n_variables]
+        numbers = [arg.value for arg in args if isinstance(arg, Constant)]
+        if node.operator != "mul" or not numbers or not own_here or times[own_here[0] + n_variables] > 1:
+            return node if all(map(is_, args, node.args)) else Call(node.operator, tuple(args), node.protected)
+        factors[own_here[0]] *= math.prod(numbers)
+        return build("mul", *(arg for arg in args if not isinstance(arg, Constant)))
+
+    shorter = fold(root, lambda leaf: leaf, call)
+    return (shorter, own * factors) if np.isfinite(factors).all() and factors.all() else (root, own)
 
 
 def front_table(
