@@ -112,9 +112,10 @@ class ClockConfig:
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
-    soon_candidates: int = 1_000  # after which quick methods are asked: more than the simplest formulas need
+    sooner_candidates: int = 1_000  # after which the quickest method is asked: more than the simplest formulas need;
+    soon_candidates: int = 3_000  # the next, which takes a tenth of a second, after so many
     direct_share: float = 0.09  # given to direct methods; a table on which they see nothing loses up to a tenth
-    soon_share: float = 0.03  # ... and so much beside that to those quick ones,
+    soon_share: float = 0.025  # ... and so much beside that to each of those quick ones,
     early_share: float = 0.34  # of which so much is for those that are asked before symmetries are looked for,
     noisy_shares: tuple[float, ...] = (0.3, 0.1)  # so much for each of the smallest tables where even these are noisy,
     first_share: float = 0.59  # so much for both together and for all others, with what becomes of what they see,

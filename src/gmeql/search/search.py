@@ -53,6 +53,7 @@ from gmeql.search.offers.promotion import (
 )
 from gmeql.search.running import RunningSearch
 from gmeql.search.offers.seeing import (
+    due_soon,
     look_at_once,
     look_soon,
 )
@@ -106,9 +107,9 @@ class Search(RunningSearch):
             while not state.reason:
                 before = state.candidates
                 self._round()
-                if before < state.config.clock.soon_candidates <= state.candidates:
+                for name in due_soon(state, before):
                     self._offering.settle(state)
-                    look_soon(state, clock)
+                    look_soon(state, clock, name)
                 self._tend()
                 idle_rounds = idle_rounds + 1 if state.candidates == before else 0
                 state.elapsed = clock.elapsed()

@@ -74,7 +74,8 @@ SHARES: dict[str, float] = {
 AT_ONCE = ("linear",)
 """Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
 SOON = ("rational", "modulated")
-"""Methods that see in a tenth of a second what islands need long for, asked when these did not find it in that time."""
+"""Methods that see within a tenth of a second what islands need long for, asked one by one when these did not find it in
+that time."""
 EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "sections", "nested", "squares", "subsets")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")

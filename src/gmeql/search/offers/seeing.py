@@ -44,12 +44,18 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
         _look(state, clock, asked_of(state, AT_ONCE), state.config.direct_seconds, cut=False)
 
 
-def look_soon(state: SearchState, clock: Clock) -> None:
-    """Ask the methods that islands need not wait for, once these have drawn some thousand candidates for nothing."""
+def look_soon(state: SearchState, clock: Clock, name: str) -> None:
+    """Ask a method that islands need not wait for, once these have drawn some thousand candidates for nothing."""
     if not state.direct_done and not has_exact_formula(state):
-        _look(
-            state, clock, asked_of(state, SOON), state.config.clock.soon_share * state.config.direct_seconds, cut=False
-        )
+        seconds = state.config.clock.soon_share * state.config.direct_seconds
+        _look(state, clock, asked_of(state, [name]), seconds, cut=False)
+
+
+def due_soon(state: SearchState, before: int) -> list[str]:
+    """Those of these methods whose moment came since there were `before` candidates."""
+    numbers = state.config.clock
+    moments = zip(SOON, (numbers.sooner_candidates, numbers.soon_candidates), strict=True)
+    return [name for name, moment in moments if before < moment <= state.candidates]
 
 
 def look_early(state: SearchState, clock: Clock) -> bool:
