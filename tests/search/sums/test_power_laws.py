@@ -28,6 +28,16 @@ LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+def chosen_beside_the_mean(X: np.ndarray, y: np.ndarray) -> Expression:
+    """What is chosen where the search found nothing but the mean."""
+    rows = SearchRows.of(X, y, config=SearchConfig())
+    board = Leaderboard.start(rows.config, rows)
+    board.look_out(rows)
+    sizes = dict(target_spread=float(y.std()), target_largest=float(np.abs(y).max()))
+    front = Front.from_members(board.front(rows), rows=len(y), **sizes)
+    return front.with_sums(judged_sums(board.front(rows), rows)).select("best").expression
+
+
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_every_one_is_found_with_its_factor(law: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator) -> None:
     X = rng.uniform(1, 5, (60, 5))
@@ -46,13 +56,7 @@ def test_few_noisy_rows_of_one_choose_it_before_anything_is_drawn(
     X = rng.uniform(1, 5, (40, 5))
     truth = law(X)
     y = truth + 0.2 * truth.std() * rng.standard_normal(40)
-    rows = SearchRows.of(X, y, config=SearchConfig())
-    board = Leaderboard.start(rows.config, rows)
-    board.look_out(rows)
-    front = Front.from_members(
-        board.front(rows), rows=40, target_spread=float(y.std()), target_largest=float(np.abs(y).max())
-    )
-    best = front.with_sums(judged_sums(board.front(rows), rows)).select("best").expression
+    best = chosen_beside_the_mean(X, y)
     assert np.sqrt(np.mean((best(X) - truth) ** 2)) < 0.1 * truth.std() and power_columns(best.root)
 
 
@@ -66,13 +70,7 @@ def test_weights_tell_which_rows_count(rng: np.random.Generator) -> None:
 def test_a_sum_of_columns_stays_one(rng: np.random.Generator) -> None:
     X = rng.uniform(1, 5, (80, 4))
     y = 2 * X[:, 0] + X[:, 1] + 3 + rng.standard_normal(80)
-    rows = SearchRows.of(X, y, config=SearchConfig())
-    board = Leaderboard.start(rows.config, rows)
-    board.look_out(rows)
-    front = Front.from_members(
-        board.front(rows), rows=80, target_spread=float(y.std()), target_largest=float(np.abs(y).max())
-    )
-    best = front.with_sums(judged_sums(board.front(rows), rows)).select("best").expression
+    best = chosen_beside_the_mean(X, y)
     assert best.variables == (0, 1) and power_columns(best.root) is None
 
 

@@ -58,9 +58,7 @@ class WavesConfig:
     rounding: float = 1e-16  # share of the variance in which no wave is looked for
     waves: int = 2  # looked for one after the other
     worth: float = 0.5  # share of the variance from which waves are worth the choice of what stands beside them
-    nearer: float = (
-        0.4  # error of the sums chosen hastily, relative to that of waves beside a trend, from which they are
-    )
+    nearer: float = 0.4  # a careful choice follows where a hasty one has less than this share of their error
     beams: tuple[int, ...] = (12, 12, 8)  # sums of each length with none, one and two waves
 
 
