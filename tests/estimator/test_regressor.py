@@ -380,3 +380,9 @@ class TestErrorsOfInputs:
             truths = shifts if with_groups else [0.7]
             own_covered += [one.low < truth < one.high for one, truth in zip(others, truths, strict=True)]
         assert covered >= 51 and np.mean(own_covered) > 0.9
+
+
+def test_a_number_that_may_stand_for_a_missing_value_is_a_warning() -> None:
+    X = np.append(np.linspace(1.0, 4.0, 40), -999.0)[:, None]
+    with pytest.warns(UserWarning, match="'x1' holds -999, far from all other values"):
+        GMEQLRegressor(max_time=None, max_candidates=500, random_state=0).fit(X, 2.0 * np.arange(41.0))

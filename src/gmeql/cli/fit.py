@@ -98,6 +98,9 @@ def fit(
     sheet: Annotated[str | None, _table("Sheet of a workbook.")] = None,
     skip_bad_rows: Annotated[bool | None, _table("Leave out rows of the wrong length.", "--skip-bad-rows")] = None,
     text_as_missing: Annotated[bool | None, _table("Count text among numbers as missing.", "--text-as-missing")] = None,
+    keep_codes: Annotated[
+        bool | None, _table("Keep numbers such as -999, not count them as missing.", "--keep-codes")
+    ] = None,
     out: Annotated[str | None, _output("Run folder. (default: gmeql-runs/...)", "--out", "-o")] = None,
     config: Annotated[str | None, _output("TOML file with settings; flags are stronger.")] = None,
     as_json: JsonOption = False,

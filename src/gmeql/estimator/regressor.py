@@ -7,6 +7,7 @@ target, `front` chooses. What was learnt ends in an underscore.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from gmeql.model.member import FrontMember
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters
 from gmeql.model.targets import one_or_list
+from gmeql.tables.codes import codes_in_words
 
 if TYPE_CHECKING:
     from gmeql.search.events import Progress
@@ -227,12 +229,20 @@ callable, default="squared"
         if groups is not None and not METHODS[self.method].takes_groups:
             raise ValueError(f'method={self.method!r} knows no groups; use method="fitted", or leave groups out')
         rows, target_columns = check_training(self, X, y, sample_weight, groups)
+        self._tell_codes(rows)
         errors = input_errors(x_error, y_error, column_names(self), len(rows.X))
         if errors is not None:
             self._check_errors_allowed()
             rows = replace(rows, errors=errors)
         self._prediction_bases = self._bases(self._learn(rows, target_columns))
         return self
+
+    def _tell_codes(self, rows: TrainingRows) -> None:
+        """Warn of numbers such as -999 that may stand for a missing value."""
+        targets = [("y", one) for one in rows.targets.T]
+        told = codes_in_words([*zip(column_names(self), rows.X.T, strict=True), *targets])
+        if told is not None:
+            warnings.warn(told, stacklevel=3)
 
     def _check_errors_allowed(self) -> None:
         """Where errors of the inputs have no meaning, say so."""

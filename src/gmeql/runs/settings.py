@@ -77,6 +77,7 @@ class FitSettings:
     sheet: str | None = None
     skip_bad_rows: bool = False
     text_as_missing: bool = False
+    keep_codes: bool = False
 
     def table_options(self) -> dict[str, Any]:
         """What `tables.read` takes."""
@@ -85,7 +86,7 @@ class FitSettings:
 
     def select_options(self) -> dict[str, Any]:
         """What `Table.select` takes beside the target."""
-        names = ("columns", "drop", "weights", "text_as_missing", "groups")
+        names = ("columns", "drop", "weights", "text_as_missing", "keep_codes", "groups")
         return {name: getattr(self, name) for name in names} | {"errors": self.error_columns()}
 
     def error_columns(self) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ _LISTS = frozenset(
 )
 _REPEATED = frozenset({"pin", "forbid", "guess", "constraint"})
 """Lists whose entries hold commas: a flag for each."""
-_FLAGS = frozenset({"header", "skip_bad_rows", "text_as_missing"})
+_FLAGS = frozenset({"header", "skip_bad_rows", "text_as_missing", "keep_codes"})
 _NUMBERS: dict[str, type[float] | type[int]] = {
     "max_time": float,
     "max_candidates": int,

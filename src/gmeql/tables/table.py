@@ -14,6 +14,7 @@ import numpy as np
 
 from gmeql.tables.categories import indicator, indicator_name
 from gmeql.tables.cells import Note, TableError, show
+from gmeql.tables.codes import without_codes
 from gmeql.tables.column import TableColumn, with_indicators
 from gmeql.tables.dates import day_numbers, first_day
 from gmeql.tables.selecting import broken_cell, check_target, check_weights, copies, usable, varying, whole_rows
@@ -92,13 +93,15 @@ class Table:
         errors: Sequence[str] = (),
         weights: str | None = None,
         text_as_missing: bool = False,
+        keep_codes: bool = False,
         groups: str | None = None,
     ) -> Training:
         """Training data for `target` from all other columns, or from `columns` only, without those in `drop` and `errors`.
 
-        A column of a few words becomes a column of 0 and 1 for each, a column of dates the days since the first. Left out
-        with a note: other text columns, constant and mostly empty ones, rows with a missing or infinite value. An error: a
-        missing or constant target, text among numbers (unless `text_as_missing`), no row or no column left.
+        A column of a few words becomes a column of 0 and 1 for each, a column of dates the days since the first; numbers such
+        as -999 far from all others count as missing (unless `keep_codes`). Left out with a note: other text columns, constant
+        and mostly empty ones, rows with a missing or infinite value. An error: a missing or constant target, text among
+        numbers (unless `text_as_missing`), no row or no column left.
         """
         if target in self.duplicated:
             raise TableError(self.source, "two columns carry this name", column=target, mend="rename one of them")
@@ -129,6 +132,9 @@ class Table:
                 mend="give at least one column of numbers to explain it with; if there are several, name the --delimiter",
             )
         notes, explicit = list(self.notes), columns is not None
+        if not keep_codes:
+            chosen = [without_codes(column, notes) for column in chosen]
+            wanted = without_codes(wanted, notes)
         features = usable(
             self.source, with_indicators(chosen, notes), notes, explicit=explicit, text_as_missing=text_as_missing
         )
