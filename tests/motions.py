@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import pytest
 from scipy.integrate import solve_ivp
 
 from gmeql import GMEQLDynamics
-from gmeql.differential.motion import discovery
 from gmeql.differential.motion.measured import Motion, measure
 from gmeql.differential.motion.trajectories import check_trajectories
 from gmeql.formula.nodes import Node
@@ -47,10 +45,7 @@ def few_sums(motion: Motion, state: int, *more: object) -> list[Node]:
 
 
 def hunters_model(names: list[str], begin: float = 0.0) -> GMEQLDynamics:
-    """A model of exact trajectories, made of few proposals: for tests of what is shown of it."""
+    """A model of exact trajectories."""
     t, X = hunters()
     model = GMEQLDynamics(feature_names=names, max_time=None, max_candidates=500, random_state=0, n_jobs=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery, "sums", few_sums)
-        patch.setattr(discovery, "sums_of_fitted", few_sums)
-        return model.fit(X, begin + t)
+    return model.fit(X, begin + t)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from motions import hunters, hunters_model
 from sklearn.base import clone
@@ -17,14 +16,6 @@ SMALL = {"max_candidates": 1500, "max_time": None, "n_jobs": 1, "random_state": 
 @pytest.fixture(scope="module")
 def model():
     return hunters_model(["hare", "lynx"])
-
-
-@pytest.mark.slow
-def test_equations_among_all_that_are_proposed():
-    t, X = hunters()
-    model = GMEQLDynamics(**SMALL).fit(pd.DataFrame(X, columns=["hare", "lynx"]), t)
-    assert model.equations() == ["hare - hare*lynx", "hare*lynx - 0.8*lynx"]
-    assert model.stop_reason_ == "exact" and model.candidates_ == 0
 
 
 def test_equations_of_exact_trajectories(model, capsys):

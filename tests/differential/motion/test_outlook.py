@@ -7,7 +7,7 @@ from motions import hunters_motion, tree
 from scipy.integrate import solve_ivp
 
 from gmeql.differential.motion.config import MOTION
-from gmeql.differential.motion.discovery import Comparison
+from gmeql.differential.motion.comparison import Comparison
 from gmeql.differential.motion.measured import measure
 from gmeql.differential.motion.outlook import lost_alone, other_starts, outlook_cost, share_running_away
 from gmeql.differential.motion.systems import fit_system, outlines

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from gmeql.differential.motion.smoothing import KERNELS, input_values, smooth
 from gmeql.differential.motion.trajectories import check_trajectories
@@ -54,3 +55,17 @@ def test_inputs_do_not_overshoot_a_step():
     step = (t >= 5).astype(float)[:, None]
     values = input_values(t, step)(np.linspace(-1.0, 12.0, 200))
     assert values.min() >= 0.0 and values.max() <= 1.0
+
+
+def test_small_matrices_are_taken_apart_by_one_thread(monkeypatch):
+    threads, eigh = [], np.linalg.eigh
+
+    def counted(matrix):
+        threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return eigh(matrix)
+
+    monkeypatch.setattr(np.linalg, "eigh", counted)
+    t = np.linspace(0.0, 3.0, 20)
+    with threadpool_limits(2, user_api="blas"):
+        smooth(check_trajectories(np.sin(t), t))
+    assert threads and set(threads) == {1}

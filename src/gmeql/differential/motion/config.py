@@ -92,7 +92,8 @@ class SystemConfig:
     pole_cost: float = 10.0  # nats for a term that has a pole near the measured states, as in `runaway_cost`
     node_cost: float = 1.0  # nats for a unit of complexity, as in `SelectionConfig.unseen_node_nats`
     sweeps: int = 3
-    proposal_share: float = 0.1  # of the time, at most, for fits of equations in integral form,
+    plain_share: float = 0.05  # of the time, at most, for sums of products, where there is no noise,
+    proposal_share: float = 0.1  # ... for fits of equations in integral form,
     first_share: float = 0.3  # ... until systems of sums alone have been compared
     search_share: float = 0.55  # ... until the search for formulas has ended
     reserve: float = 0.08  # ... kept for the last refit

@@ -18,6 +18,7 @@ from gmeql.differential.motion.systems import n_functions, n_poles, plain, plain
 from gmeql.differential.motion.terms import best_sums, found_terms, outline
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls, tree_complexity
+from gmeql.formula.products import split_terms
 from gmeql.model.front import Front
 from gmeql.formula.constants import free_constants
 from gmeql.search.events import Member
@@ -78,8 +79,13 @@ def sums(motion: Motion, j: int, searched: Sequence[Node] = ()) -> list[Node]:
 
 def plain_sums(motion: Motion, j: int) -> list[Node]:
     """The best sums of products of columns."""
-    products = [term for term in motion.library if n_functions([term]) == 0 and not _divides(term)]
-    return best_sums(motion.rows, j, products)
+    return best_sums(motion.rows, j, [term for term in motion.library if is_plain(term)])
+
+
+def other_sums(motion: Motion, j: int, root: Node) -> list[Node]:
+    """The best sums with other terms than products of columns, of no more terms and complexity than the formula `root`."""
+    found = best_sums(motion.rows, j, [*motion.library, *motion.scaled], len(split_terms(root)))
+    return [other for other in found if not is_plain(other) and plain_complexity(other) <= plain_complexity(root)]
 
 
 def sums_of_fitted(motion: Motion, j: int, proposals: Sequence[Sequence[Proposal]]) -> list[Node]:
@@ -92,8 +98,9 @@ def sums_of_fitted(motion: Motion, j: int, proposals: Sequence[Sequence[Proposal
     return best_sums(motion.rows, j, [*motion.library, *found_terms(roots, motion.library)])
 
 
-def _divides(term: Node) -> bool:
-    return any(call.operator in ("div", "inv") for call in calls(term))
+def is_plain(root: Node) -> bool:
+    """Whether a formula is made of products and sums alone."""
+    return n_functions([root]) == 0 and not any(call.operator in ("div", "inv") for call in calls(root))
 
 
 def shortlist(proposals: Sequence[Proposal]) -> list[Node]:

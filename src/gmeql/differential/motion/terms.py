@@ -63,8 +63,8 @@ def found_terms(roots: Iterable[Node], known: Sequence[Node]) -> list[Node]:
     return new_terms(roots, known, most=MOTION.terms.found_terms)
 
 
-def best_sums(rows: WeakRows, j: int, terms: Sequence[Node]) -> list[Node]:
-    """The best sums of each number of terms for equation `j`, simplest first, with their coefficients."""
+def best_sums(rows: WeakRows, j: int, terms: Sequence[Node], largest: int = MOTION.terms.largest) -> list[Node]:
+    """The best sums of each number of terms up to the `largest` for equation `j`, simplest first, with coefficients."""
     with np.errstate(all="ignore"):
         values = np.column_stack([Expression(term, rows.names)(rows.X) for term in terms])
     usable = np.isfinite(values).all(axis=0)
@@ -75,7 +75,7 @@ def best_sums(rows: WeakRows, j: int, terms: Sequence[Node]) -> list[Node]:
     terms, A = [terms[k] for k in kept], A[:, kept] / length[kept]
     sums = []
     complexity = np.array([tree_complexity(term) for term in terms])
-    for chosen in _best_subsets(A, b, kinds(terms), complexity, rows.points):
+    for chosen in _best_subsets(A, b, kinds(terms), complexity, rows.points, largest):
         coefficients = np.linalg.lstsq(A[:, chosen], b, rcond=None)[0] / length[kept][chosen]
         parts = [build("mul", Constant(c), terms[k]) for c, k in zip(coefficients.tolist(), chosen, strict=True)]
         sums.append(Call("add", tuple(parts)) if len(parts) > 1 else parts[0])
@@ -94,9 +94,9 @@ def kinds(terms: Sequence[Node]) -> NDArray[np.intp]:
 
 
 def _best_subsets(
-    A: FloatArray, b: FloatArray, kind: NDArray[np.intp], complexity: NDArray[np.intp], points: int
+    A: FloatArray, b: FloatArray, kind: NDArray[np.intp], complexity: NDArray[np.intp], points: int, largest: int
 ) -> list[list[int]]:
-    """Columns of A [R, K], of length 1, whose sums come closest to b [R]: the best few of each size.
+    """Columns of A [R, K], of length 1, whose sums come closest to b [R]: the best few of each size up to the `largest`.
 
     No two columns of a sum are of one `kind` [K]: fits adapt the constants inside terms. Where sums come closer than the
     noise, by which both sides are divided, being closer says little; so those of the shortest description, by the
@@ -106,7 +106,7 @@ def _best_subsets(
     gram, right = A.T @ A + 1e-13 * np.eye(K), A.T @ b
     beam: list[tuple[int, ...]] = [()]
     best: list[list[int]] = []
-    for size in range(1, min(MOTION.terms.largest, K, len(b) - 1) + 1):
+    for size in range(1, min(largest, K, len(b) - 1) + 1):
         tried = sorted(
             {
                 tuple(sorted((*subset, k)))
