@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 
+import numpy as np
 import pytest
 
-from gmeql.formula.nodes import Constant, build, tree_complexity
-from gmeql.search.polish.cutting import exchanges, prune, reductions, without_dead_terms
+from gmeql.formula.nodes import Constant, build, calls, tree_complexity
+from gmeql.search.polish.cutting import exchanges, prune, reductions, straightened, without_dead_terms
 from judged_rows import rows, show, x, y, z
 from random_trees import call
 
@@ -54,6 +55,27 @@ def test_an_exchange_finds_the_cube_that_a_fifth_power_stood_for() -> None:
     root = call("mul", 0.1, call("pow", x, 5.0))
     assert "x**3" in show(prune(root, data, exchange=True)[0].root)
     assert "x**3" not in show(prune(root, data)[0].root)
+
+
+def test_a_function_of_a_sum_may_be_the_sum() -> None:
+    line = call("add", x, call("sin", y))
+    curves = [call("exp", line), call("sqrt", line), call("div", 2.0, line), call("tanh", call("add", line, 0.5))]
+    shown = [show(other) for curve in curves for other in straightened(call("mul", 3.0, curve))]
+    assert shown == [*["3*(x + sin(y) + 1)"] * 3, "3*(x + sin(y) + 0.5)"]
+    assert list(straightened(call("add", call("sin", y), call("div", x, z)))) == []
+
+
+@pytest.mark.parametrize("curve", ["square", "exp", "sqrt"])
+def test_a_curve_that_noise_hides_is_a_straight_line(curve: str) -> None:
+    """As a reading of the target leaves it: 4.94*(0.03*x + 0.12*sin(y) + 1)**2 for 3 + 0.5*x + 2*sin(y)."""
+    data = rows(lambda X: 5.0 + 0.3 * X[:, 0] + np.sin(1.3 * X[:, 1]), noise=0.1)
+    root = call(
+        "mul",
+        5.0,
+        call(curve, call("add", call("mul", 0.03, x), call("mul", 0.1, call("sin", call("mul", 1.3, y))), 1.0)),
+    )
+    operators = {part.operator for part in calls(prune(root, data, exchange=True)[0].root)}
+    assert operators == {"add", "mul", "sin"}
 
 
 @pytest.mark.parametrize("exponent", [1.5, 2.0 / 3.0])

@@ -77,6 +77,22 @@ def exchanges(node: Node) -> Iterator[Node]:
             yield build("add", low, Call("mul", (Constant(1.0), high)))
 
 
+def straightened(node: Node) -> Iterator[Node]:
+    """Every formula with a sum in place of a function of it: over little of its course a function is a straight line.
+
+    Islands learn readings of the target, such as its root; what they find is then a square of a sum where the sum would do.
+    """
+    if not isinstance(node, Call) or node.protected:
+        return
+    for i, arg in enumerate(node.args):
+        for other in straightened(arg):
+            yield build(node.operator, *node.args[:i], other, *node.args[i + 1 :])
+    is_curve = node.operator in _FUNCTIONS or exponent_of(node.operator, node.args) is not None
+    inner = node.args[-1] if node.operator == "div" and isinstance(node.args[0], Constant) else node.args[0]
+    if (is_curve or inner is not node.args[0]) and isinstance(inner, Call) and inner.operator in ("add", "sub"):
+        yield inner if any(isinstance(arg, Constant) for arg in inner.args) else build("add", inner, Constant(1.0))
+
+
 def _without_phase(node: Call) -> Iterator[Node]:
     """sin(u + c) with c near a multiple of a quarter turn, as plus or minus sin(u) or cos(u)."""
     inner = node.args[0]
@@ -103,7 +119,7 @@ def prune(
 ) -> list[Scored]:
     """Cut as long as the description length falls. Returns every formula met, the final one first.
 
-    `exchange` also tries other powers and functions in place; for formulas that no cut makes exact.
+    `exchange` also tries other powers, functions and straight lines in place; for formulas that no cut makes exact.
     """
     start = clean(root, rows)
     met = refit([without_dead_terms(start, rows)], rows, keep_recognised=False) if start is not None else []
@@ -137,12 +153,14 @@ def prune(
 def _tried(
     starts: list[Scored], exchanging: bool, rows: JudgedRows, seen: set[Node], out_of_time: Callable[[], bool]
 ) -> list[Scored]:
-    """What one cut, or one exchange, makes of some formulas, refitted; none that was `seen`."""
+    """What one cut, exchange or straightened curve makes of some formulas, refitted; none that was `seen`."""
     others: set[Node] = set()
     for start in starts:
         others.update(reductions(start.root))
         if exchanging:
             others.update(exchanges(start.root))
+            plain = (clean(straight, rows) for straight in straightened(start.root))
+            others.update(straight for straight in plain if straight is not None)
     others = {other for other in others - seen if not isinstance(other, Constant)}
     seen |= others
     ordered = sorted(others, key=_stable_order)
