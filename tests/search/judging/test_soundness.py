@@ -225,3 +225,25 @@ def test_the_pole_of_a_root_is_met_where_its_column_runs_down_to_zero(exponent: 
         law = build("div", Constant(3.2), build("pow", x, Constant(exponent)))
         _, told = outlooks([Constant(float(y.mean())), law], X, y)
         assert told.left_out < 0.05 * y.std()
+
+
+def test_zero_may_be_met_where_the_rows_leave_no_more_than_three_of_their_spaces_before_it() -> None:
+    """`7.5 - 4.4/x` through 20 rows of saturation from 1.1 on erred 1.8 times as much as the mean on rows from 0.1 on."""
+    rng = np.random.default_rng(0)
+    X = np.linspace(1.1, 9.5, 20)[:, None]
+    bent = 8 * X[:, 0] / (X[:, 0] + 1.2) + 0.3 * rng.standard_normal(20)
+    hyperbolic = build("sub", Constant(7.5), build("div", Constant(4.4), x))
+    told = outlooks([Constant(float(bent.mean())), hyperbolic], X, bent)[1]
+    assert told.left_out > bent.std() and not told.pole_seen
+    law = 5 / X[:, 0] + 0.05 * rng.standard_normal(20)
+    told = outlooks([Constant(float(law.mean())), build("div", Constant(5.0), x)], X, law)[1]
+    assert told.left_out < 0.1 and told.pole_seen
+    further = X + 5.0  # no row comes near zero
+    assert outlooks([Constant(1.0), build("div", Constant(5.0), x)], further, 5 / further[:, 0])[1].left_out < 1e-6
+
+
+def test_three_rows_of_a_dozen_tell_a_pole_at_the_end() -> None:
+    X = np.linspace(1.5, 10, 12)[:, None]
+    y = 5 / X[:, 0] + 0.02 * np.random.default_rng(0).standard_normal(12)
+    told = outlooks([Constant(float(y.mean())), build("div", Constant(5.0), x)], X, y)[1]
+    assert told.left_out < 0.1 and told.pole_seen

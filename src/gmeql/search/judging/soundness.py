@@ -49,6 +49,8 @@ LARGEST_LEVERAGE = 1.0 - 1e-6
 SQUARED = LOSSES["squared"]
 NEAREST_ROWS = 10
 """Rows nearest to a pole by which it is seen whether the target has it too, or a fifth of the rows if those are fewer, ..."""
+LEAST_NEAREST = 3
+"""... but no fewer than these, ..."""
 POLE_EXPLAINS = 0.95
 """... and the share of their squares beside every formula without a pole that one with it must explain there."""
 DETERMINED = 1e-9
@@ -194,7 +196,7 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
     for column, is_up, row in _lonely_ends(X):
         points[(columns == column) & (up == is_up)] = X[row]
     low, high = X.min(axis=0)[columns], X.max(axis=0)[columns]
-    step = rng.random(n) * (high - low) * min(MARGIN_ROWS / len(X), 0.5)
+    step = rng.random(n) * _margins(X)[columns]
     below, above = low - step, high + step
     nearer = np.where(_run_to_zero(X)[columns], NEARER_ZERO ** rng.random(n), 0.5)
     below = np.where(low >= 0, np.maximum(below, low * nearer), below)
@@ -205,12 +207,18 @@ def _beyond_the_ends(X: np.ndarray, rng: np.random.Generator, n: int) -> np.ndar
 
 def _run_to_zero(values: np.ndarray) -> np.ndarray:
     """Of which columns [V], or of which formula's values [N, V], the next row may come far nearer to zero than all: where
-    the least size is less than half of the third."""
+    the least size is less than half of the third, or zero no further beyond it than the next row may lie (`_margins`)."""
     if len(values) < 3:
         return np.zeros(values.shape[1], dtype=bool)
     least = np.sort(np.partition(np.abs(values), 2, axis=0)[:3], axis=0)
     one_sign = (values > 0).all(axis=0) | (values < 0).all(axis=0)
-    return np.asarray(one_sign & (2.0 * least[0] < least[2]))
+    return np.asarray(one_sign & ((2.0 * least[0] < least[2]) | (least[0] < _margins(values))))
+
+
+def _margins(values: np.ndarray) -> np.ndarray:
+    """How far beyond the ends of each column [V] the next row may lie: if its rows were alike over a range that reached
+    further than that, one in twenty tables would have none there."""
+    return np.asarray(np.ptp(values, axis=0) * min(MARGIN_ROWS / len(values), 0.5))
 
 
 def _lonely_ends(X: np.ndarray) -> list[tuple[int, bool, int]]:
@@ -276,8 +284,8 @@ def squares_at_poles(
     residual[:rows] = np.where(_stand_alone(leverage), y[:rows] - values, (y[:rows] - values) / (1.0 - leverage))
     square = np.where(np.isfinite(residual), residual, math.inf) ** 2
     met = np.flatnonzero(~_stand_alone(leverage))
-    few = min(NEAREST_ROWS, len(X) // 5, len(met))
-    if few < 3 or not without:
+    few = min(max(min(NEAREST_ROWS, len(X) // 5), LEAST_NEAREST), len(met))
+    if few < LEAST_NEAREST or not without:
         return None
     for part in denominators(root):
         if not _changes_sign(part, points) and not _comes_near_zero(part, X):
