@@ -7,7 +7,7 @@ BIN := .venv/bin
 # Tests start many processes of Python; where this is set, each of them compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow lint types docs peers clean help
+.PHONY: demo test test-quick test-slow lint types docs peers clean help
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,8 +33,12 @@ demo: .venv/.installed  ## Kepler's law from the planets, and a formula from noi
 	$(BIN)/gmeql fit data/planets.csv --target period --max-time 3
 	$(BIN)/gmeql fit data/braking.csv --target distance --max-time 12
 
+# mypy has one thread; beside the tests it leaves no core idle. What it says may stand far above, so the end names it.
+test: lint  ## lint, types, quick tests; finds or installs the browser that some of them drive
+	$(MAKE) --no-print-directory -j2 types test-quick || { echo "make test failed: the tests above, or the types (make types)"; exit 1; }
+
 # A file's tests stay with one worker: two would each make what they share. Long files come first (tests/conftest.py).
-test: lint types  ## lint, types, quick tests; finds or installs the browser that some of them drive
+test-quick: .venv/.installed-dev  ## the quick tests alone
 	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow'
 
 test-slow: .venv/.installed-dev  ## the tests that take longer
