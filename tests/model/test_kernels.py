@@ -162,13 +162,17 @@ def test_a_search_calls_no_other_functions_and_none_for_other_arguments_than_tho
     kernels.keep_kernels()
     code = (
         "import gc\n"
+        "import numpy as np\n"
         "from numba.core.dispatcher import Dispatcher\n"
         "from gmeql.model import kernels\n"
+        "from gmeql.search.islands.tried import TriedStructures\n"
         "for _ in kernels._smallest_search().run(): pass\n"
+        "first, second = TriedStructures(8), TriedStructures(8)\n"
+        "first.add(np.arange(1, 5, dtype=np.uint64)); second.merge(*first.known())\n"  # as later generations do
         "called = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and each.overloads]\n"
         "known = {id(function): call for function, call in kernels._kernels().values()}\n"
         "print([each.py_func.__name__ for each in called if id(each) not in known and each.stats.cache_path])\n"
-        "kernels._compile_structure(); kernels._count_choices()\n"
+        "kernels._compile_structure(); kernels._count_choices(); kernels._count_tries(); kernels._raise_counts()\n"
         "print({len(each.overloads) for each in called})\n"
     )
     command = [sys.executable, "-c", code]

@@ -77,6 +77,7 @@ def _kernels() -> dict[str, tuple[Any, Callable[[], Any]]]:
     from gmeql.search.sampling.compile import compile_from_python
     from gmeql.search.sampling.draw import draw_candidates
     from gmeql.search.sampling.moves import count_choices
+    from gmeql.search.sampling.tried import count_tries, raise_counts
 
     entries: list[tuple[Any, Callable[[], Any]]] = [
         (fit_many, cpu.compile_kernel),
@@ -89,6 +90,7 @@ def _kernels() -> dict[str, tuple[Any, Callable[[], Any]]]:
     parts.sort(key=lambda part: -len(part.dispatcher.py_func.__code__.co_code))
     entries += [(part.dispatcher, partial(part.dispatcher.compile, part.signature)) for part in parts]
     entries += [(compile_from_python, _compile_structure), (count_choices, _count_choices)]
+    entries += [(count_tries, _count_tries), (raise_counts, _raise_counts)]
     return {
         f"{function.py_func.__module__}.{function.py_func.__name__}": (function, call) for function, call in entries
     }
@@ -112,6 +114,20 @@ def _count_choices() -> None:
     network = architecture_preset("general", n_variables=1)
     choices = np.zeros((1, network.n_connections), np.int64)
     count_choices(choices, np.ones(1), wiring_of(network), np.zeros((network.n_connections, network.max_choices)))
+
+
+def _count_tries() -> None:
+    """Structures that were tried."""
+    from gmeql.search.islands.tried import TriedStructures
+
+    TriedStructures(bits=2).add(np.ones(1, np.uint64))
+
+
+def _raise_counts() -> None:
+    """Structures that others tried."""
+    from gmeql.search.islands.tried import TriedStructures
+
+    TriedStructures(bits=2).merge(np.ones(1, np.uint64), np.ones(1, np.uint8))
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,8 @@ def compile_kernels() -> None:
         for _ in _smallest_search().run():
             pass
         meeting.compile_look_up()
+        _count_tries()
+        _raise_counts()
 
 
 def _compile_one(name: str) -> None:
