@@ -112,8 +112,8 @@ class ClockConfig:
     symmetry_share: float = 0.15  # given to the look for symmetries, at most
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
-    sooner_candidates: int = 1_000  # after which the quickest method is asked: more than the simplest formulas need;
-    soon_candidates: int = 3_000  # the next, which takes a tenth of a second, after so many
+    sooner_candidates: int = 400  # a step of the first islands, after which a method of some hundredths of a second is
+    soon_candidates: int = 1_000  # asked; the next, which takes a tenth of a second, after so many
     direct_share: float = 0.09  # given to direct methods; a table on which they see nothing loses up to a tenth
     soon_share: float = 0.025  # ... and so much beside that to each of those quick ones,
     early_share: float = 0.34  # of which so much is for those that are asked before symmetries are looked for,

@@ -41,6 +41,7 @@ from gmeql.search.guesses import try_guesses
 from gmeql.search.islands.island import Island
 from gmeql.search.losses.losses import is_reweighed
 from gmeql.search.offers.looking import Looking, offer_multiple
+from gmeql.search.offers.moments import due_soon
 from gmeql.search.offers.offering import Offering
 from gmeql.search.offers.promotion import (
     is_exact,
@@ -52,17 +53,16 @@ from gmeql.search.offers.promotion import (
     reweigh,
 )
 from gmeql.search.running import RunningSearch
-from gmeql.search.offers.seeing import (
-    due_soon,
-    look_at_once,
-    look_soon,
-)
+from gmeql.search.offers.seeing import look_at_once, look_soon
 from gmeql.search.state import SearchState
 from gmeql.search.islands.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
 
 POLL_SECONDS = 0.02
 """How often the thread that offers formulas is asked, while accelerators have the search."""
+
+FIRST_SHOWN = 2
+"""Steps of the first island after which its formulas are shown: what a quick look sees after one need not wait for them."""
 
 LACKING = ("no gain", "exhausted")
 """Reasons to end for which islands find nothing more."""
@@ -183,6 +183,8 @@ class Search(RunningSearch):
         later = opened > 0
         if not later:
             look_at_once(state, self._clock)
+            if has_exact_formula(state):
+                return  # nothing is left to be drawn
         many = len(state.portfolio.tables) > 1
         n_islands = config.islands_per_generation if many else config.few_islands
         state.stage = 0 if many or config.is_stage_long(1, n_islands) else min(1, len(config.stage_ages) - 1)
@@ -262,7 +264,7 @@ class Search(RunningSearch):
         self._state.candidates += step.drawn
         before = island.best
         step.absorb(island)
-        self._show(island, before, is_first=island.age == 1)
+        self._show(island, before, is_first=island.age == FIRST_SHOWN)
 
     def _advance(self, islands: list[Island]) -> None:
         """Let an accelerator take the rest of the stage: draw, fit, learn. It stops early where a formula looks exact."""

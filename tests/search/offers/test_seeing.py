@@ -11,23 +11,22 @@ import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig, SearchConfig
-from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY
+from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY, ask
 from gmeql.search.direct.table import worked
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
 from gmeql.search.polish.scoring import refit
 from gmeql.search.offers import seeing
+from gmeql.search.offers.moments import is_time_to_look_again
 from gmeql.search.offers.seeing import (
     _Kept,
     _effort,
     _table,
     go_on,
-    is_time_to_look,
-    is_time_to_look_again,
     look_again,
     look_at_once,
     look_directly,
@@ -238,43 +237,6 @@ def test_tables_of_a_stand_in_show_the_law_in_noise() -> None:
     assert np.sqrt(np.mean((found - law) ** 2)) < 0.02 * law.std()
 
 
-def test_another_look_is_taken_when_its_time_has_come() -> None:
-    X, y = noisy()
-    seen = state(X, y)
-    for candidates, looks, due in (
-        (0, 0, False),
-        (10_000, 0, True),
-        (10_000, 1, False),
-        (24_000, 1, True),
-        (40_000, 2, False),
-    ):
-        seen.candidates, seen.later_looks, seen.direct_done = candidates, looks, True
-        assert is_time_to_look_again(seen) is due
-        assert SearchState.from_dict(seen.to_dict(), X, y).later_looks == looks
-    seen.direct_done, seen.later_looks = False, 0
-    assert not is_time_to_look_again(seen)
-
-
-@pytest.mark.parametrize(
-    ("budget", "elapsed", "candidates", "due"),
-    [
-        ({"max_time": 30.0}, 1.0, 29_000, False),
-        ({"max_time": 30.0}, 1.3, 100, True),
-        ({"max_candidates": 100_000}, 100.0, 3_999, False),
-        ({"max_candidates": 100_000}, 0.1, 4_000, True),
-        ({"max_time": 30.0, "max_candidates": 1000}, 0.1, 50, True),
-        ({"max_time": 3600.0}, 5.0, 30_000, True),
-        ({}, 100.0, 14_000, True),
-    ],
-)
-def test_islands_have_a_share_of_the_budget_before_the_first_look(
-    budget: dict[str, float], elapsed: float, candidates: int, due: bool
-) -> None:
-    seen = Search(*pagie(), config=SearchConfig(n_jobs=1, **budget))._state
-    seen.elapsed, seen.candidates = elapsed, candidates
-    assert is_time_to_look(seen) is due
-
-
 @pytest.mark.parametrize(("short_written", "asked"), [(40, 1), (1, 2)])
 def test_no_other_method_is_asked_after_an_exact_formula_of_written_numbers(
     short_written: int, asked: int, monkeypatch: pytest.MonkeyPatch
@@ -380,7 +342,34 @@ def test_what_a_trail_leaves_of_its_time_is_kept_again() -> None:
     assert again is not None and 0 < again.seconds < 600.0
 
 
-def test_a_wave_with_sums_beside_it_is_asked_for_once_islands_had_some_thousand_candidates() -> None:
+def test_sums_and_fractions_are_seen_before_the_first_candidate_and_no_island_is_opened() -> None:
+    X = np.random.default_rng(3).uniform(0.5, 3, (300, 3))
+    for y in (np.sqrt(1.2 * X[:, 1] / X[:, 0] + 1.3), 1.5 * np.sin(X[:, 0]) + 1.3 * np.sin(X[:, 1] ** 2)):
+        search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
+        *_, last = search.run()
+        assert last.reason == "exact" and search.candidates == 0 and not search._state.islands
+        again = Search.from_state(json.loads(json.dumps(search.state(), default=np.ndarray.tolist)), X, y)
+        assert has_exact_formula(again._state)
+
+
+def test_a_quick_look_leaves_out_what_is_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = noisy()
+    heard: list[bool] = []
+
+    def noted(name: str, table: Any, **options: Any) -> Iterator[Node]:
+        heard.append(options["effort"].is_quick)
+        return ask(name, table, **options)
+
+    monkeypatch.setattr(seeing, "ask", noted)
+    seen = state(X, y)
+    look_at_once(seen, Clock.unlimited())
+    assert heard == [False, True, True]
+    assert all(linear_columns(m.root) is not None for m in seen.leaderboard.members.values())
+    look_early(seen, Clock.unlimited())
+    assert not any(heard[3:])
+
+
+def test_a_wave_with_sums_beside_it_is_asked_for_once_islands_had_a_thousand_candidates() -> None:
     X = np.random.default_rng(3).uniform(-3, 3, (300, 3))
     y = 0.7 * X[:, 0] - 1.9 * X[:, 0] * X[:, 1] * np.sin(1.7 * X[:, 2]) + 2.3 * X[:, 1]
     search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))

@@ -12,6 +12,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct import (
     cancelled,
     corrected,
+    crossed,
     damped,
     derivatives,
     exponentials,
@@ -46,6 +47,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "rational": rational.propose,
     "vocabulary": vocabulary.propose,
     "wave fractions": wave_fractions.propose,
+    "crossed": crossed.propose,
     "modulated": modulated.propose,
     "roots": roots.propose,
     "peeled": peeled.propose,
@@ -73,9 +75,10 @@ SHARES: dict[str, float] = {
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
-SOON = ("rational", "modulated")
-"""Methods that see within a tenth of a second what islands need long for, asked one by one when these did not find it in
-that time."""
+QUICK = ("rational", "vocabulary")
+"""Methods that are asked then, too, for what they see within some hundredths of a second and islands need long for."""
+SOON = ("crossed", "modulated")
+"""Such methods for rarer formulas, asked one by one when islands did not find it in that time."""
 EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "sections", "nested", "squares", "subsets")
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")

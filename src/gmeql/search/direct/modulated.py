@@ -71,7 +71,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
                     return
             elif fit.reading == PLAIN and fit.is_clear and (best is None or fit.length < best.length):
                 best = fit
-    can_choose = left >= MODULATED.seconds_per_choice and not effort.out_of_time()
+    can_choose = left >= MODULATED.seconds_per_choice and not effort.is_quick and not effort.out_of_time()
     size = math.sqrt(float(np.mean(table.y[:n] ** 2)))
     if best is not None and can_choose and best.noise * size < SUMS.gain * table.unexplained * table.spread:
         yield from _chosen(best, table, functions, effort)

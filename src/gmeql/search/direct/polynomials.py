@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,8 +28,13 @@ LARGEST_FACTORED = 60
 
 def monomials(n_columns: int, degree: int, *, box: bool = False) -> list[Monomial]:
     """Monomials of at most this degree, of all columns together or (`box`) of each; the plainest first."""
+    return list(_monomials(n_columns, degree, box))
+
+
+@lru_cache(maxsize=256)
+def _monomials(n_columns: int, degree: int, box: bool) -> tuple[Monomial, ...]:
     found = itertools.product(range(degree + 1), repeat=n_columns)
-    return sorted((m for m in found if box or sum(m) <= degree), key=lambda m: (sum(m), [-e for e in m]))
+    return tuple(sorted((m for m in found if box or sum(m) <= degree), key=lambda m: (sum(m), [-e for e in m])))
 
 
 def values(terms: list[Monomial], X: FloatArray) -> FloatArray:

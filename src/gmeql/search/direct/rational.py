@@ -104,7 +104,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             return
         if effort.out_of_time():
             return
-    if has_fractions:
+    if has_fractions and not effort.is_quick:
         for ratio in _fitting_ratios(replace(table, X=X)):
             yield written_ratio(*ratio, sizes, term_by_term)
 

@@ -77,12 +77,14 @@ class Effort:
 
     Counts make a run with a candidate budget the same everywhere. `out_of_time` is the clock's veto where time is the
     budget: it is asked between pieces of work, and what was proposed until then counts. `more` is what is kept for a
-    method that has seen part of a formula.
+    method that has seen part of a formula. Where it `is_quick`, only what is exact and seen at once is asked for: whatever
+    takes longer, or may be anything, is asked for later.
     """
 
     seconds: float
     out_of_time: Callable[[], bool] = lambda: False
     more: Callable[[], Effort | None] = lambda: None
+    is_quick: bool = False
 
     @classmethod
     def timed(

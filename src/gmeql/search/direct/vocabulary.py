@@ -91,6 +91,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             if table.error(root) < VOCABULARY.verified:
                 yield root
                 return
+        if effort.is_quick:
+            return  # the first is the smallest
 
 
 def _plain_terms(X: FloatArray, functions: FunctionSet, most: int) -> Library:

@@ -24,13 +24,12 @@ from gmeql.search.direct.methods import AT_FIRST, EARLY, LAST, LATER, NOISY
 from gmeql.search.islands.island import Island
 from gmeql.search.lookers.jobs import DirectLook, FormulaLook, Job, SymmetryLook
 from gmeql.search.lookers.pool import Lookers, Ticket, shared_lookers
+from gmeql.search.offers.moments import is_time_to_look_again, later_seconds
 from gmeql.search.offers.offering import Offering
 from gmeql.search.offers.seeing import (
     PlannedLook,
     asked_of,
     is_brief,
-    is_time_to_look_again,
-    later_seconds,
     noisy_views_of,
     offer_seen,
     plan,

@@ -11,13 +11,11 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.data.viewed import ViewedTable
 from gmeql.search.offers.beside import LooksBeside
+from gmeql.search.offers.moments import is_time_to_go_on, is_time_to_look, is_time_to_look_again
 from gmeql.search.offers.offering import Offering
 from gmeql.search.offers.promotion import polish_formula
 from gmeql.search.offers.seeing import (
     go_on,
-    is_time_to_go_on,
-    is_time_to_look,
-    is_time_to_look_again,
     look_again,
     look_directly,
     look_early,

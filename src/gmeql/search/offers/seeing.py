@@ -3,7 +3,7 @@
 It is taken once, after the look for symmetries, when the islands had a stage and a small share of the budget: smaller
 tables come first, since there a formula is short. Of several tables with as many columns, which the same symmetry
 gives, the plainest is looked at. Methods that cost next to nothing are asked about the plain columns at the very start,
-quick ones after some thousand candidates, those of linear algebra after the first stage; methods for noisy targets
+quick ones then or after some hundred candidates, those of linear algebra after the first stage; methods for noisy targets
 later, when nothing exact was found for long and the best formula so far tells how large noise can be. Time or work is
 shared out over the tables and, as `SHARES` says, over the methods; time that a method leaves over is the next one's.
 Some more is kept for the first method that has seen part of a formula.
@@ -21,12 +21,13 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
-from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, NOISY, SHARES, SOON, ask
+from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, NOISY, QUICK, SHARES, SOON, ask
 from gmeql.search.direct.smoothed import smooth_error, smooth_values
 from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
 from gmeql.search.polish.scoring import Scored, clean, refit
+from gmeql.search.offers.moments import later_seconds
 from gmeql.search.offers.promotion import polish_formula
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
@@ -42,20 +43,15 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
         _look_at_groups(state, clock, asked_of(state, AT_FIRST))
     elif not state.direct_done:
         _look(state, clock, asked_of(state, AT_ONCE), state.config.direct_seconds, cut=False)
+        for name in QUICK:
+            look_soon(state, clock, name)
 
 
 def look_soon(state: SearchState, clock: Clock, name: str) -> None:
-    """Ask a method that islands need not wait for, once these have drawn some thousand candidates for nothing."""
+    """Ask a method for what it sees quickly: islands are long to find it, and need not."""
     if not state.direct_done and not has_exact_formula(state):
         seconds = state.config.clock.soon_share * state.config.direct_seconds
-        _look(state, clock, asked_of(state, [name]), seconds, cut=False)
-
-
-def due_soon(state: SearchState, before: int) -> list[str]:
-    """Those of these methods whose moment came since there were `before` candidates."""
-    numbers = state.config.clock
-    moments = zip(SOON, (numbers.sooner_candidates, numbers.soon_candidates), strict=True)
-    return [name for name, moment in moments if before < moment <= state.candidates]
+        _look(state, clock, asked_of(state, [name]), seconds, cut=False, is_quick=True)
 
 
 def look_early(state: SearchState, clock: Clock) -> bool:
@@ -96,39 +92,6 @@ def go_on(state: SearchState, clock: Clock) -> None:
     _look(state, clock, asked_of(state, GROWING), seconds, cut=True, views=[state.portfolio.tables[0].view])
 
 
-def is_time_to_go_on(state: SearchState) -> bool:
-    """Whether another part of the budget went by since the methods were asked that go on from formulas."""
-    growing_from = state.config.clock.growing_from
-    if not state.direct_done or state.growing_looks >= len(growing_from) or has_exact_formula(state):
-        return False
-    return _share_spent(state) >= growing_from[state.growing_looks]
-
-
-def is_time_to_look(state: SearchState) -> bool:
-    """Whether the islands had their share of the budget, so that the data may be asked for symmetries and directly.
-
-    A look takes about as long as the islands took until then; a formula that they are about to find should not wait.
-    """
-    numbers = state.config.clock
-    return _share_spent(state) >= numbers.islands_share or state.candidates >= numbers.islands_candidates
-
-
-def is_time_to_look_again(state: SearchState) -> bool:
-    """Whether so much of the budget went by that an exact formula is no longer likely."""
-    later_from = state.config.clock.later_from
-    if not state.direct_done or state.later_looks >= len(later_from):
-        return False
-    return _share_spent(state) >= later_from[state.later_looks]
-
-
-def _share_spent(state: SearchState) -> float:
-    """How much of the budget went by, of time or candidates whichever is scarcer; of a usual one where there is none."""
-    config = state.config
-    spent = [] if config.max_time is None else [state.elapsed / config.max_time]
-    spent += [] if config.max_candidates is None else [state.candidates / config.max_candidates]
-    return max(spent or [state.candidates / config.clock.later_candidates])
-
-
 def views_of_leading(state: SearchState) -> list[View]:
     """Smaller tables that the leading formulas would fit in, of which there are none yet."""
     known = {table.view for table in state.portfolio.tables}
@@ -155,15 +118,6 @@ def look_again(state: SearchState, clock: Clock) -> None:
             _look(state, clock, asked, left, cut=True, views=[state.portfolio.tables[0].view])
 
 
-def later_seconds(state: SearchState) -> float:
-    """What the next of the later looks may take of what is not kept for others: its own share in any case, since those
-    before may have taken more than theirs."""
-    numbers, seconds = state.config.clock, state.config.direct_seconds
-    kept = numbers.last_share + numbers.growing_share * (len(numbers.growing_from) - state.growing_looks)
-    left = (1.0 - kept) * seconds - state.direct_spent
-    return max(left / (len(numbers.later_from) - state.later_looks), numbers.later_share * seconds)
-
-
 def asked_of(state: SearchState, names: Iterable[str]) -> list[str]:
     """Those of some methods that the user did not leave out; derivatives where he asked for them."""
     asked = [name for name in names if state.config.direct is None or name in state.config.direct]
@@ -171,12 +125,19 @@ def asked_of(state: SearchState, names: Iterable[str]) -> list[str]:
 
 
 def _look(
-    state: SearchState, clock: Clock, names: list[str], seconds: float, *, cut: bool, views: list[View] | None = None
+    state: SearchState,
+    clock: Clock,
+    names: list[str],
+    seconds: float,
+    *,
+    cut: bool,
+    views: list[View] | None = None,
+    is_quick: bool = False,
 ) -> None:
     """Offer what methods see within some seconds, and note what was spent: where time is the budget, all that it took but
     for trails that were followed."""
     began, kept = worked(), _Kept(state, clock, state.config.trail_seconds)
-    _take_in(state, clock, _proposals(state, clock, names, seconds, kept, views), cut=cut)
+    _take_in(state, clock, _proposals(state, clock, names, seconds, kept, views, is_quick=is_quick), cut=cut)
     if cut:
         state.direct_spent += seconds if state.config.max_time is None else worked() - began - kept.used
 
@@ -270,7 +231,7 @@ class PlannedLook:
 
     def is_heard(self, root: Node) -> bool:
         """Methods that were asked at once are heard again only where they fit better than the best formula so far."""
-        is_new = self.is_first or self.name not in (*AT_ONCE, *SOON)
+        is_new = self.is_first or self.name not in (*AT_ONCE, *QUICK, *SOON)
         return is_new or self.table.error(root) < self.table.unexplained
 
 
@@ -294,7 +255,14 @@ def plan(state: SearchState, names: list[str], seconds: float, views: list[View]
 
 
 def _proposals(
-    state: SearchState, clock: Clock, names: list[str], seconds: float, kept: _Kept, views: list[View] | None
+    state: SearchState,
+    clock: Clock,
+    names: list[str],
+    seconds: float,
+    kept: _Kept,
+    views: list[View] | None,
+    *,
+    is_quick: bool,
 ) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view."""
     looks = plan(state, names, seconds, views)
@@ -305,7 +273,7 @@ def _proposals(
         ):  # small tables end late, each by a little: this one keeps its time
             began = max(began, worked() - float(each[:i].sum()))
         until = began + float(each[: i + 1].sum())
-        effort = replace(_effort(state, clock, look.seconds, until), more=kept.take)
+        effort = replace(_effort(state, clock, look.seconds, until), more=kept.take, is_quick=is_quick)
         rng, functions = np.random.default_rng([state.seed, i]), state.portfolio.functions
         for root in ask(look.name, look.table, functions=functions, effort=effort, rng=rng):
             if look.is_heard(root):

@@ -1,0 +1,95 @@
+"""When direct methods look at the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.search.config import SearchConfig
+from gmeql.search.direct.methods import SOON
+from gmeql.search.offers.moments import (
+    due_soon,
+    is_time_to_go_on,
+    is_time_to_look,
+    is_time_to_look_again,
+    later_seconds,
+)
+from gmeql.search.search import Search
+from gmeql.search.state import SearchState
+
+
+def table() -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).uniform(-3, 3, (60, 2))
+    return X, 1 / (1 + X[:, 0] ** -4) + 1 / (1 + X[:, 1] ** -4)
+
+
+def state(**budget: float) -> SearchState:
+    return Search(*table(), config=SearchConfig(n_jobs=1, **budget))._state
+
+
+def test_quick_methods_are_due_once_each_in_their_order() -> None:
+    seen = state(max_candidates=40_000)
+    numbers = seen.config.clock
+    asked = []
+    for before, candidates in ((0, 300), (300, 700), (700, 900), (900, 5_000), (5_000, 9_000)):
+        seen.candidates = candidates
+        asked += [(name, candidates) for name in due_soon(seen, before)]
+    assert asked == [(SOON[0], 700), (SOON[1], 5_000)]
+    assert numbers.sooner_candidates < numbers.soon_candidates
+    seen.candidates = 5_000
+    assert due_soon(seen, 0) == list(SOON)
+
+
+def test_formulas_are_gone_on_from_at_set_shares_of_the_budget() -> None:
+    seen = state(max_candidates=1_000)
+    seen.candidates = 500
+    assert not is_time_to_go_on(seen)
+    seen.direct_done = True
+    assert is_time_to_go_on(seen)
+    seen.growing_looks = 2
+    assert not is_time_to_go_on(seen)
+
+
+def test_later_looks_share_what_is_not_kept_for_others_and_have_their_own_in_any_case() -> None:
+    seen = state(max_time=20.0)
+    numbers, seconds = seen.config.clock, seen.config.direct_seconds
+    rich = later_seconds(seen)
+    seen.direct_spent = seconds
+    assert later_seconds(seen) == pytest.approx(numbers.later_share * seconds) and rich > later_seconds(seen)
+
+
+def test_another_look_is_taken_when_its_time_has_come() -> None:
+    X, y = table()
+    seen = state(max_candidates=40_000)
+    for candidates, looks, due in (
+        (0, 0, False),
+        (10_000, 0, True),
+        (10_000, 1, False),
+        (24_000, 1, True),
+        (40_000, 2, False),
+    ):
+        seen.candidates, seen.later_looks, seen.direct_done = candidates, looks, True
+        assert is_time_to_look_again(seen) is due
+        assert SearchState.from_dict(seen.to_dict(), X, y).later_looks == looks
+    seen.direct_done, seen.later_looks = False, 0
+    assert not is_time_to_look_again(seen)
+
+
+@pytest.mark.parametrize(
+    ("budget", "elapsed", "candidates", "due"),
+    [
+        ({"max_time": 30.0}, 1.0, 29_000, False),
+        ({"max_time": 30.0}, 1.3, 100, True),
+        ({"max_candidates": 100_000}, 100.0, 3_999, False),
+        ({"max_candidates": 100_000}, 0.1, 4_000, True),
+        ({"max_time": 30.0, "max_candidates": 1000}, 0.1, 50, True),
+        ({"max_time": 3600.0}, 5.0, 30_000, True),
+        ({}, 100.0, 14_000, True),
+    ],
+)
+def test_islands_have_a_share_of_the_budget_before_the_first_look(
+    budget: dict[str, float], elapsed: float, candidates: int, due: bool
+) -> None:
+    seen = state(**budget)
+    seen.elapsed, seen.candidates = elapsed, candidates
+    assert is_time_to_look(seen) is due
