@@ -10,8 +10,9 @@ the work that a search of so many candidates would grant them. A case is seen wh
 rows; whether it is the truth is for `gmeql bench` to judge. The second times every method, and the look for symmetries, on
 tables that hold nothing to see, each in a process of its own, with the memory that it took. The third counts the candidates
 that whole searches draw on such tables with and without direct methods, and looks whether they end in time; it wants an
-idle machine. The fourth says what share of the processor time of a whole search on one core each method took, on tables with
-hardly anything to see; their clock counts processor time, so that a busy machine gives the same.
+idle machine. The fourth says what share of the processor time of a whole search on one core each method took, what becomes
+of its formulas, and symmetries, and the sum of all, on tables with hardly anything to see; their clock counts processor time,
+so that a busy machine gives the same.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, GROWING, LATER, ask
 from gmeql.search.direct.middle.meeting import compile_look_up
 from gmeql.search.search import Search
-from gmeql.search.offers import seeing
+from gmeql.search.offers import looking, seeing
+from gmeql.search.offers.looking import Looking
 from gmeql.search.offers.seeing import look_again, look_directly
 from gmeql.search.stopping import has_exact_formula
 
@@ -139,8 +141,22 @@ def hardly_anything(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shares(kind: str, max_time: float) -> dict[str, float]:
-    """Share of the processor time of a whole search that each method took, and what became of its formulas ("offered")."""
+    """Share of the processor time of a whole search that each method took, what became of its formulas ("offered"), the
+    plans of looks, and symmetries of the data and of the leading formulas: all that islands lose."""
     spent: Counter[str] = Counter()
+
+    def counted(place: Any, name: str, label: str) -> None:
+        """Let a function of a module or class count what it takes beyond what others in it do."""
+        function = getattr(place, name)
+
+        def called(*given: Any, **options: Any) -> Any:
+            began, before = time.thread_time(), spent.total()
+            try:
+                return function(*given, **options)
+            finally:
+                spent[label] += time.thread_time() - began - (spent.total() - before)
+
+        setattr(place, name, called)
 
     def timed(name: str, *given: Any, **options: Any) -> Iterator[Node]:
         proposals = ask(name, *given, **options)
@@ -150,10 +166,13 @@ def shares(kind: str, max_time: float) -> dict[str, float]:
             spent[name] += time.thread_time() - began
             if root is None:
                 return
-            began = time.thread_time()
             yield root
-            spent["offered"] += time.thread_time() - began
 
+    counted(seeing, "offer_seen", "offered")
+    counted(seeing, "_look", "plans")
+    counted(Looking, "look_for_symmetries", VIEWS)
+    counted(looking, "views_of_leading", "formulas' symmetries")
+    counted(Looking, "take_views", "tables")
     seeing.ask, time.perf_counter = timed, time.process_time
     for budget in (1.5, max_time):  # what is compiled and imported is no part of it
         spent.clear()

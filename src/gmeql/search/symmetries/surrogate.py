@@ -168,10 +168,19 @@ def _gaussian_process(
     damped = kernel + (noise + SYMMETRIES.jitter * amplitude) * np.eye(len(v))
     factor = cho_factor(damped, lower=True)
     weights = cho_solve(factor, rest)
-    residuals = weights / np.diag(cho_solve(factor, np.eye(len(v))))
+    residuals = weights / np.diag(_inverse(factor[0]))
     # d k(u, u') / d u_i = k (u'_i - u_i) / length_i²
     slopes = (kernel @ (weights[:, None] * U) - U * (kernel @ weights)[:, None]) / lengths**2 + coefficients[1:]
     return residuals * height, slopes * height / spread
+
+
+def _inverse(factor: np.ndarray) -> np.ndarray:
+    """The inverse of a matrix [N, N] from its lower Cholesky factor: a third of the work of solving for every unit vector."""
+    from scipy.linalg.lapack import dpotri
+
+    lower = dpotri(factor, lower=1)[0]  # what stands above its diagonal is left as it was
+    strictly = np.tril(lower, -1)
+    return np.asarray(strictly + strictly.T + np.diag(np.diag(lower)))
 
 
 def _gaussian(scaled: np.ndarray) -> np.ndarray:
@@ -204,7 +213,7 @@ def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bo
         except LinAlgError:
             return SYMMETRIES.not_definite, np.zeros_like(p)
         weights = cho_solve(factor, rest)
-        half = 0.5 * (cho_solve(factor, np.eye(n)) - np.outer(weights, weights))
+        half = 0.5 * (_inverse(factor[0]) - np.outer(weights, weights))
         weighed = half * kernel
         value = 0.5 * rest @ weights + np.log(np.diag(factor[0])).sum() + prior * np.sum((p[:d] - middle) ** 2)
         slopes = [w * np.sum(weighed * s) for w, s in zip(precision, squares, strict=True)]
