@@ -41,6 +41,17 @@ def test_a_plain_fit_needs_no_caution_and_a_pole_does(rng: np.random.Generator) 
     assert "pole" in said(line, X, y, pole=True)
 
 
+def test_a_divisor_that_rows_may_bring_nearer_to_zero_is_named(rng: np.random.Generator) -> None:
+    """`x1/x2` of 200 rows with x2 from 1.1 on, around 5: on fresh rows it erred ten times as much as the mean."""
+    ratio = build("div", x, Variable(1))
+    X = rng.uniform(3, 7, (200, 2))
+    for column, near in ((np.abs(rng.normal(5, 1.5, 200)) + 0.05, True), (rng.uniform(2, 8, 200), False)):
+        X[:, 1] = column
+        y = X[:, 0] / X[:, 1] + 0.1 * rng.standard_normal(200)
+        least = f"It divides by x2, which comes as near to 0 as {column.min():.3g}: on rows that come nearer"
+        assert (least in said(ratio, X, y)) is near
+
+
 def test_constants_the_data_leave_open_are_named(rng: np.random.Generator) -> None:
     X = rng.uniform(1, 2, (100, 1))
     y = 3 * X[:, 0] + 0.1 * rng.standard_normal(100)

@@ -11,12 +11,14 @@ import numpy as np
 from gmeql.formula.calculus import differentiate
 from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
+from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Constant
 from gmeql.model.deciding import deciding_rows, intervals_of
 from gmeql.model.far_rows import FAR, rows_far_away, size_grows, varies_by_factors
 from gmeql.model.outliers import OtherRows, Outliers
 from gmeql.model.weighing import CountedRows
 from gmeql.report.numbers import four_digits, percent_text, three_digits
+from gmeql.search.judging.soundness import denominators
 from gmeql.search.losses.losses import Loss, find_loss
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ class CautionConfig:
     """Squared correlation from which a column is the target in other units."""
     counted: float = 100.0
     """A median above which counts have errors like other numbers."""
+    tail: float = 0.05
+    """Quantile of a divisor's sizes below which its tail lies."""
     one_value: float = 0.5
     """Share of rows with one and the same target from which the others are another kind of rows."""
     few_values: int = 6
@@ -73,6 +77,8 @@ def cautions(
     sentences = []
     if member.outlook is not None and member.outlook.pole:
         sentences.append("Careful: a denominator passes through zero among the rows, so unseen rows may lie at a pole.")
+    elif chosen and not exact and training.groups is None:
+        sentences += _near_a_pole(member.expression, training)
     constants = int(free_constants(member.expression).sum())
     counting = int(np.sum(counted.weights > 0))
     freedom = member.outlook.freedom if member.outlook is not None else None
@@ -124,6 +130,27 @@ def cautions(
         once = scaled[~copies[rows]]
         sentences += _patterns(predicted[rows & ~copies], np.flatnonzero(rows & ~copies), once, chosen=chosen)
     return sentences
+
+
+def _near_a_pole(expression: Expression, training: Training) -> list[str]:
+    """What a formula divides by and rows may come nearer to zero with: where zero is no further beyond the least value than
+    the next ones lie before it, as with a column whose values thin out towards it."""
+    if len(training.y) < CAUTIONS.least_rows:
+        return []
+    for part in denominators(expression.root):
+        divisor = Expression(part, expression.names)
+        with np.errstate(all="ignore"):
+            values = divisor(training.X) if divisor.variables else np.zeros(0)
+        sizes = np.abs(values)
+        if not len(sizes) or not np.isfinite(sizes).all() or values.min() * values.max() <= 0:
+            continue
+        least, low = float(sizes.min()), float(np.quantile(sizes, CAUTIONS.tail))
+        if least < low - least:
+            return [
+                f"It divides by {shortened(str(divisor), 40)}, which comes as near to 0 as {three_digits(least)}: on rows that "
+                "come nearer its values grow without bound, and no row tells whether the target does."
+            ]
+    return []
 
 
 def outliers_in(training: Training, counted: CountedRows, formulas: Iterable[Expression]) -> Outliers:
