@@ -51,6 +51,8 @@ def test_the_planets_have_keplers_exponent() -> None:
     front = looked_at(X, y)
     assert exponent(front) == 1.5 and front.select("best").is_rounded
     assert str(with_fitted_exponents(front)).startswith("365.67*x1**1.4994")
+    outlook = front.select("best").outlook
+    assert outlook is not None and outlook.error < 15  # 39 with an exponent that follows Neptune
 
 
 @pytest.mark.parametrize("true", thinned([1.5, 2.0 / 3.0, -0.5], quick=(1,)))

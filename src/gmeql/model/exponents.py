@@ -21,18 +21,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.constants import exponents, round_exponents
+from gmeql.formula.constants import exponents, free_constants, round_exponents
 from gmeql.formula.expression import Expression
 from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT
 from gmeql.model.front import Front
 from gmeql.model.intervals import constant_intervals
 from gmeql.model.member import FrontMember
+from gmeql.model.rules import stating_nats
 from gmeql.search.config import SearchConfig
 from gmeql.search.judging.outlook import outlooks
+from gmeql.search.judging.soundness import left_out_errors
 from gmeql.search.polish.config import POLISH
 from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.recognition import plain_nats
 from gmeql.search.polish.scoring import JudgedRows, refit
+from gmeql.search.sums.shrinking import ShrunkSum
 
 FloatArray = NDArray[np.float64]
 
@@ -158,7 +161,12 @@ def _member(
         loss = math.sqrt(float(np.average((expression(X) - y) ** 2, weights=weights)))
     if not loss < front[0].loss:
         return None
-    (outlook,) = outlooks([expression.root], X, y, weights, rivals=[member.expression.root for member in front])
+    root, fitted = expression.root, free_constants(expression)
+    fitted[list(round_exponents(expression))] = False  # without a row they are the same
+    left_out = left_out_errors(root, X, y, weights, fitted=fitted) ** 2
+    nats = stating_nats(root, len(expression.names))
+    known = {root: ShrunkSum(root, left_out, None, nats)}
+    (outlook,) = outlooks([root], X, y, weights, rivals=[member.expression.root for member in front], shrunk=known)
     if not math.isfinite(outlook.error) or outlook.doubtful_pole:
         return None
     return FrontMember(expression, loss, expression.complexity, 0.0, -1, replace(outlook, rounded=True))

@@ -101,13 +101,21 @@ def left_out_squares(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarr
 
 
 def left_out_errors(
-    root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarray, *, n_rows: int | None = None
+    root: Node,
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    *,
+    n_rows: int | None = None,
+    fitted: np.ndarray | None = None,
 ) -> np.ndarray:
     """The error of each row [N] with that row left out of the fit; infinite where the formula has no slope.
 
-    Where the rows are a sample of `n_rows` that were fitted, each had that much less leverage.
+    Where the rows are a sample of `n_rows` that were fitted, each had that much less leverage. Which constants [K] were
+    `fitted` may be told: all of them, where nobody does, exponents too.
     """
     values, slopes = constant_slopes(root, X)
+    slopes = slopes if fitted is None else slopes[:, fitted]
     residual = y - values
     if slopes.shape[1] == 0 or not np.isfinite(residual).all():
         return np.where(np.isfinite(residual), residual, math.inf)
