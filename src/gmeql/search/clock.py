@@ -22,6 +22,7 @@ class Clock:
     judging: float = math.inf
     deadline: float = math.inf
     symmetry_seconds: float = math.inf
+    formula_seconds: float = math.inf
     is_interrupted: Callable[[], bool] = lambda: False
     """Whether what this clock was given to must stop, for another reason than time."""
 
@@ -39,7 +40,8 @@ class Clock:
         deadline = started + budget
         judged = min(shares.judge_share * budget, shares.judge_seconds) + config.outlier_seconds
         judging = deadline - judged - min(shares.refit_share * budget, shares.seconds_per_row * refitted_rows)
-        return cls(started, judging - polish, judging, deadline, shares.symmetry_share * budget)
+        looks = shares.symmetry_share * budget, shares.formula_share * budget
+        return cls(started, judging - polish, judging, deadline, *looks)
 
     @classmethod
     def unlimited(cls) -> Clock:
@@ -79,5 +81,12 @@ class Clock:
 
     def symmetry_limit(self) -> Callable[[], bool]:
         """Says, from now on, whether the share of time for finding symmetries is spent."""
-        limit = time.perf_counter() + self.symmetry_seconds
+        return self._limit(self.symmetry_seconds)
+
+    def formula_limit(self) -> Callable[[], bool]:
+        """The same for symmetries of formulas."""
+        return self._limit(self.formula_seconds)
+
+    def _limit(self, seconds: float) -> Callable[[], bool]:
+        limit = time.perf_counter() + seconds
         return lambda: time.perf_counter() > limit or self.is_interrupted()

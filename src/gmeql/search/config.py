@@ -109,7 +109,8 @@ class ClockConfig:
     outlier_seconds: float = 0.5  # but no more than this
     refit_share: float = 0.5  # kept for refitting the front of a large table, at most
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
-    symmetry_share: float = 0.15  # given to the look for symmetries, at most
+    symmetry_share: float = 0.15  # given to the look for symmetries, at most,
+    formula_share: float = 0.005  # and to each for those of the leading formulas, of which the first is always asked
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
     sooner_candidates: int = 400  # a step of the first islands, after which a method of some hundredths of a second is

@@ -37,6 +37,7 @@ from gmeql.search.offers.seeing import (
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.judging.structure import linear_columns
+from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.views import View
 
 
@@ -333,6 +334,28 @@ def test_what_is_kept_for_a_trail_is_given_once() -> None:
     assert given is not None and given.seconds == 2.0
     assert kept.take() is None
     assert kept.is_taken_by_last() and not kept.is_taken_by_last()
+
+
+def test_formulas_are_asked_once_for_smaller_tables_and_the_first_whatever_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = noisy()
+    seen = state(X, y)
+    look_at_once(seen, Clock.unlimited())
+    leading = [scored.root for scored in seen.leaderboard.leading(seen.config.formulas_viewed)]
+    heard: list[Node] = []
+
+    def noted(root: Node, X: np.ndarray, *, slack: float) -> list[View]:
+        heard.append(root)
+        return []
+
+    monkeypatch.setattr(seeing, "views_of_formula", noted)
+    asked: set[Node] = set()
+    for place in range(len(leading)):
+        views_of_leading(seen, asked, lambda: True)
+        assert asked == set(leading[: place + 1])
+    views_of_leading(seen, asked)
+    assert len(leading) > 1 and len(heard) == len(leading) * len(SYMMETRIES.formula_slacks)
 
 
 def test_what_a_trail_leaves_of_its_time_is_kept_again() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from gmeql.formula.nodes import Constant
+from gmeql.formula.nodes import Constant, Node
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.data.readings import PLAIN
@@ -33,6 +33,8 @@ class Looking:
     def __init__(self, config: SearchConfig, offering: Offering) -> None:
         self._offering = offering
         self.beside = LooksBeside(config, offering)
+        self._viewed: set[Node] = set()
+        """Formulas that were asked for smaller tables."""
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -74,7 +76,8 @@ class Looking:
                 state.direct_done = not clock.is_interrupted()
         elif is_time_to_look_again(state):
             self._offering.settle(state)
-            self.take_views(state, views_of_leading(state), clock.is_late)
+            views = views_of_leading(state, self._viewed, clock.formula_limit())
+            self.take_views(state, views, clock.is_late)
             look_again(state, clock)
 
     def look_for_symmetries(self, state: SearchState, clock: Clock) -> None:

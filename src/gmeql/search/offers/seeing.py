@@ -14,7 +14,7 @@ to all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -92,13 +92,23 @@ def go_on(state: SearchState, clock: Clock) -> None:
     _look(state, clock, asked_of(state, GROWING), seconds, cut=True, views=[state.portfolio.tables[0].view])
 
 
-def views_of_leading(state: SearchState) -> list[View]:
-    """Smaller tables that the leading formulas would fit in, of which there are none yet."""
+def views_of_leading(
+    state: SearchState, asked: set[Node] | None = None, out_of_time: Callable[[], bool] = lambda: False
+) -> list[View]:
+    """Smaller tables that the leading formulas would fit in, of which there are none yet, as far as time allows.
+
+    Formulas that were `asked` before are not again; those that are now are added to them.
+    """
+    asked = set() if asked is None else asked
     known = {table.view for table in state.portfolio.tables}
     found: dict[View, None] = {}
-    for scored in state.leaderboard.leading(state.config.formulas_viewed):
+    roots = [scored.root for scored in state.leaderboard.leading(state.config.formulas_viewed)]
+    for place, root in enumerate(root for root in roots if root not in asked):
+        if place and out_of_time():
+            break
+        asked.add(root)
         for slack in SYMMETRIES.formula_slacks:
-            views = views_of_formula(scored.root, state.rows.polished.X, slack=slack)
+            views = views_of_formula(root, state.rows.polished.X, slack=slack)
             found |= dict.fromkeys(view for view in views[:1] if view not in known)
     return list(found)
 
