@@ -190,6 +190,8 @@ def compile_kernels() -> None:
     names = list(_kernels())
     if available_cores() > 1:
         start = "fork" if sys.platform == "linux" else "spawn"
+        if start == "fork":
+            _prepare_compiler()
         with (
             suppress(OSError, BrokenProcessPool),
             ProcessPoolExecutor(available_cores(), get_context(start), initializer=gc.disable) as workers,
@@ -202,6 +204,17 @@ def compile_kernels() -> None:
         meeting.compile_look_up()
         _count_tries()
         _raise_counts()
+
+
+def _prepare_compiler() -> None:
+    """Let Numba load what it looks at before it compiles anything, half a second, once for all processes forked hereafter."""
+    from numba import float64, njit
+
+    njit(error_model="numpy", nogil=True)(_half_of_first).compile((float64[::1],))
+
+
+def _half_of_first(values: np.ndarray) -> float:
+    return float(values[0]) * 0.5
 
 
 def _compile_one(name: str) -> None:
