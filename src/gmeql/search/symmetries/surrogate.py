@@ -200,23 +200,25 @@ def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bo
 
     n, d = U.shape
     size = float(rest.std()) + 1e-12
-    squares = [(U[:, i, None] - U[:, i]) ** 2 for i in range(d)]
+    squares = np.stack([((U[:, i, None] - U[:, i]) ** 2).ravel() for i in range(d)])
     middle, prior = SYMMETRIES.middle_length, SYMMETRIES.length_prior
 
     def loss(p: np.ndarray) -> tuple[float, np.ndarray]:
         if out_of_time():
             raise OutOfTime
         precision, amplitude, noise = np.exp(-2 * p[:d]), math.exp(2 * p[d]), math.exp(2 * p[d + 1])
-        kernel = amplitude * np.exp(-0.5 * sum(w * s for w, s in zip(precision, squares, strict=True)))
+        kernel = (amplitude * np.exp(-0.5 * (precision @ squares))).reshape(n, n)
+        damped = kernel.copy()
+        damped.flat[:: n + 1] += noise
         try:
-            factor = cho_factor(kernel + noise * np.eye(n), lower=True)
+            factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             return SYMMETRIES.not_definite, np.zeros_like(p)
         weights = cho_solve(factor, rest)
         half = 0.5 * (_inverse(factor[0]) - np.outer(weights, weights))
         weighed = half * kernel
         value = 0.5 * rest @ weights + np.log(np.diag(factor[0])).sum() + prior * np.sum((p[:d] - middle) ** 2)
-        slopes = [w * np.sum(weighed * s) for w, s in zip(precision, squares, strict=True)]
+        slopes = precision * (squares @ weighed.ravel())
         gradient = np.array([*slopes, 2 * weighed.sum(), 2 * noise * np.trace(half)])
         gradient[:d] += 2 * prior * (p[:d] - middle)
         return float(value), gradient
