@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from gmeql.search.offers.moments import (
 )
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
+from gmeql.search.stopping import has_exact_formula
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:
@@ -93,3 +96,25 @@ def test_islands_have_a_share_of_the_budget_before_the_first_look(
     seen = state(**budget)
     seen.elapsed, seen.candidates = elapsed, candidates
     assert is_time_to_look(seen) is due
+
+
+def test_sums_and_fractions_are_seen_before_the_first_candidate_and_no_island_is_opened() -> None:
+    X = np.random.default_rng(3).uniform(0.5, 3, (300, 3))
+    for y in (np.sqrt(1.2 * X[:, 1] / X[:, 0] + 1.3), 1.5 * np.sin(X[:, 0]) + 1.3 * np.sin(X[:, 1] ** 2)):
+        search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
+        *_, last = search.run()
+        assert last.reason == "exact" and search.candidates == 0 and not search._state.islands
+        again = Search.from_state(json.loads(json.dumps(search.state(), default=np.ndarray.tolist)), X, y)
+        assert has_exact_formula(again._state)
+
+
+def test_a_wave_with_sums_beside_it_is_asked_for_once_islands_had_a_thousand_candidates() -> None:
+    X = np.random.default_rng(3).uniform(-3, 3, (300, 3))
+    y = 0.7 * X[:, 0] - 1.9 * X[:, 0] * X[:, 1] * np.sin(1.7 * X[:, 2]) + 2.3 * X[:, 1]
+    search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
+    for _ in search.run():
+        pass
+    seen = search._state
+    assert has_exact_formula(seen) and not seen.direct_done
+    soon = seen.config.clock.soon_candidates
+    assert soon <= seen.candidates < 2 * soon

@@ -365,16 +365,6 @@ def test_what_a_trail_leaves_of_its_time_is_kept_again() -> None:
     assert again is not None and 0 < again.seconds < 600.0
 
 
-def test_sums_and_fractions_are_seen_before_the_first_candidate_and_no_island_is_opened() -> None:
-    X = np.random.default_rng(3).uniform(0.5, 3, (300, 3))
-    for y in (np.sqrt(1.2 * X[:, 1] / X[:, 0] + 1.3), 1.5 * np.sin(X[:, 0]) + 1.3 * np.sin(X[:, 1] ** 2)):
-        search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
-        *_, last = search.run()
-        assert last.reason == "exact" and search.candidates == 0 and not search._state.islands
-        again = Search.from_state(json.loads(json.dumps(search.state(), default=np.ndarray.tolist)), X, y)
-        assert has_exact_formula(again._state)
-
-
 def test_a_quick_look_leaves_out_what_is_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy()
     heard: list[bool] = []
@@ -390,18 +380,6 @@ def test_a_quick_look_leaves_out_what_is_not_exact(monkeypatch: pytest.MonkeyPat
     assert all(linear_columns(m.root) is not None for m in seen.leaderboard.members.values())
     look_early(seen, Clock.unlimited())
     assert not any(heard[3:])
-
-
-def test_a_wave_with_sums_beside_it_is_asked_for_once_islands_had_a_thousand_candidates() -> None:
-    X = np.random.default_rng(3).uniform(-3, 3, (300, 3))
-    y = 0.7 * X[:, 0] - 1.9 * X[:, 0] * X[:, 1] * np.sin(1.7 * X[:, 2]) + 2.3 * X[:, 1]
-    search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
-    for _ in search.run():
-        pass
-    seen = search._state
-    assert has_exact_formula(seen) and not seen.direct_done
-    soon = seen.config.clock.soon_candidates
-    assert soon <= seen.candidates < 2 * soon
 
 
 def test_methods_that_get_little_of_the_processor_end_with_the_search() -> None:
