@@ -20,6 +20,9 @@ LAWS = {
     "decay to a level": lambda x: 20 * np.exp(-0.6 * x) + 3,
     "power": lambda x: 2 * x**0.75,
     "logistic": lambda x: 1 / (1 + np.exp(1.1 * (5 - x))),
+    "to both sides": lambda x: 2.2 * np.tanh(0.4 * x),
+    "titration": lambda x: 3 + 7 / (1 + np.exp(2.5 * (6 - x))),
+    "inhibition": lambda x: 9 - 6 / (1 + np.exp(1.2 * (4 - x))),
     "logarithm": lambda x: 2 * np.log(x) + 1,
     "parabola": lambda x: 0.5 * x**2 - 4 * x + 1,
 }
@@ -55,6 +58,16 @@ def test_twenty_rows_of_saturation_are_written_as_people_write_it() -> None:
         model = GMEQLRegressor(max_candidates=1000, max_time=None, random_state=seed, n_jobs=1).fit(X, y)
         hits += "/(x1 + " in str(model.expression_) and len(model.expression_.constants) == 2
     assert hits >= 2
+
+
+def test_forty_rows_of_a_titration_are_a_step_between_two_levels() -> None:
+    """`2.82 - 5.4e-06*x1**5 + 0.000151*x1**4` was chosen."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 25, (40, 1))
+    truth = 3 + 7 / (1 + np.exp(1.5 * (14 - X[:, 0])))
+    y = truth + 0.1 * rng.standard_normal(40)
+    model = GMEQLRegressor(max_candidates=500, max_time=None, random_state=0, n_jobs=1).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(X) - truth) ** 2)) < 0.1
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(100.0, 1.0), (0.0, 1e200), (0.0, 1e308)])

@@ -163,6 +163,12 @@ def _steps(x: FloatArray) -> FloatArray:
     return np.column_stack([both[0] * both[2], both[1]])
 
 
+def _rising_steps(x: FloatArray) -> FloatArray:
+    """The same with slopes upwards alone: with a level, a fall is a rise times a number below zero."""
+    both = _steps(x)
+    return both[both[:, 0] > 0]
+
+
 def _once(x: FloatArray) -> FloatArray:
     return np.empty((1, 0))
 
@@ -198,7 +204,8 @@ def _power(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
 
 def _logistic(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
     shifted = build("mul", _c(b[0]), build("sub", _c(b[1]), x))
-    return build("div", _c(a[0]), build("add", _c(1.0), build("exp", shifted)))
+    step = build("div", _c(a[0]), build("add", _c(1.0), build("exp", shifted)))
+    return build("add", step, *map(_c, a[1:])) if a[1:] else step
 
 
 def _plain(
@@ -222,6 +229,18 @@ SHAPES = (
     _Shape(frozenset({"exp", "add"}), lambda x, b: [np.exp(b[0] * x), np.ones(len(x))], _exponential, _all_rates),
     _Shape(frozenset({"pow"}), lambda x, b: [x ** b[0]], _power, _exponents),
     _Shape(frozenset({"div", "add", "exp"}), lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x)))], _logistic, _steps),
+    _Shape(
+        frozenset({"tanh"}),
+        lambda x, b: [np.tanh(b[0] * x)],
+        lambda x, a, b: _of(a[0], build("tanh", build("mul", _c(b[0]), x))),
+        lambda x: _rates(x)[:, None],
+    ),
+    _Shape(  # from one level to another, as a titration or a response to a dose does
+        frozenset({"div", "add", "exp"}),
+        lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x))), np.ones(len(x))],
+        _logistic,
+        _rising_steps,
+    ),
     _plain("log", np.log, _once_if_positive),
     _Shape(
         frozenset({"div", "add"}),
