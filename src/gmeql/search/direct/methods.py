@@ -23,6 +23,7 @@ from gmeql.search.direct import (
     modulated,
     nested,
     peeled,
+    pursuit,
     rational,
     roots,
     sections,
@@ -45,6 +46,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "corrected": corrected.propose,
     "exponentials": exponentials.propose,
     "rational": rational.propose,
+    "pursuit": pursuit.propose,
     "vocabulary": vocabulary.propose,
     "wave fractions": wave_fractions.propose,
     "crossed": crossed.propose,
@@ -68,7 +70,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
-    "linear": 0.1, "cancelled": 0.1, "corrected": 3.0, "exponentials": 2.0, "vocabulary": 2.0, "nested": 1.5, "waves": 4.0,
+    "linear": 0.1, "cancelled": 0.1, "corrected": 3.0, "exponentials": 2.0, "pursuit": 2.0, "nested": 1.5, "waves": 4.0,
     "peeled": 4.0, "damped": 0.2, "sections": 5.0, "meeting": 3.0, "terms": 3.0, "forms": 2.0, "fast waves": 3.0,
     "strange": 8.0,
 }  # fmt: skip
@@ -79,7 +81,10 @@ QUICK = ("rational", "vocabulary")
 """Methods that are asked then, too, for what they see within some hundredths of a second and islands need long for."""
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked one by one when islands did not find it in that time."""
-EARLY = ("cancelled", "corrected", "exponentials", "rational", "vocabulary", "sections", "nested", "squares", "subsets")
+EARLY = (
+    "cancelled", "corrected", "exponentials", "rational", "sections", "nested", "squares", "pursuit", "vocabulary",
+    "subsets",
+)  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""

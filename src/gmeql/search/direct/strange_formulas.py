@@ -57,10 +57,13 @@ class Formulas:
         return cls(np.concatenate([some.values for some in several]), node)
 
 
-def of_pairs(X: FloatArray, functions: FunctionSet, most: int) -> Formulas:
-    """f(g(x) ∘ h(z)) for all pairs of columns, such as cos(sqrt(x) - sqrt(z)) and log(sin(x) - z), at most so many."""
+def of_pairs(X: FloatArray, functions: FunctionSet, most: int, *, inner: Sequence[str] | None = None) -> Formulas:
+    """f(g(x) ∘ h(z)) for all pairs of columns, such as cos(sqrt(x) - sqrt(z)) and log(sin(x) - z), at most so many.
+
+    g and h are of the functions named, or of all.
+    """
     n_columns = X.shape[1]
-    inner = ["", *(name for name in _INNER if functions.allows({name}))]
+    inner = ["", *(name for name in (_INNER if inner is None else inner) if functions.allows({name}))]
     outer = [one for one in _OUTER if functions.allows({one[0]})]
     nodes = [build(name, Variable(j)) if name else Variable(j) for name in inner for j in range(n_columns)]
     values = np.stack([row_values(node, [str(j) for j in range(n_columns)], X) for node in nodes])

@@ -1,0 +1,92 @@
+"""Sums of a few terms out of very many are seen one term after the other, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from thinned import thinned
+
+from gmeql.formula.nodes import Node, calls, tree_complexity
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.methods import ask
+from gmeql.search.direct.pursuit import PURSUIT, Terms, _of_columns, _powers
+from gmeql.search.direct.table import DirectTable, Effort
+
+Law = Callable[..., np.ndarray]
+
+
+def proposed(
+    f: Law, *, noise: float = 0.0, effort: float = 2.0, rows: int = 1000, functions: FunctionSet | None = None
+) -> tuple[DirectTable, list[Node]]:
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-10, 10, (rows, f.__code__.co_argcount))
+    with np.errstate(all="ignore"):
+        y = f(*X.T)
+    kept = np.isfinite(y)
+    y = y + noise * np.median(np.abs(y[kept])) * rng.standard_normal(len(y))
+    table = DirectTable(X[kept], y[kept], np.ones(int(kept.sum())))
+    return table, list(ask("pursuit", table, functions=functions or FunctionSet(), effort=Effort(effort), rng=rng))
+
+
+@pytest.mark.parametrize(
+    ("f", "complexity"),
+    thinned([
+        (lambda a, b, c, d, e, f: 7.1 * (a + b**2 * (b + c * d + f**2)) / (e * f) + b * e * (a - d) / a, 70),
+        (lambda a, b, c, d, e, f: (3.8 * b / c**2 + f / (b * c) - 3) * (13.7 + f / e) + (a + b - 3.6 * a * c) / d, 90),
+        (lambda a, b, c, d, e, f, g: b - a + 11.3 * b * e / (c * g) + f - g + (0.8 * a + d) ** 2, 50),
+        (lambda a, b, c, d: 2 * a * c * d * (3 * a - a**2 - 11.6 * b - d) - np.cos(c * d), 50),  # a function of two columns
+        (lambda a, b, c, d: a * b * np.sin(c) / d + 1.7 * a**2 * d - b * c * d, 40),  # of one
+        (lambda a, b, c, d, e, f, g: c * (a**3 + b + c + d + f**2 - 14.6) / (a * (e + 1.3 * g)), 60),  # a fraction
+        (lambda a, b, c, d, e: np.sqrt(a**2 * b**2 + 0.3 * e**2 * d**2 + c**2 * b**4), 40),  # a reading
+    ], quick=(1, 3, 5)),
+)  # fmt: skip
+def test_sums_of_products_of_many_columns(f: Law, complexity: int) -> None:
+    table, roots = proposed(f)
+    assert table.error(roots[0]) < 1e-11
+    assert tree_complexity(roots[0]) <= complexity
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a, b, c: np.sin(a * b - c),
+        lambda a, b: np.exp(-((a - 1) ** 2) / 9) / (1 + np.abs(b)),
+        lambda a, b, c, d: a * b / c + np.tanh(a + b + c * d),
+    ],
+)
+def test_nothing_else_is_proposed(f: Law) -> None:
+    assert not proposed(f)[1]
+
+
+def test_noise_ends_it() -> None:
+    assert not proposed(lambda a, b, c, d: a * b / c + a**2 * d, noise=1e-3)[1]
+
+
+def test_only_functions_that_are_allowed() -> None:
+    some = FunctionSet(["add", "mul", "square", "cube"])
+    assert not proposed(lambda a, b, c: a * b / c + b**3 * a, functions=some)[1]
+    table, roots = proposed(lambda a, b, c: a * b * c - b**3 * a * c + 2 * a**2 * c, functions=some)
+    assert table.error(roots[0]) < 1e-12
+    assert {call.operator for call in calls(roots[0])} <= {"add", "mul", "square", "cube", "neg", "sub"}
+
+
+def test_tables_that_are_too_small_or_hold_nothing() -> None:
+    assert not proposed(lambda a, b, c: a * b / c + b, rows=50)[1]
+    assert not proposed(lambda a, b, c: 0 * a + 2.0)[1]
+    assert not proposed(lambda a, b, c: a * b / c + b, effort=0.0)[1]
+
+
+def test_terms_are_the_products_that_they_say() -> None:
+    X = np.random.default_rng(2).uniform(1, 3, (40, 3))
+    terms = Terms(X, _powers(X, FunctionSet()), _of_columns(X, FunctionSet()), 30, 500)
+    table = DirectTable(X, X[:, 0], np.ones(40))
+    numbers = [int(m) for m in np.linspace(0, len(terms) - 1, 60)]
+    exact = terms.exact(numbers, 40)
+    for m, values in zip(numbers, exact, strict=True):
+        np.testing.assert_allclose(values, table.values(terms.node(m)), rtol=1e-12)
+        ratio = terms.values[m] / values[:30]
+        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-5)  # in single precision, each with a scale of its own
+    assert len({str(terms.node(m)) for m in range(len(terms))}) == len(terms)
+    assert terms.costs.max() <= PURSUIT.most_cost
