@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
+from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.data.readings import PLAIN
+from gmeql.search.direct.brackets import bracketed
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.strange_formulas import of_pairs
 from gmeql.search.direct.table import DirectTable, Effort
@@ -66,7 +67,8 @@ PURSUIT = PursuitConfig()
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
-    """A sum of a few out of very many plain terms, or a function of it, that is the target. Draws nothing at random."""
+    """A sum of a few out of very many plain terms, or a function of it, that is the target; as it is, and with brackets
+    where that is shorter. Draws nothing at random."""
     n = min(len(table.y), PURSUIT.rows)
     if not 1 <= table.n_columns <= PURSUIT.max_columns or n < PURSUIT.few_rows or not functions.allows({"add", "mul"}):
         return
@@ -76,6 +78,9 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     for terms, root in _seen(table, powers, functions, n, int(left / PURSUIT.seconds_per_term)):
         if root is not None and table.error(root) < VOCABULARY.verified:
             yield root
+            short = bracketed(root)
+            if tree_complexity(short) < tree_complexity(root):
+                yield short
             return
         left -= PURSUIT.seconds_per_term * len(terms)
         if left < 0 or effort.out_of_time():
