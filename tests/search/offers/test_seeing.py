@@ -107,10 +107,7 @@ def planck(noise: float) -> tuple[np.ndarray, np.ndarray]:
     return X, y + noise * np.sqrt(np.mean(y**2)) * rng.standard_normal(1000)
 
 
-SMALL = View(
-    (parse_tree("a*b/(c*d)", ("a", "b", "c", "d")),),
-    parse_tree("c*d", ("a", "b", "c", "d")),
-)
+SMALL = View((parse_tree("a*b/(c*d)", ("a", "b", "c", "d")),), parse_tree("c*d", ("a", "b", "c", "d")))
 
 
 @pytest.mark.parametrize(("noise", "is_asked"), [(0.0, False), (0.1, True)])
@@ -121,6 +118,17 @@ def test_pairs_are_asked_at_once_where_even_the_smallest_table_is_noisy(noise: f
     views = noisy_views_of(seen)
     assert [view for view, _ in views] == ([SMALL] if is_asked else [])
     assert sum(share for _, share in views) <= 1 - seen.config.clock.early_share
+
+
+def test_what_symmetries_leave_is_asked_for_what_is_plain_before_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An orbit, near its pole: a smooth fit of the small table errs by 4 %, so that all time for it went to what noise hides."""
+    monkeypatch.setitem(DIRECT_METHODS, "pairs", lambda *_, **__: pytest.fail("asked for what noise hides"))
+    X = np.random.default_rng(0).uniform(1, 5, (300, 4))
+    seen = state(X, X[:, 0] * (1 - (X[:, 1] / 6) ** 2) / (X[:, 1] / 6 * np.cos(X[:, 2] - X[:, 3]) + 1))
+    orbit = View((Variable(1), parse_tree("c - d", ("a", "b", "c", "d"))), Variable(0))
+    seen.portfolio.add_tables([seen.portfolio.table(orbit, seen.rows)])
+    look_directly(seen, Clock.unlimited())
+    assert has_exact_formula(seen)
 
 
 def test_a_law_behind_noise_is_met_in_its_small_table() -> None:

@@ -30,6 +30,7 @@ from gmeql.search.offers.seeing import (
     PlannedLook,
     asked_of,
     is_brief,
+    look_at_smaller,
     noisy_views_of,
     offer_seen,
     plan,
@@ -218,17 +219,19 @@ class LooksBeside:
                 if asked.look.is_heard(found):
                     self._seen.append(_Seen(asked.look.table.error(found), asked.look.view.restore(found)))
             elif isinstance(asked.job, SymmetryLook):
-                self._begin_with(found, state, take_views)
+                self._begin_with(found, state, clock, take_views)
             else:
                 self._look_again(found, state, take_views)
         if is_over:
             self._running.remove(asked)
             state.symmetries_done = state.symmetries_done or isinstance(asked.job, SymmetryLook)
 
-    def _begin_with(self, views: Sequence[View], state: SearchState, take_views: TakeViews) -> None:
+    def _begin_with(self, views: Sequence[View], state: SearchState, clock: Clock, take_views: TakeViews) -> None:
         """Smaller tables that symmetries allow: islands begin anew with them, and methods look at them."""
         state.symmetries_done = True
         take_views(views)
+        if not state.direct_done and not has_exact_formula(state):
+            look_at_smaller(state, clock)
         if not state.direct_done and not has_exact_formula(state):
             numbers, seconds = self._config.clock, self._config.direct_seconds * self._config.lookers_boost
             left = numbers.beside_share * seconds

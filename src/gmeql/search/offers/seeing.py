@@ -67,11 +67,22 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     state.direct_done = True
     numbers, seconds = state.config.clock, state.config.direct_seconds
     at_least = numbers.first_least * seconds
+    look_at_smaller(state, clock)
+    if has_exact_formula(state):
+        return
     for view, share in noisy_views_of(state):
         _look(state, clock, asked_of(state, NOISY), share * seconds, cut=True, views=[view])
         at_least -= share * seconds  # what is seen without noise only need not be looked for long
     left = max(numbers.first_share * seconds - state.direct_spent, at_least, 0.0)  # what was left over early is theirs
     _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
+
+
+def look_at_smaller(state: SearchState, clock: Clock) -> None:
+    """Ask the quick methods about the smaller tables: what is left when symmetries are taken off is often plain, and shares
+    of what all methods get for all tables may be too short to see it."""
+    if smaller := plainest_views(state)[:-1]:
+        seconds = len(smaller) * state.config.clock.soon_share * state.config.direct_seconds
+        _look(state, clock, asked_of(state, QUICK), seconds, cut=True, views=smaller, is_quick=True)
 
 
 def noisy_views_of(state: SearchState) -> list[tuple[View, float]]:
