@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from gmeql.formula.nodes import Constant, Variable
+from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import ClockConfig, SearchConfig
 from gmeql.search.offers.looking import Looking
 from gmeql.search.offers.offering import Offering
+from gmeql.search.polish.scoring import refit
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
+from gmeql.search.stopping import has_exact_formula
 from gmeql.search.symmetries.views import View
 
 
@@ -55,3 +58,17 @@ def test_smaller_tables_begin_anew_and_a_spent_one_is_a_formula() -> None:
     assert state.islands and len(state.leaderboard.members) > 1
     looking.take_views(state, [View((Variable(0), Variable(1)))], lambda: False)
     assert not state.islands and len(state.portfolio.tables) == 2
+
+
+def test_a_table_that_a_leading_formula_suggests_is_asked_for_what_is_plain() -> None:
+    """An orbit over its whole course: near the pole symmetries of the data do not show, but a rough formula has them."""
+    X = np.random.default_rng(1).uniform(0, 1, (400, 4)) * np.array([1.0, 1.0, 6.28, 6.28]) + np.array([1.0, 0, 0, 0])
+    config = SearchConfig(max_candidates=200_000, n_jobs=1, direct=("rational", "vocabulary"))
+    y = X[:, 0] * (1 - X[:, 1] ** 2) / (1 + X[:, 1] * np.cos(X[:, 2] - X[:, 3]))
+    state, looking = Search(X, y, config=config)._state, Looking(config, Offering())
+    rough = parse_tree("a*(1 - 0.5*b*cos(c - d))", ("a", "b", "c", "d"))
+    state.offer(refit([rough], state.rows.polished))
+    state.symmetries_done = state.direct_done = True
+    state.candidates = 60_000
+    looking.see(state, Clock.unlimited())
+    assert has_exact_formula(state)

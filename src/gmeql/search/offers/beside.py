@@ -221,7 +221,7 @@ class LooksBeside:
             elif isinstance(asked.job, SymmetryLook):
                 self._begin_with(found, state, clock, take_views)
             else:
-                self._look_again(found, state, take_views)
+                self._look_again(found, state, clock, take_views)
         if is_over:
             self._running.remove(asked)
             state.symmetries_done = state.symmetries_done or isinstance(asked.job, SymmetryLook)
@@ -230,8 +230,8 @@ class LooksBeside:
         """Smaller tables that symmetries allow: islands begin anew with them, and methods look at them."""
         state.symmetries_done = True
         take_views(views)
-        if not state.direct_done and not has_exact_formula(state):
-            look_at_smaller(state, clock)
+        if not state.direct_done:
+            look_at_smaller(state, clock, plainest_views(state))
         if not state.direct_done and not has_exact_formula(state):
             numbers, seconds = self._config.clock, self._config.direct_seconds * self._config.lookers_boost
             left = numbers.beside_share * seconds
@@ -240,10 +240,12 @@ class LooksBeside:
                 left -= share * seconds
             self._plan(2.0, state, asked_of(state, AT_FIRST), max(left, 0.0), plainest_views(state)[:-1])
 
-    def _look_again(self, views: Sequence[View], state: SearchState, take_views: TakeViews) -> None:
+    def _look_again(self, views: Sequence[View], state: SearchState, clock: Clock, take_views: TakeViews) -> None:
         """Smaller tables that formulas found until now suggest, and what may be noise, or looks like it."""
         known = {table.view for table in state.portfolio.tables}
-        take_views([view for view in views if view not in known])
+        new = [view for view in views if view not in known]
+        take_views(new)
+        look_at_smaller(state, clock, new)
         self._plan(1.0, state, asked_of(state, LATER), self._later_seconds, plainest_views(state))
         if state.later_looks == len(self._config.clock.later_from):
             seconds = self._config.clock.last_share * self._config.direct_seconds * self._config.lookers_boost

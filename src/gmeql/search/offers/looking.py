@@ -17,6 +17,7 @@ from gmeql.search.offers.promotion import polish_formula
 from gmeql.search.offers.seeing import (
     go_on,
     look_again,
+    look_at_smaller,
     look_directly,
     look_early,
     views_of_leading,
@@ -78,6 +79,7 @@ class Looking:
             self._offering.settle(state)
             views = views_of_leading(state, self._viewed, clock.formula_limit())
             self.take_views(state, views, clock.is_late)
+            look_at_smaller(state, clock, views)
             look_again(state, clock)
 
     def look_for_symmetries(self, state: SearchState, clock: Clock) -> None:

@@ -14,7 +14,7 @@ to all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,7 +67,7 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     state.direct_done = True
     numbers, seconds = state.config.clock, state.config.direct_seconds
     at_least = numbers.first_least * seconds
-    look_at_smaller(state, clock)
+    look_at_smaller(state, clock, plainest_views(state))
     if has_exact_formula(state):
         return
     for view, share in noisy_views_of(state):
@@ -77,10 +77,13 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
 
 
-def look_at_smaller(state: SearchState, clock: Clock) -> None:
-    """Ask the quick methods about the smaller tables: what is left when symmetries are taken off is often plain, and shares
+def look_at_smaller(state: SearchState, clock: Clock, views: Sequence[View]) -> None:
+    """Ask the quick methods about new smaller tables: what is left when symmetries are taken off is often plain, and shares
     of what all methods get for all tables may be too short to see it."""
-    if smaller := plainest_views(state)[:-1]:
+    taken = {table.view for table in state.portfolio.tables}
+    smaller = sorted((view for view in views if view in taken and not view.is_raw), key=lambda view: len(view.columns))
+    if smaller and not has_exact_formula(state):
+        smaller = smaller[: state.config.tables_looked_at_again]
         seconds = len(smaller) * state.config.clock.soon_share * state.config.direct_seconds
         _look(state, clock, asked_of(state, QUICK), seconds, cut=True, views=smaller, is_quick=True)
 
