@@ -48,6 +48,7 @@ class PursuitConfig:
     function_cost: int = 3  # and functions so much
     most_cost: int = 8  # of a term
     most_factors: int = 5
+    largest: float = 1e50  # value of a factor: the square of a term is a number still
     most_powers: int = 20_000  # terms of powers alone,
     few_powers: int = 4_000  # of those for fractions and readings, and beside others,
     most_functions: int = 8_000  # terms with another function,
@@ -141,14 +142,18 @@ def _of_pairs(X: FloatArray, functions: FunctionSet) -> list[Factor]:
     """Functions of sums, products and fractions of two columns."""
     found = of_pairs(X, functions, PURSUIT.most_pairs, inner=())
     each = [Factor(found.node(h), X.shape[1], PURSUIT.function_cost, x) for h, x in enumerate(found.values)]
-    return [factor for factor in each if np.ptp(factor.values) > 0]
+    return [factor for factor in each if _is_usable(factor.values)]
 
 
 def _finite(nodes: Sequence[tuple[Node, int, int]], X: FloatArray) -> list[Factor]:
     """Formulas with their columns and costs as factors, where they have values on all rows."""
     names = [f"x{j}" for j in range(X.shape[1])]
     every = [Factor(node, j, cost, row_values(node, names, X)) for node, j, cost in nodes]
-    return [factor for factor in every if np.isfinite(factor.values).all() and np.ptp(factor.values) > 0]
+    return [factor for factor in every if _is_usable(factor.values)]
+
+
+def _is_usable(values: FloatArray) -> bool:
+    return bool((np.abs(values) < PURSUIT.largest).all()) and bool(np.ptp(values) > 0)
 
 
 class Terms:
@@ -249,11 +254,11 @@ class Chase:
 
     def __init__(self, terms: Terms, weights: FloatArray) -> None:
         self.terms, self.weights, n = terms, weights, terms.n
-        taken = np.flatnonzero(terms.costs <= PURSUIT.taken_cost)[: int(PURSUIT.taken_rows * n)]
-        self.taken = [int(m) for m in taken]
         columns = terms.values * weights[:n].astype(np.float32)
         sizes = np.sqrt(np.einsum("mn,mn->m", columns, columns))
-        self.usable = np.isfinite(sizes) & (sizes > 0)
+        self.usable = np.isfinite(sizes) & (sizes > 0)  # products of two kinds of one category are 0 on all rows
+        taken = np.flatnonzero((terms.costs <= PURSUIT.taken_cost) & self.usable)[: int(PURSUIT.taken_rows * n)]
+        self.taken = [int(m) for m in taken]
         columns *= np.where(self.usable, 1.0 / np.where(self.usable, sizes, 1.0), 0.0).astype(np.float32)[:, None]
         self.columns: SingleArray = np.nan_to_num(columns, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
         self.basis = orthonormal(self._weighted(terms.exact(self.taken, n)).T, VOCABULARY.spanned)
