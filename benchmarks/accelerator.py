@@ -10,7 +10,8 @@
 
 `rate` searches noisy tables (`--tables`), on which nothing ends early, and says when the card was taken and whether the
 search ended in time; `solve` takes the given problems (`--problems`) with each of `--devices` (gpu, with all cores
-beside it; auto, with one core beside it; cpu, that is one core; cores, that is all); `hardest` asks one core, in all
+beside it; auto, with one core beside it; cpu, that is one core; cores, that is all; with `--islands-alone` nothing but
+islands searches, neither symmetries nor direct methods); `hardest` asks one core, in all
 cores at once, and then all cores together which problems those are, unless they are named, and says how many times
 sooner the card has a formula for the middle one; `paper` shares the card among `--workers` processes. Every search has
 a warm process: compiled kernels are loaded before its clock starts.
@@ -35,6 +36,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 
 TABLES = ((300, 5), (100_000, 10), (1_000_000, 10))
+ISLANDS_ALONE = {"symmetries": False, "formulas_viewed": 0, "direct": ()}
 
 
 def warm_up(device: str) -> None:
@@ -121,7 +123,7 @@ def hardest(arguments: argparse.Namespace) -> None:
 
 def asked_for_hardest(problems: list[Problem], arguments: argparse.Namespace) -> tuple[list[Problem], list[float]]:
     """The hardest problems that all cores solve, and their seconds there; one core is asked first, in all at once."""
-    cells = [(problem, arguments.max_time) for problem in problems]
+    cells = [(problem, arguments.max_time, arguments.settings) for problem in problems]
     with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=warm_up, initargs=("cpu",)) as pool:
         found = list(pool.map(one_core, *zip(*cells, strict=True)))
     long_ones = longest(problems, found, arguments.asked)
@@ -151,8 +153,8 @@ def times_sooner(fast: list[float], slow: list[float], limit: float) -> dict:
     return {"times_sooner": middle / statistics.median(fast), "at_least": is_bound}
 
 
-def one_core(problem: Problem, max_time: float) -> tuple[float, int]:
-    found = searched(*table(problem, 0), SearchConfig(max_time=max_time, device="cpu", n_jobs=1))
+def one_core(problem: Problem, max_time: float, settings: dict) -> tuple[float, int]:
+    found = searched(*table(problem, 0), SearchConfig(max_time=max_time, device="cpu", n_jobs=1, **settings))
     return (found["seconds"] if found["reason"] == "exact" else math.inf, found["candidates"])
 
 
@@ -304,6 +306,7 @@ def main() -> None:
     parser.add_argument(
         "--settings", type=settings, default={}, help="numbers of `SearchConfig`, such as later_device_islands=112"
     )
+    parser.add_argument("--islands-alone", action="store_true", help="without symmetries and direct methods")
     commands = parser.add_subparsers(required=True)
     of_tables = commands.add_parser("rate")
     of_tables.add_argument("--seconds", type=float, default=20, help="of each search, its end included")
@@ -341,6 +344,8 @@ def main() -> None:
     arguments = parser.parse_args()
     usual = {hardest: ["gpu", "cores"], quick: ["cpu", "auto", "gpu"]}
     arguments.devices = arguments.devices or usual.get(arguments.run, ["gpu", "cpu", "cores"])
+    if arguments.islands_alone:
+        arguments.settings = ISLANDS_ALONE | arguments.settings
     arguments.run(arguments)
 
 

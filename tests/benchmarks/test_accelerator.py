@@ -46,7 +46,9 @@ def test_the_hardest_by_rule_are_solved_and_take_all_cores_longest(monkeypatch, 
     monkeypatch.setattr(accelerator, "ProcessPoolExecutor", HereAndNow)
     monkeypatch.setattr(accelerator, "chosen_problems", lambda _: problems)
     monkeypatch.setattr(accelerator, "solved_by", solved_by)
-    accelerator.hardest(SimpleNamespace(problems=None, devices=["gpu", "cores"], max_time=20.0, asked=3, most=2))
+    accelerator.hardest(
+        SimpleNamespace(problems=None, devices=["gpu", "cores"], max_time=20.0, asked=3, most=2, settings={})
+    )
     assert asked == [("cores", "bcd"), ("gpu", "bd")]
     assert '"times_sooner": 1.333' in capsys.readouterr().out
 
