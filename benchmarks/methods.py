@@ -35,27 +35,29 @@ Cell = tuple[str, str, int, str]
 def searched(cell: Cell, candidates: int, rows: int) -> dict[str, Any]:
     """One search: solved or not, who saw the exact formula first, and over how many tables was searched."""
     from gmeql.evaluation.problems import judge, load_suite
+    from gmeql.model.preparation import prepare
     from gmeql.search.config import SearchConfig
     from gmeql.search.direct.methods import DIRECT_METHODS
     from gmeql.search.search import Search
 
     suite, problem_name, seed, left_out = cell
     (problem,) = load_suite(suite, [problem_name])
-    X, y = problem.sample(problem.generator(seed, "train"), rows)
+    data = prepare(*problem.sample(problem.generator(seed, "train"), rows), names=problem.names)
     config = SearchConfig(
         max_candidates=candidates, n_jobs=1, device="cpu", symmetries=left_out != SYMMETRIES,
         direct=tuple(name for name in DIRECT_METHODS if name != left_out),
     )  # fmt: skip
     started = time.perf_counter()
     with noted() as seen:
-        search = Search(X, y, names=problem.names, config=config, seed=seed)
+        search = Search(data.X, data.y, names=data.names, config=config, seed=seed, **data.row_options)
         for progress in search.run():
             pass
+    best = data.restore_expression(progress.best.expression)
     return {
         "suite": suite, "problem": problem_name, "seed": seed, "left_out": left_out,
-        "solved": bool(judge(progress.best.expression, problem).solved), "seen_by": seen.by if progress.reason == "exact" else "",
+        "solved": bool(judge(best, problem).solved), "seen_by": seen.by if progress.reason == "exact" else "",
         "tables": len(search._state.portfolio.tables), "candidates": progress.candidates,
-        "seconds": time.perf_counter() - started, "expression": str(progress.best.expression),
+        "seconds": time.perf_counter() - started, "expression": str(best),
     }  # fmt: skip
 
 
