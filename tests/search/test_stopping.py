@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from searches import SMALL, parabola, waves
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable, row_values
+from gmeql.formula.nodes import Call, Constant, Node, Variable, row_values, transform
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig, SearchConfig
 from gmeql.search.events import REASONS
 from gmeql.search.polish.scoring import Scored
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
-from gmeql.search.stopping import has_exact_formula, holds_on_every_row, why_stop
+from gmeql.search.stopping import has_exact_formula, holds_on_every_row, may_be_a_series, why_stop
 
 GOING_ON = Clock(started=0.0)
 CLOSING = Clock(started=0.0, closing=0.0)
@@ -121,3 +121,26 @@ def test_huge_terms_that_cancel_everywhere_excuse_nothing() -> None:
     root = Call("sub", (Call("add", (Variable(0), Constant(1e20))), Constant(1e20)))  # 0 everywhere
     made = Search(x, x[:, 0], config=SearchConfig(**SMALL))._state
     assert not holds_on_every_row(Scored(root, 0.0, 0.0), made.rows.polished, made.config.front)
+
+
+def test_a_series_over_a_narrow_range_is_never_taken_for_the_formula() -> None:
+    x = np.random.default_rng(0).uniform(0.0, 1e-3, (200, 1))
+    u = Variable(0)
+    # Padé's fraction of 1/sqrt(1 - u): the same to rounding on every row
+    above = Call(
+        "add", (Constant(1.0), Call("add", (term(-0.75, 0), Call("mul", (Constant(0.0625), Call("square", (u,)))))))
+    )
+    below = Call(
+        "add", (Constant(1.0), Call("add", (term(-1.25, 0), Call("mul", (Constant(0.3125), Call("square", (u,)))))))
+    )
+    made = Search(x, 1 / np.sqrt(1 - x[:, 0]), config=SearchConfig(**SMALL))._state
+    rows, numbers = made.rows.polished, made.config.front
+    loose = transform(
+        Call("div", (above, below)),
+        lambda leaf: Constant(leaf.value * (1 + 1e-9)) if isinstance(leaf, Constant) else leaf,
+    )
+    made.leaderboard.members[30] = Scored(loose, 0.0, -math.inf)
+    made.candidates = 10**9
+    assert holds_on_every_row(made.leaderboard.best, rows, numbers) and not has_exact_formula(made)
+    truth = Call("inv", (Call("sqrt", (Call("sub", (Constant(1.000000001), term(1.000000001, 0))),)),))
+    assert not may_be_a_series(Scored(truth, 0.0, 0.0), rows, numbers)

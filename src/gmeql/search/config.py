@@ -74,6 +74,9 @@ class FrontConfig:
     look_on_briefly: int = 5_000  # may have a shorter twin, and the search looks on for this many candidates
     look_on: float = 2.0  # a longer one may have a shorter twin: look on until the candidates have grown by this factor
     look_on_candidates: int = 10_000  # and to at least this many times it
+    hardly_felt: float = (
+        1e-6  # what a loose constant's whole size changes any row by, below which it may be of a series
+    )
     least_gain: float = 1e-6  # share of the loss that a more complex formula must save to be shown beside a simpler one
     gain_nats: float = 0.5  # fall of the description length that counts as a gain
     class_gain: float = 0.98  # loss of an elite, relative to a simpler one's, up to which both are offered

@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 
+from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, fold, row_values
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig
-from gmeql.search.polish.recognition import n_loose_constants
+from gmeql.search.polish.recognition import is_recognised, n_loose_constants
 from gmeql.search.polish.scoring import JudgedRows, Scored
 from gmeql.search.data.rows import FloatArray
 from gmeql.search.state import SearchState
@@ -36,7 +38,8 @@ def has_exact_formula(state: SearchState) -> bool:
     """Whether the best formula is exact on every row, on more than its constants could explain, without a likely twin.
 
     Unless its constants are numbers people write, a long exact formula may have a shorter twin, and so may a short one
-    with several such constants: the search looks on, for the short one briefly.
+    with several such constants: the search looks on, for the short one briefly. What may be a series it never takes for
+    the end.
     """
     best, numbers = state.leaderboard.best, state.config.front
     if not state.rows.polished.is_exact(best.loss):
@@ -47,6 +50,8 @@ def has_exact_formula(state: SearchState) -> bool:
         return False
     if n_loose == 0:
         return True
+    if may_be_a_series(best, state.rows.polished, numbers):
+        return False
     if best.complexity <= numbers.short:
         return n_loose <= numbers.short_loose or state.candidates >= state.last_gain + numbers.look_on_briefly
     return state.candidates >= numbers.look_on * max(state.last_gain, numbers.look_on_candidates)
@@ -67,6 +72,23 @@ def holds_on_every_row(scored: Scored, rows: JudgedRows, numbers: FrontConfig) -
         terms = numbers.cancelled * _term_sizes(scored.root, rows)[counted]
     # terms that cancel on most rows are huge ones that happen to: they would excuse anything
     return bool((error <= own + terms).all() and np.mean(error <= own) >= numbers.least_own)
+
+
+def may_be_a_series(scored: Scored, rows: JudgedRows, numbers: FrontConfig) -> bool:
+    """Whether a fitted constant of a formula hardly matters to any row, as those of the last terms of a series.
+
+    Over a narrow range a polynomial or a fraction is any smooth function to rounding: 1/sqrt(1 - u) for u below 0.001 is one
+    of three terms above and below the line. The last of them is then small against all the others, and large against rounding.
+    """
+    if scored.own is not None:
+        return False
+    constants = np.array(Expression(scored.root).constants)
+    loose = [i for i, value in enumerate(constants) if not is_recognised(float(value))]
+    with np.errstate(all="ignore"):
+        values, slopes = constant_slopes(scored.root, rows.X[rows.weights > 0])
+        sizes = np.maximum(np.abs(values), np.median(np.abs(values)))  # where the target passes zero anything matters
+        felt = np.nan_to_num(np.abs(slopes * constants) / sizes[:, None], nan=np.inf).max(axis=0)
+    return bool((felt[loose] < numbers.hardly_felt).any())
 
 
 def _term_sizes(root: Node, rows: JudgedRows) -> FloatArray:
