@@ -10,6 +10,7 @@ import numpy as np
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct import (
+    bends,
     cancelled,
     corrected,
     crossed,
@@ -45,6 +46,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "cancelled": cancelled.propose,
     "corrected": corrected.propose,
     "exponentials": exponentials.propose,
+    "bends": bends.propose,
     "rational": rational.propose,
     "pursuit": pursuit.propose,
     "vocabulary": vocabulary.propose,
@@ -82,7 +84,7 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked one by one when islands did not find it in that time."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "rational", "sections", "nested", "squares", "pursuit", "vocabulary",
+    "cancelled", "corrected", "exponentials", "bends", "rational", "sections", "nested", "squares", "pursuit", "vocabulary",
     "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
