@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from gmeql.fitters import threads
 
@@ -44,3 +45,15 @@ def test_a_container_may_use_fewer_cores_than_it_sees(
     assert threads.available_cores() == 8
     threads.CPU_MAX.write_text(text)
     assert threads.available_cores() == cores
+
+
+def test_linear_algebra_has_one_thread_inside_and_as_many_as_before_outside() -> None:
+    def counts() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    with threadpool_limits(2, user_api="blas"):
+        before = counts()
+        for _ in range(2):  # the libraries are looked for once
+            with threads.one_blas_thread():
+                assert counts() == [1] * len(before)
+            assert counts() == before and set(before) <= {1, 2}

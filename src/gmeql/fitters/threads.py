@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 """Where Linux says how much of the processors a container may use: microseconds of each period, or "max"."""
@@ -39,3 +44,17 @@ def threads_for(n_jobs: int | None) -> int:
 def thread_pool(n_threads: int) -> ThreadPoolExecutor:
     """The process's pool of so many threads."""
     return ThreadPoolExecutor(n_threads, thread_name_prefix="gmeql-fit")
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Linear algebra in one thread, inside a `with`: its matrices are small here, and one thread always rounds alike."""
+    return _controller(len(sys.modules)).limit(limits=1, user_api="blas")
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    """Limits the libraries of linear algebra that are loaded. To look for them takes milliseconds: they are looked for anew
+    where other modules have come, which may have brought one."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

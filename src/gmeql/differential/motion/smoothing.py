@@ -21,6 +21,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.trajectories import Trajectories
+from gmeql.fitters.threads import one_blas_thread
 
 FloatArray = NDArray[np.float64]
 
@@ -88,15 +89,13 @@ def smooth(trajectories: Trajectories) -> list[Curve]:
     >>> bool(np.abs(curve.slopes[:, 0] - np.cos(curve.t)).max() < 1e-4)
     True
     """
-    from threadpoolctl import threadpool_limits
-
     times = [piece.t for piece in trajectories]
     grids = [
         np.linspace(t[0], t[-1], min(MOTION.smoothing.grid * (len(t) - 1) + 1, MOTION.smoothing.most_grid))
         for t in times
     ]
     states = [[piece.X[:, j] for piece in trajectories] for j in range(len(trajectories.states))]
-    with threadpool_limits(1, user_api="blas"):  # two threads take ten times as long for matrices as small as these
+    with one_blas_thread():  # two threads take ten times as long for matrices as small as these
         columns = [_smooth_state(times, values, grids) for values in states]
     curves = []
     for k, (piece, grid) in enumerate(zip(trajectories, grids, strict=True)):

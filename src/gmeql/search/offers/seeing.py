@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gmeql.fitters.threads import one_blas_thread
 from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
 from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, NOISY, QUICK, SHARES, SOON, ask
@@ -168,10 +169,8 @@ def _look(
 
 def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, Node]], *, cut: bool) -> None:
     """Offer what was seen to the front, until an exact formula has its shortest form or the time is over."""
-    from threadpoolctl import threadpool_limits
-
     # the matrices are small, and one thread always rounds alike
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         solved: View | None = None
         for view, root in proposals:
             if solved not in (None, view) or clock.is_closing():
@@ -194,8 +193,6 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
 
     What a method leaves over of its time is shared by those after it.
     """
-    from threadpoolctl import threadpool_limits
-
     rows = state.rows.polished
     assert rows.groups is not None
     largest = np.argsort(-np.bincount(rows.groups), kind="stable")[: GROUPS.looked]
@@ -204,7 +201,7 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
     searched = min(GROUPS.searched, int(rows.groups.max()) + 1)
     left, exact = GROUPS.longer * state.config.direct_seconds_with(groups=searched), ""
     found: dict[Node, Scored] = {}
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         for i, (name, seen) in enumerate(looks):
             if exact not in ("", name) or clock.is_closing():
                 break  # the method that met a group exactly has seen the others too

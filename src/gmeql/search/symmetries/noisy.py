@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gmeql.fitters.threads import one_blas_thread
 from gmeql.formula.nodes import Node, Variable, build, tree_complexity
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.factors import put
@@ -47,13 +48,11 @@ def smaller_tables(
 def noisy_views(X: FloatArray, y: FloatArray, out_of_time: Callable[[], bool] = lambda: False) -> list[View]:
     """Smaller tables that hold all that can be told of y under noise: the best of each size, the smallest first, and
     another of the smallest."""
-    from threadpoolctl import threadpool_limits
-
     n_variables = X.shape[1]
     if not 2 <= n_variables <= SYMMETRIES.max_variables or len(y) < SYMMETRIES.noisy_rows_per_variable * n_variables:
         return []
     X, y = X[: SYMMETRIES.noisy_rows], y[: SYMMETRIES.noisy_rows]
-    with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+    with one_blas_thread(), np.errstate(all="ignore"):
         levels = list(_levels(X, y, out_of_time))[::-1]
     others = levels[0][1:2] if levels else []
     return [*(level[0] for level in levels[: SYMMETRIES.noisy_sizes]), *others]

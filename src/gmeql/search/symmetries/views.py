@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from gmeql.fitters.threads import one_blas_thread
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, leaves
 from gmeql.search.losses.magnitudes import magnitudes
@@ -136,13 +137,11 @@ def find_views(
     n_variables = len(start.columns)
     if not 2 <= n_variables <= SYMMETRIES.max_variables or len(y) < SYMMETRIES.rows_per_variable * (n_variables + 1):
         return []
-    from threadpoolctl import threadpool_limits
-
     X, y = X[: SYMMETRIES.rows], y[: SYMMETRIES.rows]
     found: list[View] = []
     under_noise: list[View] = []
     # the matrices are small, and one thread always rounds alike; proposals that are not finite are not believed
-    with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+    with one_blas_thread(), np.errstate(all="ignore"):
         try:
             first = FittedView.of(start, X, y, out_of_time)
             if first is not None and first.error > SYMMETRIES.noisy:
