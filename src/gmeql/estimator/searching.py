@@ -81,6 +81,7 @@ class Searching(Groups):
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             checkpoint_seconds=self.checkpoint_interval,
             earlier=earlier,
+            keep_states=self.warm_start,
         )
         if self.warm_start:
             self._warm_data: str = data

@@ -59,8 +59,10 @@ class RunResult:
     seconds: float
     reason: str
     interrupted: bool
+    is_whole: bool
+    """Whether the search ended between two steps."""
     state: dict[str, Any] | None
-    """The search's state, to go on from; None when it was cut in the middle of a step."""
+    """The search's state, to go on from; None when it was cut in the middle of a step, or nobody wants it."""
     own: OwnConstants | None = None
     """Constants of each group's own that formulas of the front have, where the rows have groups."""
 
@@ -75,11 +77,13 @@ def run_search(
     checkpoint: Path | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     previous: RunResult | None = None,
+    keep_state: bool = True,
 ) -> RunResult:
     """Search `data` until the budget of `config` is spent, a callback returns True, or Ctrl-C.
 
     With `checkpoint`, a folder, the state is saved there every `checkpoint_seconds` and at the end, and a state already
-    there is continued. `previous` is an earlier run on the same data to go on from, with the budget on top of its own.
+    there is continued. `previous` is an earlier run on the same data to go on from, with the budget on top of its own;
+    for such a later run `keep_state` holds the search's state.
     """
     searcher = searcher_of(method, config)
     if METHODS[method].compiled:
@@ -94,7 +98,7 @@ def run_search(
     if previous is not None:
         known = (*previous.front, *previous.front.others)
         keeper.seen |= {m.expression.root: Member(m.expression, m.loss, m.complexity) for m in known}
-    course = _follow(search, keeper, history, data, callbacks)
+    course = _follow(search, keeper, history, data, callbacks, keep_state=keep_state)
     _require_kept(search, config)
     return RunResult(
         front=_front(search, data, config, keeper.seen, whole=course.is_whole),
@@ -103,6 +107,7 @@ def run_search(
         seconds=float(search.elapsed),
         reason=course.reason,
         interrupted=course.reason == INTERRUPTED,
+        is_whole=course.is_whole,
         state=course.state,
         own=None if data.groups is None else search.own_constants,
     )
@@ -129,7 +134,13 @@ class _Course:
 
 
 def _follow(
-    search: Any, keeper: Keeper, history: History, data: PreparedData, callbacks: Sequence[Callback]
+    search: Any,
+    keeper: Keeper,
+    history: History,
+    data: PreparedData,
+    callbacks: Sequence[Callback],
+    *,
+    keep_state: bool,
 ) -> _Course:
     """Let a search run to its end, a callback's or Ctrl-C; its course is added to `history`, its formulas to the keeper's."""
     last: Progress | None = None
@@ -163,7 +174,7 @@ def _follow(
             events.close()
         if is_whole and last is not None:
             keeper.save(search, history, last.reason)
-        state = search.state() if is_whole else None
+        state = search.state() if is_whole and keep_state else None
         if (
             is_whole and reason and last is not None and not last.done
         ):  # what lies in the islands has to reach the front
@@ -272,10 +283,12 @@ def search_targets(
     checkpoint: Path | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     earlier: Sequence[RunResult] | None = None,
+    keep_states: bool = True,
 ) -> list[RunResult]:
     """One search per target of `rows`, the budget of `config` shared between them; once interrupted, one step for each.
 
-    `knowledge` is what the user knows of each target, `earlier` are runs to go on from.
+    `knowledge` is what the user knows of each target, `earlier` are runs to go on from, and `keep_states` says whether
+    somebody may want to go on from these.
     """
     count = rows.targets.shape[1]
     results: list[RunResult] = []
@@ -299,9 +312,10 @@ def search_targets(
                 checkpoint=folder,
                 checkpoint_seconds=checkpoint_seconds,
                 previous=earlier[j] if earlier is not None else None,
+                keep_state=keep_states,
             )
         is_known = knowledge is not None and knowledge[j] is not None
-        if result.state is not None and rows.groups is None and rows.errors is None and not is_known:
+        if result.is_whole and rows.groups is None and rows.errors is None and not is_known:
             in_order = rows.X, rows.targets[:, j], rows.weight  # a search has its rows in an order of their own
             front = with_series(result.front, *in_order, config=config)
             result = replace(result, front=with_round_exponents(front, *in_order, config=config))
