@@ -7,7 +7,9 @@ import pytest
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
+from gmeql.model.front import Front
 from gmeql.model.member import MAX_OWN, FrontMember
+from gmeql.search.judging.deferred import Deferred, carried
 from gmeql.search.judging.outlook import Outlook
 
 X1 = Variable(0)
@@ -43,3 +45,13 @@ def test_a_member_is_its_formula() -> None:
     member = FrontMember(LINE, 0.25, LINE.complexity, 0.0, 0)
     assert member([[2.0], [4.0]]).tolist() == [5.0, 10.0]
     assert str(member) == str(LINE) and member.export("latex") == member.latex() == LINE.latex()
+
+
+def test_an_outlook_that_nobody_asked_for_is_handed_on_and_marks_nothing() -> None:
+    def never() -> Outlook:
+        raise AssertionError("nobody asked")
+
+    member = FrontMember(LINE, 0.25, LINE.complexity, 0.0, 0, Deferred(never))
+    assert not (member.is_settled or member.is_shrunk)
+    front = Front.from_members([member], rows=10.0, target_spread=1.0, target_largest=1.0)
+    assert front.has_outlooks and carried(front[0]) is carried(member)

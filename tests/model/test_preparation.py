@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gmeql.model.preparation import prepare
+from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.search.events import Member, Progress
+from gmeql.search.judging.deferred import Deferred, carried
+from gmeql.search.judging.outlook import Outlook
 
 
 def ordinary() -> tuple[np.ndarray, np.ndarray]:
@@ -67,6 +72,16 @@ def test_members_and_events_come_back_in_the_users_units() -> None:
     assert event.best == event.front[0] == member
     plain = prepare(X, y)
     assert plain.restore_member(scaled) is scaled
+
+
+def test_what_a_member_promises_comes_back_in_them_whether_it_is_known_yet_or_not() -> None:
+    X, y = ordinary()
+    data = prepare(X, y * 2.0**-400)
+    outlook = Outlook(0.5, 0.1, False, 2.0, Bounds(-1.0, 4.0, True))
+    member = Member(Expression(Variable(0), ("x1", "x2")), 0.5, 1, outlook)
+    late = data.restore_member(replace(member, outlook=Deferred(lambda: outlook)))
+    assert isinstance(carried(late), Deferred)
+    assert late.outlook == data.restore_member(member).outlook == outlook.scaled(data.target_exponent)
 
 
 def test_rows_of_no_weight_go_and_some_row_must_count() -> None:

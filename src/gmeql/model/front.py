@@ -24,6 +24,7 @@ from gmeql.model.validation import simplest_valid
 from gmeql.model.rules import EPS, RULES, SELECTION, excess_of_zero, is_next_to_zero, rounding_level, stating_nats
 from gmeql.search.losses.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
+from gmeql.search.judging.deferred import carried
 from gmeql.search.judging.structure import linear_columns, unwritten_factors
 
 if TYPE_CHECKING:
@@ -78,10 +79,9 @@ class Front(Sequence[FrontMember]):
             if chosen and (m.loss >= chosen[-1].loss or m.expression.complexity == chosen[-1].complexity):
                 others.append(_outside(m))
                 continue
-            outlook = getattr(m, "outlook", None)
-            figures = (float(m.loss), m.expression.complexity, 0.0, len(chosen))
+            outlook, figures = carried(m), (float(m.loss), m.expression.complexity, 0.0, len(chosen))
             member = FrontMember(m.expression, *figures, outlook, getattr(m, "n_own", 0))
-            chosen.append(replace(member, score=_score(chosen[-1], member, floor)) if chosen else member)
+            chosen.append(replace(member, score=_score(chosen, member, floor), outlook=outlook))
         others.sort(key=lambda m: (m.loss, m.complexity))
         return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others), loss)
 
@@ -259,7 +259,7 @@ class Front(Sequence[FrontMember]):
     @property
     def has_outlooks(self) -> bool:
         """Whether it is known of every member what it promises on unseen rows."""
-        return all(member.outlook is not None for member in self.members)
+        return all(carried(member) is not None for member in self.members)
 
     def _best(self) -> FrontMember:
         exact = self._exact_members()
@@ -324,9 +324,8 @@ class Front(Sequence[FrontMember]):
         """Members whose loss is rounding and nothing else, simplest first."""
         if self.has_own_loss:
             return []
-        free = [
-            m for m in self.members if m.loss <= self.exact_level and free_constants(m.expression).sum() < self.rows
-        ]
+        level = self.exact_level
+        free = [m for m in self.members if m.loss <= level and free_constants(m.expression).sum() < self.rows]
         if not free:
             return []
         smallest = max(min(m.loss for m in free), EPS * self.target_largest)
@@ -394,7 +393,8 @@ def _outside(member: Member | FrontMember) -> FrontMember:
     return FrontMember(member.expression, float(member.loss), member.expression.complexity, 0.0, -1)
 
 
-def _score(simpler: FrontMember, member: Member | FrontMember, floor: float) -> float:
-    """`-Δ log(loss) / Δ complexity`, with losses below rounding level counted as rounding level."""
-    drop = math.log(max(simpler.loss, floor)) - math.log(max(member.loss, floor))
-    return drop / max(member.complexity - simpler.complexity, 1)
+def _score(simpler: Sequence[FrontMember], member: FrontMember, floor: float) -> float:
+    """`-Δ log(loss) / Δ complexity` beside the last, 0 beside none; below rounding level losses count as that."""
+    last = simpler[-1] if simpler else member
+    drop = math.log(max(last.loss, floor)) - math.log(max(member.loss, floor))
+    return drop / max(member.complexity - last.complexity, 1)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.expression import Expression
+from gmeql.search.judging.deferred import OUTLOOK, Deferred, OutlookField, carried
 from gmeql.search.judging.outlook import Outlook
 
 MAX_OWN = 1_000_000
@@ -31,30 +32,36 @@ class FrontMember:
     """Drop of log(loss) per unit of complexity against the next simpler member; 0 for the simplest."""
     index: int
     """Position on the front; what `predict(X, index=...)` takes. -1 for a formula beyond the front."""
-    outlook: Outlook | None = None
+    outlook: OutlookField = OUTLOOK
     """What it promises on unseen rows; None where nobody looked (fronts of earlier versions, method "paper")."""
     n_own: int = 0
     """Constants of groups' own that it has, all groups together."""
 
     @property
+    def _told(self) -> Outlook | None:
+        """The outlook; None also where nobody asked for it yet: then nothing was marked in it."""
+        outlook = carried(self)
+        return None if isinstance(outlook, Deferred) else outlook
+
+    @property
     def is_shrunk(self) -> bool:
         """Whether its factors are drawn towards 0, since least squares would follow the noise."""
-        return self.outlook is not None and self.outlook.freedom is not None
+        return self._told is not None and self._told.freedom is not None
 
     @property
     def is_unmoved(self) -> bool:
         """Whether its constants follow all rows but outliers (`unmoved.py`)."""
-        return self.outlook is not None and self.outlook.outliers > 0
+        return self._told is not None and self._told.outliers > 0
 
     @property
     def is_by_steps(self) -> bool:
         """Whether it is chosen by what it says from one row to the next (`series.py`)."""
-        return self.outlook is not None and self.outlook.by_steps
+        return self._told is not None and self._told.by_steps
 
     @property
     def is_rounded(self) -> bool:
         """Whether it is chosen since the rows do not refute its round exponents (`exponents.py`)."""
-        return self.outlook is not None and self.outlook.rounded
+        return self._told is not None and self._told.rounded
 
     @property
     def is_settled(self) -> bool:

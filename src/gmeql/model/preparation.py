@@ -24,6 +24,7 @@ from gmeql.formula.nodes import Call, Constant, Node, Variable, transform
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.groups.table import Grouping
 from gmeql.search.losses.magnitudes import magnitudes, ordinary_size
+from gmeql.search.judging.deferred import Deferred, carried
 from gmeql.search.judging.outlook import times_power
 
 if TYPE_CHECKING:
@@ -106,7 +107,11 @@ class PreparedData:
             return member
         expression = self.restore_expression(member.expression)
         loss = times_power(member.loss, self.target_exponent)
-        outlook = None if member.outlook is None else member.outlook.scaled(self.target_exponent)
+        outlook = carried(member)
+        if isinstance(outlook, Deferred):
+            outlook = outlook.then(lambda known: known.scaled(self.target_exponent))
+        elif outlook is not None:
+            outlook = outlook.scaled(self.target_exponent)
         return replace(member, expression=expression, loss=loss, complexity=expression.complexity, outlook=outlook)
 
     def measured(self, member: Member) -> Member:

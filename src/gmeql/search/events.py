@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gmeql.formula.expression import Expression
 from gmeql.search.groups.table import OwnConstants
-from gmeql.search.judging.outlook import Outlook
+from gmeql.search.judging.deferred import OUTLOOK, OutlookField
 
 REASONS = {
     "exact": "the formula is exact",
@@ -28,7 +28,7 @@ class Member:
     expression: Expression
     loss: float
     complexity: int
-    outlook: Outlook | None = None
+    outlook: OutlookField = OUTLOOK
     n_own: int = 0
     """Constants of groups' own that it has, all groups together."""
 

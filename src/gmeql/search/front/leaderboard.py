@@ -18,6 +18,7 @@ from gmeql.knowledge.knowledge import Knowledge
 from gmeql.network.families import FunctionSet
 from gmeql.search.front.choosing import costs_by_length, measured, sums_of_columns
 from gmeql.search.front.effective import least_effective_member
+from gmeql.search.front.promises import with_promises
 from gmeql.search.config import SearchConfig
 from gmeql.search.losses.converging import converged, mean_loss
 from gmeql.search.losses.effective import MOST_RISE
@@ -34,7 +35,6 @@ from gmeql.search.polish.writing import written
 from gmeql.search.data.rows import FloatArray, SearchRows
 from gmeql.search.judging.soundness import left_out_squares, unseen_loss
 from gmeql.search.judging.structure import linear_columns, power_columns
-from gmeql.search.symmetries.dimensional import in_pure_numbers
 
 
 class Leaderboard:
@@ -100,19 +100,10 @@ class Leaderboard:
         self.front(rows)
         return self._own
 
-    def look_out(self, rows: SearchRows) -> None:
-        """Tell of every member what it promises on unseen rows, judged on all rows there are."""
-        front, own = self.front(rows), self.own_constants(rows)
-        X = rows.X if own is None or rows.groups is None else own.extended(rows.X, rows.groups.codes)
-        roots = [member.expression.root for member in front]
-        stated = (
-            None if own is not None else in_pure_numbers(roots, rows.knowledge, rows.polished.X, rows.polished.target)
-        )
-        found = outlooks(roots, X, rows.y, rows.weights, between=own is None, stated=stated)
-        self._front = tuple(
-            replace(member, outlook=outlook.with_more_constants(member.n_own, len(rows.y)))
-            for member, outlook in zip(front, found, strict=True)
-        )
+    def look_out(self, rows: SearchRows, *, late: bool = False) -> None:
+        """Tell of every member what it promises on unseen rows, judged on all rows there are; as `late` as somebody asks
+        where that is said."""
+        self._front = with_promises(self.front(rows), self.own_constants(rows), rows, late=late)
 
     def converge(self, rows: SearchRows, *, move: bool = True) -> None:
         """Lead every member to the least of the loss itself, and show that loss and what is to be expected of it on unseen

@@ -23,6 +23,7 @@ from gmeql.search.losses.converging import mean_loss
 from gmeql.search.events import Member
 from gmeql.search.sums.kind_sums import sums_of_kinds
 from gmeql.search.losses.losses import Loss, find_loss
+from gmeql.search.judging.deferred import carried
 from gmeql.search.judging.outlook import left_out_costs, outlooks
 from gmeql.search.polish.printable import is_printable, with_known_digits
 from gmeql.search.data.rows import SearchRows
@@ -47,7 +48,7 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
     have one with factors drawn towards 0.
     """
     config, functions, loss = rows.config, FunctionSet(rows.config.functions), find_loss(rows.config.loss)
-    if any(member.outlook is None for member in front):
+    if any(carried(member) is None for member in front):
         return ()
     if len(rows.y) > MOST_ROWS or any(given is not None for given in (rows.groups, rows.errors, rows.knowledge)):
         return ()

@@ -211,7 +211,8 @@ def look_out(state: SearchState) -> None:
     if find_loss(state.config.loss).value is not None:
         state.leaderboard.converge(state.rows)
     else:
-        state.leaderboard.look_out(state.rows)
+        # of an exact front the choice is made, and what its members promise is asked by few
+        state.leaderboard.look_out(state.rows, late=state.reason == "exact")
 
 
 def shed_terms(state: SearchState) -> None:
