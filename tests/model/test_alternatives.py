@@ -110,3 +110,7 @@ def test_beside_a_formula_that_outliers_do_not_move_the_other_rows_decide(seed: 
     assert line.expression == front.select("best").expression and line.weight > 0.9
     assert line.spread < 0.3 * line.loss
     assert Front.from_dict(front.to_dict()) == replace(front, others=())
+
+
+def test_rows_as_few_as_constants_know_no_alternatives(front: Front) -> None:
+    assert alternatives(replace(front, rows=1.0, members=front.members[1:], others=()), 5) == ()

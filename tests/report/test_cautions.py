@@ -198,6 +198,8 @@ def test_factors_drawn_towards_0_are_told_and_count_for_less(rng: np.random.Gene
     line = build("add", *(build("mul", Constant(0.9 + 0.01 * k), Variable(k)) for k in range(5)))
     assert "drawn towards 0" in said(line, X, y, freedom=3.0) and "Few rows" not in said(line, X, y, freedom=3.0)
     assert "drawn towards 0" not in said(line, X, y) and "Few rows for 5 constants" in said(line, X, y)
+    alone = said(build("mul", Constant(0.9), Variable(0)), X, y, freedom=0.8)
+    assert "Its factor is drawn towards 0" in alone and "together" not in alone
 
 
 def test_rows_beside_a_target_that_is_mostly_0_are_no_outliers(rng: np.random.Generator) -> None:

@@ -13,7 +13,7 @@ sqrt(1.3 + x2/x1)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from gmeql.formula.nodes import (
 )
 from gmeql.formula.plain import from_plain, to_plain
 from gmeql.formula.printing.export import export
+from gmeql.formula.printing.notation import checked_digits
 from gmeql.formula.printing.markup import to_exact_text, to_latex, to_mathml, to_text
 from gmeql.formula.printing.sympy import to_sympy
 
@@ -47,10 +48,13 @@ class Expression:
     Attributes:
         root: the tree.
         names: column names of the data, any text; `x1`, `x2`, ... where none are given.
+        digits: to how many each of `constants` is shown, where somebody knows how many they are worth; never of weight in
+            a comparison or a value.
     """
 
     root: Node
     names: tuple[str, ...] = ()
+    digits: tuple[int, ...] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.root, (Constant, Variable, Call)):
@@ -67,6 +71,8 @@ class Expression:
         if needed > len(names):
             raise ValueError(f"the formula uses column {needed - 1}, but there are only {len(names)} names")
         object.__setattr__(self, "names", tuple(str(name) for name in names))
+        if self.digits is not None:
+            object.__setattr__(self, "digits", checked_digits(self.digits, len(self.constants)))
 
     # --- values
 
@@ -113,6 +119,15 @@ class Expression:
         supply = iter(values)
         root = transform(self.root, lambda leaf: Constant(next(supply)) if isinstance(leaf, Constant) else leaf)
         return Expression(root, self.names)
+
+    def with_digits(self, digits: Iterable[int]) -> Expression:
+        """The same formula, its constants shown to so many digits each, in the order of `constants`.
+
+        >>> half = Expression(Call("mul", (Constant(0.512345678912), Variable(0))))
+        >>> print(half, half.with_digits([2]), half.with_digits([2]).exact())
+        0.51235*x1 0.51*x1 0.512345678912*x1
+        """
+        return Expression(self.root, self.names, tuple(digits))
 
     def with_root(self, root: Node) -> Expression:
         """Another tree over the same columns."""
@@ -198,12 +213,16 @@ class Expression:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: the nodes in a list, arguments before the call that takes them, the root last."""
-        return to_plain(self.root, self.names)
+        return to_plain(self.root, self.names) | ({} if self.digits is None else {"digits": list(self.digits)})
 
     @classmethod
     def from_dict(cls, data: Any) -> Expression:
         """The expression of `to_dict`; anything else is refused with a ValueError that names the bad entry."""
-        return cls(*from_plain(data))
+        digits = None
+        if isinstance(data, dict) and "digits" in data:
+            data = dict(data)
+            digits = data.pop("digits")
+        return cls(*from_plain(data), digits)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Expression.from_dict, (self.to_dict(),)

@@ -61,6 +61,8 @@ def alternatives(front: Front, n: int) -> tuple[Alternative, ...]:
         if math.isfinite(length) and (structure not in best or length < best[structure][0]):
             best[structure] = (length, member)
     ranked = sorted(best.values(), key=lambda pair: (pair[0], pair[1].complexity))[:n]
+    if not ranked:  # no more rows than constants
+        return ()
     shortest = ranked[0][0]
     evidence = np.exp([shortest - length for length, _ in ranked])
     return tuple(

@@ -28,6 +28,7 @@ from gmeql.model.preparation import FloatArray, PreparedData, prepare
 from gmeql.model.progress import ProgressDisplay
 from gmeql.model.ranges import column_ranges
 from gmeql.model.series import with_series
+from gmeql.model.shown import with_shown_digits
 from gmeql.model.unmoved import with_unmoved
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
@@ -319,6 +320,7 @@ def search_targets(
             in_order = rows.X, rows.targets[:, j], rows.weight  # a search has its rows in an order of their own
             front = with_series(result.front, *in_order, config=config)
             result = replace(result, front=with_round_exponents(front, *in_order, config=config))
+        result = replace(result, front=_shown(result, rows, j, config.loss))
         results.append(result)
         if result.interrupted:
             config = replace(config, max_candidates=1)  # every target needs a formula, nobody wants to wait for it
@@ -328,6 +330,14 @@ def search_targets(
                 stacklevel=3,
             )
     return results
+
+
+def _shown(result: RunResult, rows: TrainingRows, target: int, loss: Any) -> Front:
+    """The front as people see it: constants to the digits that the rows know."""
+    X = rows.X
+    if result.own is not None and rows.groups is not None:
+        X = result.own.extended(X, rows.groups.codes)
+    return with_shown_digits(result.front, X, rows.targets[:, target], rows.weight, loss=loss, errors=rows.errors)
 
 
 def _for_target(config: SearchConfig, knowledge: Knowledge | None, data: PreparedData, X: FloatArray) -> SearchConfig:

@@ -19,7 +19,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Call, Constant, Node
 from gmeql.formula.operators import WHOLE_POWERS, get_operator
-from gmeql.formula.printing.notation import DIGITS, display_names, number_text, round_constant
+from gmeql.formula.printing.notation import DIGITS, display_names, number_text, round_constant, shown
 from gmeql.network.architecture import Architecture
 
 MAX_TREE_NODES = 400
@@ -143,21 +143,22 @@ def draw_expression(expression: Expression) -> str:
     True
     """
     names = display_names(expression.names)
-    shown = _first_nodes(expression.root, MAX_TREE_NODES)
+    drawn = _first_nodes(expression.root, MAX_TREE_NODES)
     canvas = _Canvas(title=str(expression))
     cursor = 0.0
     # Leaves stand side by side from left to right, each call over the middle of its arguments. Walked bottom-up
     # without recursion: `placed` holds the finished boxes that wait for their call.
     placed: list[_Box] = []
-    waiting: list[tuple[tuple[int, ...], Node, bool]] = [((), expression.root, False)]
+    waiting: list[tuple[tuple[int, ...], Node, Node, bool]] = [((), expression.root, shown(expression), False)]
     while waiting:
-        path, node, ready = waiting.pop()
-        expanded = isinstance(node, Call) and (*path, 0) in shown
+        path, node, seen, ready = waiting.pop()
+        expanded = isinstance(node, Call) and (*path, 0) in drawn
         if expanded and not ready:
-            assert isinstance(node, Call)
-            waiting.append((path, node, True))
+            assert isinstance(node, Call) and isinstance(seen, Call)
+            waiting.append((path, node, seen, True))
             cursor += _overhang(node)
-            waiting.extend(((*path, i), arg, False) for i, arg in reversed(list(enumerate(node.args))))
+            pairs = list(enumerate(zip(node.args, seen.args, strict=True)))
+            waiting.extend(((*path, i), arg, rounded, False) for i, (arg, rounded) in reversed(pairs))
             continue
         y = len(path) * _TREE_STEP * _HEIGHT
         if expanded:
@@ -169,7 +170,7 @@ def draw_expression(expression: Expression) -> str:
             cursor += _overhang(node)
             canvas.lines += [_Line((box.x, box.y + _HEIGHT / 2), (c.x, c.y - _HEIGHT / 2)) for c in children]
         else:
-            label, tooltip = _leaf_label(node, names)
+            label, tooltip = _leaf_label(node, seen, names)
             box = _Box(0.0, y, label, tooltip, lit=not isinstance(node, Call))
             box = _Box(cursor + box.width / 2, y, label, tooltip, lit=box.lit)
             cursor += box.width + _LEAF_GAP
@@ -183,9 +184,11 @@ def _overhang(node: Call) -> float:
     return (_Box(0.0, 0.0, _word(node.operator)).width - _HEIGHT) / 2
 
 
-def _leaf_label(node: Node, names: Sequence[str]) -> tuple[str, str]:
+def _leaf_label(node: Node, seen: Node, names: Sequence[str]) -> tuple[str, str]:
+    """Label of a node and what a pointer on it tells; `seen` is the node with constants as people see them."""
     if isinstance(node, Constant):
-        return number_text(round_constant(node.value), DIGITS), repr(node.value)
+        assert isinstance(seen, Constant)
+        return number_text(seen.value, DIGITS), repr(node.value)
     if isinstance(node, Call):
         return f"… {node.size} nodes", node.operator
     return _cut(names[node.index]), names[node.index]

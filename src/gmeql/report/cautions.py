@@ -83,10 +83,9 @@ def cautions(
     counting = int(np.sum(counted.weights > 0))
     freedom = member.outlook.freedom if member.outlook is not None else None
     if freedom is not None:
-        sentences.append(
-            "Its factors are drawn towards 0 (ridge regression), as far as errors on rows left out ask for: its columns "
-            "predict together, no factor by itself is to be relied on."
-        )
+        drawn = "drawn towards 0 (ridge regression), as far as errors on rows left out ask for"
+        several = f"Its factors are {drawn}: its columns predict together, no factor by itself is to be relied on."
+        sentences.append(several if len(member.expression.variables) > 1 else f"Its factor is {drawn}.")
     if counting < CAUTIONS.rows_per_constant * (constants if freedom is None else freedom):
         sentences.append(f"Few rows for {constants} constant{'s' * (constants != 1)}: try it on data it has not seen.")
     residuals = predicted - training.y

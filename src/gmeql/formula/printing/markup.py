@@ -15,7 +15,7 @@ from gmeql.formula.printing.notation import (
     display_names,
     is_own_constant,
     is_plain_name,
-    round_constants,
+    shown,
     text_names,
 )
 from gmeql.formula.printing.writing import ATOM, POWER, Notation, Written, write
@@ -32,7 +32,7 @@ def to_text(expression: Formula) -> str:
     >>> print(to_text(Expression(slower, ("speed (m/s)",))))
     1.2 - `speed (m/s)`
     """
-    return write(round_constants(expression.root), Notation(text_names(expression.names)))
+    return write(shown(expression), Notation(text_names(expression.names)))
 
 
 class _ExactText(Notation):
@@ -169,7 +169,7 @@ def to_latex(expression: Formula) -> str:
     >>> print(to_latex(Expression(Call("sqrt", (Call("div", (x2, Call("square", (x1,)))),)), ("alpha", "x2"))))
     \sqrt{\frac{x_{2}}{\alpha^{2}}}
     """
-    return write(round_constants(expression.root), _Latex(_latex_names(expression.names)))
+    return write(shown(expression), _Latex(_latex_names(expression.names)))
 
 
 class _Mathml(Notation):
@@ -255,5 +255,5 @@ def to_mathml(expression: Formula, *, marks: Mapping[int, str] | None = None) ->
     `marks` are texts to stand under constants, by their position in `Expression.constants`.
     """
     notation = _MarkedMathml(_mathml_names(expression.names), marks or {})
-    body = write(round_constants(expression.root), notation)
+    body = write(shown(expression), notation)
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"><mrow>{body}</mrow></math>'

@@ -18,6 +18,9 @@ DIGITS = 5
 MOST_DIGITS = 10
 """save of those that have no more than this: somebody wrote them so, or a search found that they are needed."""
 
+ALL_DIGITS = 17
+"""Significant digits that tell every number from all others."""
+
 
 class Formula(Protocol):
     """What every printer takes: a tree and the names of its columns."""
@@ -27,6 +30,9 @@ class Formula(Protocol):
 
     @property
     def names(self) -> Sequence[str]: ...
+
+    @property
+    def digits(self) -> Sequence[int] | None: ...
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -39,6 +45,14 @@ def round_constant(value: float, digits: int = DIGITS) -> float:
     (2458040.25, 3.1416)
     """
     return value if float(f"{value:.{MOST_DIGITS}g}") == value else float(f"{value:.{digits}g}")
+
+
+def checked_digits(digits: Sequence[int], n_constants: int) -> tuple[int, ...]:
+    """Numbers of digits if there is one for each constant that a text can have."""
+    usable = isinstance(digits, list | tuple) and all(type(d) is int and 1 <= d <= ALL_DIGITS for d in digits)
+    if not usable or len(digits) != n_constants:
+        raise ValueError(f"digits must be {n_constants} whole numbers from 1 to {ALL_DIGITS}, one for each constant")
+    return tuple(digits)
 
 
 def number_text(value: float, digits: int | None = None) -> str:
@@ -54,15 +68,24 @@ def number_text(value: float, digits: int | None = None) -> str:
     return text[:-2] if text.endswith(".0") else text
 
 
-def round_constants(root: Node) -> Node:
-    """The tree with its constants rounded as shown to people."""
+def round_constants(root: Node, digits: Sequence[int] | None = None) -> Node:
+    """The tree with its constants rounded as shown to people: to so many `digits` each, from left to right, where they are
+    told."""
+    supply = iter(digits or ())
 
     def leaf(node: Leaf) -> Node:
-        if isinstance(node, Variable) or round_constant(node.value) == node.value:
+        if isinstance(node, Variable):
             return node
-        return Constant(round_constant(node.value))
+        told = next(supply, None)
+        shown = round_constant(node.value) if told is None else float(f"{node.value:.{told}g}")
+        return node if shown == node.value else Constant(shown)
 
     return transform(root, leaf)
+
+
+def shown(expression: Formula) -> Node:
+    """The tree of a formula with its constants as people see them."""
+    return round_constants(expression.root, expression.digits)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

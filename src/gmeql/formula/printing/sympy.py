@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from gmeql.formula.limits import WHOLE_EXPONENT_LIMIT
-from gmeql.formula.nodes import Call, Constant, Leaf, fold
+from gmeql.formula.nodes import Call, Constant, Leaf, fold, leaves
 from gmeql.formula.operators import EXPONENTS, Operator, get_operator
-from gmeql.formula.printing.notation import GREEK, Formula, round_constant, round_constants, symbol_names, text_names
+from gmeql.formula.printing.notation import DIGITS, GREEK, Formula, shown, symbol_names, text_names
 from gmeql.formula.printing.writing import differs_when_protected
 
 _INTEGER_DEGREE = 1000
@@ -37,7 +37,7 @@ def to_sympy(expression: Formula, rounded: bool = False) -> Any:
     """
     import sympy
 
-    root = round_constants(expression.root) if rounded else expression.root
+    root = shown(expression) if rounded else expression.root
     names = symbol_names(expression.names)
     exact_integers = fold(root, lambda leaf: 1.0, _degree) <= _INTEGER_DEGREE
 
@@ -102,7 +102,10 @@ def to_drawing(expression: Formula, target: str) -> str:
 
     drawn = to_sympy(expression, rounded=True)
     # SymPy multiplies numbers out, as exp(a*(b - x)) into exp(a*b)*exp(-a*x)
-    drawn = drawn.xreplace({number: sympy.Float(round_constant(float(number))) for number in drawn.atoms(sympy.Float)})
+    written = {abs(leaf.value) for leaf in leaves(shown(expression)) if isinstance(leaf, Constant)}
+    most = max(expression.digits) if expression.digits else DIGITS
+    made = [number for number in drawn.atoms(sympy.Float) if abs(float(number)) not in written]
+    drawn = drawn.xreplace({number: sympy.Float(float(f"{float(number):.{most}g}")) for number in made})
     equation = sympy.Eq(sympy.Symbol(target), drawn, evaluate=False)
     before = pretty_use_unicode(True)
     try:
