@@ -90,7 +90,7 @@ def test_known_forms(formula: str, expected: str) -> None:
     assert text(formula) == expected
 
 
-@pytest.mark.parametrize("formula", ["3/(2/x**1.7 + 1)", "12/(1/x + 2)**2", "3/(z/x + 0.5)", "5/(1 + y/(x*z))"])
+@pytest.mark.parametrize("formula", ["3/(2/x**1.7 + 1)", "12/(1/x + 2)**2"])
 def test_a_form_that_is_two_units_longer_is_not_taken(formula: str) -> None:
     assert customary(parse_tree(formula, NAMES)) == parse_tree(formula, NAMES)
 

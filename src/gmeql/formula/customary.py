@@ -5,6 +5,7 @@ has to be written twice:
 
     a/(b/x + c)          (a/c)*x/(x + b/c)        saturation (Michaelis and Menten 1913)
     a/(b/x**n + c)       (a/c)*x**n/(x**n + b/c)  the same with cooperation (Hill 1910), for plain exponents
+    a/(b/x + c*y)        a*x/(c*x*y + b)          no fraction below a line, unless all are: 1/(1/x + 1/y) stays
     -a/(1 - b/x)         a*x/(b - x)              constants above and below are positive where they can be
     -a*sin(w*x + p)      a*sin(w*x + p')          a phase within half a turn, a positive amplitude beside it
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
@@ -27,10 +28,12 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
+from gmeql.formula.fractions import cooperation, lifted, positive_fraction, saturation
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, tree_complexity
-from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of, write_product, writing_order
+from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of, write_product
 from gmeql.formula.simplify import simplify
 from gmeql.formula.sums import merge_powers
+from gmeql.formula.terms import Term, exchanged, split_sum, write_sum
 
 MOST_ADDED = 2
 """Units of complexity by which a customary form may be longer at most: what a plain power costs that is written twice. A
@@ -50,8 +53,6 @@ LARGEST_SCALE = 1e6
 
 _PRODUCTS = frozenset({"mul", "div", "inv", "neg"})
 _WAVES = frozenset({"sin", "cos"})
-
-Term = tuple[float, Factors]
 
 
 def customary(root: Node) -> Node:
@@ -92,58 +93,14 @@ def _sum(node: Node) -> Node:
 
     A product (u - c)*u becomes the square of a distance also where that is no shorter.
     """
-    constant, terms = _split(node)
+    constant, terms = split_sum(node)
     plain = _multiplied_out(terms)
     shorter = [(constant, form) for form in (*_products_of_waves(terms), *_squares(plain))]
     shorter += _completed(constant, plain)
-    forms = [_write_sum(rest, form) for rest, form in shorter if all(math.isfinite(factor) for factor, _ in form)]
+    forms = [write_sum(rest, form) for rest, form in shorter if all(math.isfinite(factor) for factor, _ in form)]
     best = min(forms, key=tree_complexity, default=node)
     longest = tree_complexity(node) - (len(plain) == len(terms))
     return _sum(best) if forms and tree_complexity(best) <= longest else node
-
-
-# --- fractions ----------------------------------------------------------------------------------------------------
-
-
-def _saturation(coefficient: float, powers: Factors, *, of_powers: bool = False) -> Term | None:
-    """(b*u/v + c)**-n as c**-n * v**n * (v + (b/c)*u)**-n, where `v` is what the one term of the sum is divided by.
-
-    With `of_powers` only b/v**n + c below the line, whose power is then written twice.
-    """
-    for total, exponent in powers.items():
-        if not is_sum(total) or exponent >= 0 or not exponent.is_integer():
-            continue
-        constant, terms = _split(total)
-        if constant == 0.0 or len(terms) != 1:
-            continue
-        ((factor, parts),) = terms
-        below = {base: -power for base, power in parts.items() if power < 0}
-        above = {base: power for base, power in parts.items() if power > 0}
-        share = factor / constant
-        if not below or any(map(is_sum, below)) or not math.isfinite(share) or share == 0.0:
-            continue
-        if of_powers and (above or len(below) != 1 or exponent != -1.0):
-            continue
-        rest = {base: power for base, power in powers.items() if base != total}
-        merge_powers(rest, {base: -exponent * power for base, power in below.items()}, ROUNDING)
-        merge_powers(rest, {_write_sum(0.0, [(1.0, below), (share, above)]): exponent}, ROUNDING)
-        return coefficient * power_of(constant, exponent), rest
-    return None
-
-
-def _positive_fraction(coefficient: float, powers: Factors) -> Term | None:
-    """-u/(v - w) as u/(w - v)."""
-    for total, exponent in powers.items():
-        if coefficient < 0 and is_sum(total) and exponent < 0 and exponent % 2 == 1.0:
-            constant, terms = _split(total)
-            if constant < 0 or any(factor < 0 for factor, _ in terms):
-                flipped = _write_sum(-constant, [(-factor, parts) for factor, parts in terms])
-                return -coefficient, _exchanged(powers, total, flipped)
-    return None
-
-
-def _cooperation(coefficient: float, powers: Factors) -> Term | None:
-    return _saturation(coefficient, powers, of_powers=True)
 
 
 # --- waves --------------------------------------------------------------------------------------------------------
@@ -161,7 +118,7 @@ def _positive_amplitude(coefficient: float, powers: Factors) -> Term | None:
         if coefficient < 0 and exponent == 1.0 and isinstance(wave, Call) and wave.operator in _WAVES:
             if not wave.protected and _phase(wave.args[0]) != 0.0:
                 turned = build(wave.operator, _turned(wave.args[0], math.pi))
-                return -coefficient, _exchanged(powers, wave, turned)
+                return -coefficient, exchanged(powers, wave, turned)
     return None
 
 
@@ -172,8 +129,8 @@ def _one_wave(coefficient: float, powers: Factors) -> Term | None:
             continue
         other = build("cos", wave.args[0])
         if powers.get(other) == exponent:
-            constant, terms = _split(wave.args[0])
-            doubled = build("sin", _write_sum(2.0 * constant, [(2.0 * factor, parts) for factor, parts in terms]))
+            constant, terms = split_sum(wave.args[0])
+            doubled = build("sin", write_sum(2.0 * constant, [(2.0 * factor, parts) for factor, parts in terms]))
             rest = {base: power for base, power in powers.items() if base not in (wave, other)}
             merge_powers(rest, {doubled: exponent}, ROUNDING)
             return coefficient * power_of(0.5, exponent), rest
@@ -215,14 +172,14 @@ def _combined(first: Node, second: Node, sign: float) -> Node:
 
 def _phase(angle: Node) -> float:
     """The constant of an angle."""
-    return _split(angle)[0] if is_sum(angle) else 0.0
+    return split_sum(angle)[0] if is_sum(angle) else 0.0
 
 
 def _turned(angle: Node, turn: float) -> Node:
     """An angle turned further, its phase within half a turn of zero."""
-    constant, terms = _split(angle)
+    constant, terms = split_sum(angle)
     phase = math.remainder(constant + turn, 2 * math.pi)
-    return _write_sum(phase, terms)
+    return write_sum(phase, terms)
 
 
 # --- squares ------------------------------------------------------------------------------------------------------
@@ -241,7 +198,7 @@ def _squares(terms: list[Term]) -> Iterator[list[Term]]:
                 continue
             others = [term for m, term in enumerate(terms) if m not in (i, j, k)]
             for own in (1.0, math.sqrt(abs(a))):  # 4*(x + 0.5*y)**2, or (2*x + y)**2
-                total = _write_sum(0.0, [(own, u), (own * b / (2.0 * a), v)])
+                total = write_sum(0.0, [(own, u), (own * b / (2.0 * a), v)])
                 yield [*others, (a / own**2, {total: 2.0})]
 
 
@@ -257,7 +214,7 @@ def _completed(constant: float, terms: list[Term]) -> Iterator[tuple[float, list
         rest = 0.0 if _is_same(constant, a * shift**2) else constant - a * shift**2
         if _is_round(shift) and _is_round(rest):
             others = [term for m, term in enumerate(terms) if m not in (i, k)]
-            yield rest, [*others, (a, {_write_sum(shift, [(1.0, powers)]): 2.0})]
+            yield rest, [*others, (a, {write_sum(shift, [(1.0, powers)]): 2.0})]
 
 
 def _multiplied_out(terms: list[Term]) -> list[Term]:
@@ -268,7 +225,7 @@ def _multiplied_out(terms: list[Term]) -> list[Term]:
         if total is None:
             result.append((factor, powers))
             continue
-        constant, inner = _split(total)
+        constant, inner = split_sum(total)
         for own, parts in [*inner, *([(constant, {})] if constant else [])]:
             product = {base: e for base, e in powers.items() if base != total}
             merge_powers(product, parts, ROUNDING)
@@ -296,9 +253,9 @@ def _scaled_exponential(coefficient: float, powers: Factors) -> Term | None:
         return None
     for base, exponent in powers.items():
         if exponent == 1.0 and isinstance(base, Call) and base.operator == "exp" and not base.protected:
-            constant, terms = _split(base.args[0])
-            inner = _write_sum(constant + math.log(abs(coefficient)), terms)
-            return math.copysign(1.0, coefficient), _exchanged(powers, base, build("exp", inner))
+            constant, terms = split_sum(base.args[0])
+            inner = write_sum(constant + math.log(abs(coefficient)), terms)
+            return math.copysign(1.0, coefficient), exchanged(powers, base, build("exp", inner))
     return None
 
 
@@ -319,7 +276,7 @@ def _scaled_power(coefficient: float, powers: Factors) -> Term | None:
 def _distance(coefficient: float, powers: Factors) -> Term | None:
     """(b*u + c)**n as b**n * (u + c/b)**n; where n is -1, 1/2 or 1, and longer sums, only to be rid of wild constants."""
     for total, exponent in powers.items():
-        constant, terms = _split(total) if is_sum(total) else (0.0, [])
+        constant, terms = split_sum(total) if is_sum(total) else (0.0, [])
         inside = [factor for factor, _ in terms] + [constant] * (constant != 0.0)
         divisors = [d if exponent % 2.0 == 0.0 else abs(d) for d in inside] if len(inside) > 1 else []
         forms = [(coefficient * power_of(d, exponent), *(value / d for value in inside)) for d in divisors]
@@ -330,7 +287,7 @@ def _distance(coefficient: float, powers: Factors) -> Term | None:
         if not forms or stays or forms[k][1] == inside[0] or not wildest[k] <= now + SANER_DECADES:
             continue
         scaled = [(value, parts) for value, (_, parts) in zip(forms[k][1:], terms, strict=False)]
-        return forms[k][0], _exchanged(powers, total, _write_sum(constant / divisors[k], scaled))
+        return forms[k][0], exchanged(powers, total, write_sum(constant / divisors[k], scaled))
     return None
 
 
@@ -343,9 +300,10 @@ def _is_sane(factor: float) -> bool:
 
 
 _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
-    _saturation: 1,
-    _cooperation: MOST_ADDED,
-    _positive_fraction: 1,
+    saturation: 1,
+    cooperation: MOST_ADDED,
+    lifted: MOST_ADDED,
+    positive_fraction: MOST_ADDED,
     _one_wave: 0,
     _positive_amplitude: 1,
     _scaled_exponential: 1,
@@ -355,34 +313,7 @@ _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
 """The rewrites of a product in their order, and by how many units of complexity each may make it longer."""
 
 
-# --- reading and writing ------------------------------------------------------------------------------------------
-
-
-def _split(node: Node) -> tuple[float, list[Term]]:
-    """Constant and terms of a sum, each as a product."""
-    signed = [(1.0, arg) for arg in node.args] if is_sum(node) and isinstance(node, Call) else [(1.0, node)]
-    if isinstance(node, Call) and node.operator == "sub" and not node.protected:
-        signed[1] = (-1.0, node.args[1])
-    constant = 0.0
-    terms: list[Term] = []
-    for sign, arg in signed:
-        factor, powers = as_product(arg)
-        if powers:
-            terms.append((sign * factor, powers))
-        else:
-            constant += sign * factor
-    return constant, terms
-
-
-def _write_sum(constant: float, terms: list[Term]) -> Node:
-    """The tree of a sum: what is added before what is subtracted, a constant after the terms of its sign."""
-    constants: list[Term] = [(constant, {})] if constant else []
-    ordered: list[Term] = sorted(
-        (t for t in terms if t[1]), key=lambda term: writing_order(write_product(1.0, term[1]))
-    )
-    ordered += [t for t in terms if not t[1]] + constants
-    ordered.sort(key=lambda term: term[0] < 0)
-    return build("add", *(write_product(factor, powers) for factor, powers in ordered))
+# --- constants ------------------------------------------------------------------------------------------------------
 
 
 def _is_same(a: float, b: float) -> bool:
@@ -391,10 +322,3 @@ def _is_same(a: float, b: float) -> bool:
 
 def _is_round(value: float) -> bool:
     return _is_same(value, float(f"{value:.{ROUND_DIGITS}g}"))
-
-
-def _exchanged(powers: Factors, old: Node, new: Node) -> Factors:
-    """A product with one base exchanged for another."""
-    exchanged: Factors = {base: power for base, power in powers.items() if base != old}
-    merge_powers(exchanged, {new: powers[old]}, ROUNDING)
-    return exchanged
