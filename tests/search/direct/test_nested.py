@@ -53,6 +53,22 @@ def test_formulas_behind_several_steps(f: Callable[..., np.ndarray], low: float,
     assert tree_complexity(roots[0]) <= complexity
 
 
+def test_the_root_of_a_product_whose_factors_have_both_signs() -> None:
+    table, (root,) = proposed(lambda a, b, c, d: np.sqrt(a * b) * c * (1.9 * a + b * c + d**2 + 70) / (a * d**3))
+    assert table.error(root) < 1e-9
+    assert tree_complexity(root) <= 35
+
+
+def test_cubes_and_fourth_roots_of_sums() -> None:
+    for f in (
+        lambda a, b, c: (2 * a - b * c + np.log(c)) ** 3,
+        lambda a, b, c: (2.1 * a * b + c**2 - 0.7 * a) ** 0.25,
+    ):
+        table, (root,) = proposed(f)
+        assert table.error(root) < 1e-9
+        assert tree_complexity(root) <= 25
+
+
 def test_terms_are_read_off_under_heavy_tails() -> None:
     rng = np.random.default_rng(3)
     X = rng.uniform(-3, 3, (400, 5))

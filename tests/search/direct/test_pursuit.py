@@ -11,7 +11,7 @@ from thinned import thinned
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.methods import ask
-from gmeql.search.direct.pursuit import PURSUIT, Terms, _of_columns, _powers
+from gmeql.search.direct.pursuit import PURSUIT, Terms, functions_of, powers_of
 from gmeql.search.direct.table import DirectTable, Effort
 
 Law = Callable[..., np.ndarray]
@@ -80,7 +80,7 @@ def test_tables_that_are_too_small_or_hold_nothing() -> None:
 
 def test_terms_are_the_products_that_they_say() -> None:
     X = np.random.default_rng(2).uniform(1, 3, (40, 3))
-    terms = Terms(X, _powers(X, FunctionSet()), _of_columns(X, FunctionSet()), 30, 500)
+    terms = Terms(X, powers_of(X, FunctionSet()), functions_of(X, FunctionSet()), 30, 500)
     table = DirectTable(X, X[:, 0], np.ones(40))
     numbers = [int(m) for m in np.linspace(0, len(terms) - 1, 60)]
     exact = terms.exact(numbers, 40)

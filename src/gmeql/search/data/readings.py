@@ -41,12 +41,12 @@ class Reading:
     applies: Callable[[FloatArray], bool]
 
 
-def _one_sign(y: FloatArray) -> bool:
+def is_of_one_sign(y: FloatArray) -> bool:
     """Whether the target never changes sign."""
     return bool((y > 0).all() or (y < 0).all())
 
 
-def _signed(node: Node, sign: float) -> Node:
+def signed(node: Node, sign: float) -> Node:
     """The formula with the sign of the target."""
     return node if sign > 0 else build("neg", node)
 
@@ -55,13 +55,13 @@ READINGS: dict[str, Reading] = {
     t.name: t
     for t in (
         Reading(PLAIN, lambda y: y, np.ones_like, lambda f, s: f, lambda y: True),
-        Reading("square", np.square, lambda y: 2 * y, lambda f, s: _signed(build("sqrt", f), s), _one_sign),
+        Reading("square", np.square, lambda y: 2 * y, lambda f, s: signed(build("sqrt", f), s), is_of_one_sign),
         Reading("inv", lambda y: 1 / y, lambda y: -1 / y**2, lambda f, s: build("inv", f), lambda y: bool((y != 0).all())),
         Reading("inv_square", lambda y: 1 / y**2, lambda y: -2 / y**3,
-                  lambda f, s: _signed(build("inv", build("sqrt", f)), s), _one_sign),
-        Reading("log", lambda y: np.log(np.abs(y)), lambda y: 1 / y, lambda f, s: _signed(build("exp", f), s), _one_sign),
+                  lambda f, s: signed(build("inv", build("sqrt", f)), s), is_of_one_sign),
+        Reading("log", lambda y: np.log(np.abs(y)), lambda y: 1 / y, lambda f, s: signed(build("exp", f), s), is_of_one_sign),
         Reading("sqrt", lambda y: np.sqrt(np.abs(y)), lambda y: 0.5 / np.sqrt(np.abs(y)),
-                  lambda f, s: _signed(build("square", f), s), _one_sign),
+                  lambda f, s: signed(build("square", f), s), is_of_one_sign),
         Reading("sin", np.sin, np.cos, lambda f, s: build("asin", f),
                   lambda y: bool((np.abs(y) < math.pi / 2).all()) and float(np.ptp(y)) > _LEAST_ANGLE),
         Reading("cos", np.cos, lambda y: -np.sin(y), lambda f, s: build("acos", f),

@@ -28,6 +28,7 @@ from gmeql.search.direct import (
     rational,
     roots,
     sections,
+    signs,
     squares,
     strange,
     subsets,
@@ -56,6 +57,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "roots": roots.propose,
     "peeled": peeled.propose,
     "sections": sections.propose,
+    "signs": signs.propose,
     "nested": nested.propose,
     "squares": squares.propose,
     "subsets": subsets.propose,
@@ -84,8 +86,8 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked one by one when islands did not find it in that time."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "bends", "rational", "sections", "nested", "squares", "pursuit", "vocabulary",
-    "subsets",
+    "cancelled", "corrected", "exponentials", "bends", "rational", "sections", "signs", "nested", "squares", "pursuit",
+    "vocabulary", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")

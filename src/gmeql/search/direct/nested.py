@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 
 import numpy as np
@@ -23,7 +24,8 @@ from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
 from gmeql.search.direct.logarithms import LOGARITHMS, factors_of_logarithm
-from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
+from gmeql.search.direct.readings import DIRECT_READINGS, OUTER_READINGS, direct_readings, outer_readings
+from gmeql.search.direct.signs import Signs
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, formulas_in, sum_of
 from gmeql.search.data.readings import PLAIN
@@ -55,6 +57,8 @@ class NestedConfig:
     near: tuple[float, ...] = (0.004, 0.03)  # where a regression comes so near to them, relative to their size
     halves: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)  # exponents that are,
     near_exponent: tuple[float, ...] = (0.02, 0.12)  # in absolute terms
+    signs: int = 2  # steps by a factor that has the target's sign,
+    told_by_sign: int = 4  # parts that each counts for: every row speaks for it
     depth: int = 4  # steps behind each other
     stages: int = 24  # targets that are looked at
     seconds_to_begin: float = 0.06  # of one core (measured),
@@ -102,6 +106,10 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
 
     def formulas(stage: Stage) -> Iterator[Node]:
         yield from formulas_in(span, X, direct_readings(stage.target, functions), functions, stage.sign)
+        for name, target in outer_readings(stage.target, functions).items():
+            found = span.sparse(target)
+            if found is not None:
+                yield OUTER_READINGS[name].invert(sum_of(found), stage.sign)
         if functions.allows({"log"}):
             yield from _logarithms(fewer if stage.steps else [*fewer, span], stage.target)
 
@@ -155,12 +163,15 @@ class Steps:
         self.X, self.functions = X, functions
         self.terms = brief_vocabulary(X, functions.allows, most_terms=NESTED.taken)
         rises: list[tuple[_Factor, FloatArray]]
+        self.bases: list[tuple[Node, FloatArray] | None]
         rises = [(_power_of(Variable(j), x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
+        self.bases = [(Variable(j), x) for j, x in enumerate(X.T) if (x != 0).all()]
         for power in (1.0, 2.0) if functions.allows({"exp", "square"}) else ():
             rises += [(_exponential_of(j, power), x**power) for j, x in enumerate(X.T)]
         for name, wave in (("sin", np.sin), ("cos", np.cos)):
             values = [(j, wave(x)) for j, x in enumerate(X.T)] if functions.allows({name}) else []
             rises += [(_wave_of(name, j), np.log(np.abs(w))) for j, w in values if (w != 0).all()]
+        self.bases += [None] * (len(rises) - len(self.bases))  # exponentials and waves have no half powers
         sums = [
             build(name, Variable(i), Variable(j))
             for i, j in combinations(range(X.shape[1]), 2)
@@ -171,7 +182,13 @@ class Steps:
             inner = row_values(node, [f"x{j}" for j in range(X.shape[1])], X)
             if np.isfinite(inner).all() and (inner != 0).all():
                 rises.append((_power_of(node, inner), np.log(np.abs(inner))))
+                self.bases.append((node, inner))
         self.factors, self.logarithms = [node for node, _ in rises], np.stack([values for _, values in rises])
+
+    @cached_property
+    def signs(self) -> Signs:
+        """Sums that may have the target's sign."""
+        return Signs(self.X, self.functions)
 
     def of(self, stage: Stage) -> Iterator[Stage]:
         """What is left after one step more; no kind of step follows itself."""
@@ -180,6 +197,9 @@ class Steps:
             yield from self._without_terms(stage)
         if last != "factor" and self.functions.allows({"div"}):
             yield from self._without_factors(stage)
+        if last not in ("factor", "sign") and self.functions.allows({"div"}):
+            for node, values in self.signs.factors_of(stage.target)[: NESTED.signs]:
+                yield stage.after("sign", stage.target / values, _behind(node, 1.0, stage.sign), NESTED.told_by_sign)
         if last != "reading":
             for name, values in direct_readings(stage.target, self.functions).items():
                 if name in ("square", "exp", "log", "inv"):
@@ -207,14 +227,31 @@ class Steps:
         is_root = abs(np.sign(stage.target).sum()) == len(stage.target) and self.functions.allows({"sqrt"})
         seen: set[Node] = {Constant(1.0)}
         for near, power in product(NESTED.near_exponent, (1.0, 2.0) if is_root else (1.0,)):
-            exponents = (_nearest(power * c, NESTED.halves, power * near) for c in slopes)
-            parts = [part for m, e in zip(numbers, exponents, strict=True) if e and (part := self.factors[m](e))]
-            ahead = build("mul", *parts)
-            if ahead in seen:
-                continue
-            seen.add(ahead)
-            values = row_values(ahead, [f"x{j}" for j in range(self.X.shape[1])], self.X)
-            yield stage.after("factor", stage.target**power / values, _behind(ahead, power, stage.sign), len(parts))
+            exponents = [_nearest(power * c, NESTED.halves, power * near) for c in slopes]
+            chosen = [(m, e) for m, e in zip(numbers, exponents, strict=True) if e]
+            parts = [part for m, e in chosen if (part := self.factors[m](e))]
+            for root in (None, *self._roots([(m, e) for m, e in chosen if self.factors[m](e) is None])):
+                ahead = build("mul", *parts, *(() if root is None else (root,)))
+                if ahead in seen:
+                    continue
+                seen.add(ahead)
+                values = row_values(ahead, [f"x{j}" for j in range(self.X.shape[1])], self.X)
+                n_parts = len(parts) + (root is not None)
+                yield stage.after("factor", stage.target**power / values, _behind(ahead, power, stage.sign), n_parts)
+
+    def _roots(self, halves: Sequence[tuple[int, float]]) -> Iterator[Node]:
+        """Half powers of factors of both signs, where these have one together: the root of their product, with what is
+        left of each before it."""
+        bases = [(base[0], base[1], e) for m, e in halves if (base := self.bases[m]) is not None and not e.is_integer()]
+        if len(bases) < 2 or not self.functions.allows({"sqrt"}):
+            return
+        signs = np.prod([np.sign(values) for _, values, _ in bases], axis=0)
+        if not signs.all() or np.ptp(signs) != 0:
+            return
+        for inner in ([math.copysign(1.0, e) for *_, e in bases], [1.0] * len(bases)):
+            under = build("mul", *(build("pow", node, Constant(c)) for c, (node, *_) in zip(inner, bases, strict=True)))
+            rest = [build("pow", node, Constant(e - c / 2)) for c, (node, _, e) in zip(inner, bases, strict=True)]
+            yield build("mul", *rest, build("sqrt", under if signs[0] > 0 else build("neg", under)))
 
 
 def _power_of(node: Node, values: FloatArray) -> _Factor:

@@ -75,7 +75,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return
     if not np.isfinite(table.X).all() or not (np.ptp(table.X, axis=0) > 0).all() or not np.ptp(table.y) > 0:
         return
-    powers, left = _powers(table.X, functions), effort.seconds
+    powers, left = powers_of(table.X, functions), effort.seconds
     for terms, root in _seen(table, powers, functions, n, int(left / PURSUIT.seconds_per_term)):
         if root is not None and table.error(root) < VOCABULARY.verified:
             yield root
@@ -98,7 +98,7 @@ def _seen(
     few = Terms(table.X, powers, [], n, PURSUIT.few_powers)
     if functions.allows({"div"}):
         yield from ((few, fraction) for fraction in few.fractions(table.y))
-    for others in (_of_columns, _of_pairs):
+    for others in (functions_of, _of_pairs):
         terms = Terms(table.X, powers, others(table.X, functions), n, PURSUIT.few_powers)
         yield terms, terms.sum_for(table.y)
     for name, target in direct_readings(table.y, functions).items():
@@ -115,7 +115,7 @@ class Factor(NamedTuple):
     values: FloatArray
 
 
-def _powers(X: FloatArray, functions: FunctionSet) -> list[Factor]:
+def powers_of(X: FloatArray, functions: FunctionSet) -> list[Factor]:
     """Powers of all columns, and roots where these are positive."""
     nodes: list[tuple[Node, int, int]] = []
     for j in range(X.shape[1]):
@@ -126,7 +126,7 @@ def _powers(X: FloatArray, functions: FunctionSet) -> list[Factor]:
     return _finite(nodes, X)
 
 
-def _of_columns(X: FloatArray, functions: FunctionSet) -> list[Factor]:
+def functions_of(X: FloatArray, functions: FunctionSet) -> list[Factor]:
     """Functions of all columns, which powers of the same columns may stand before."""
     nodes: list[tuple[Node, int, int]] = []
     for j in range(X.shape[1]):

@@ -9,7 +9,7 @@ import numpy as np
 from gmeql.formula.nodes import build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import FloatArray
-from gmeql.search.data.readings import PLAIN, READINGS, Reading, read_target
+from gmeql.search.data.readings import PLAIN, READINGS, Reading, is_of_one_sign, read_target, signed
 
 LARGEST_EXPONENT = 30.0
 """A target must stay within this to be read as a logarithm."""
@@ -27,8 +27,32 @@ DIRECT_READINGS: dict[str, Reading] = READINGS | {
 INVERTED_BY: dict[str, set[str]] = {
     PLAIN: set(), "square": {"sqrt"}, "inv": {"div"}, "inv_square": {"sqrt", "div"}, "log": {"exp"}, "sqrt": {"square"},
     "exp": {"log"}, "sin": set(), "cos": set(), "tan": set(),
+    "cube root": {"cube"}, "fourth power": {"sqrt"}, "fourth root": {"square"},
 }  # fmt: skip
 """Functions that stand before a formula that a reading found; those of an angle bring asin, acos and atan in."""
+
+OUTER_READINGS: dict[str, Reading] = {
+    reading.name: reading
+    for reading in (
+        Reading("cube root", np.cbrt, lambda y: np.cbrt(y) ** -2 / 3, lambda f, s: build("cube", f), lambda y: True),
+        Reading(
+            "fourth power", lambda y: y**4, lambda y: 4 * y**3, lambda f, s: signed(build("sqrt", build("sqrt", f)), s),
+            is_of_one_sign,
+        ),
+        Reading(
+            "fourth root", lambda y: np.sqrt(np.sqrt(np.abs(y))), lambda y: np.abs(y) ** -0.75 / 4,
+            lambda f, s: signed(build("square", build("square", f)), s), is_of_one_sign,
+        ),
+    )
+}  # fmt: skip
+"""Rarer readings, by which a sum of terms is looked for and nothing else."""
+EVERY_READING = DIRECT_READINGS | OUTER_READINGS
+
+
+def outer_readings(y: FloatArray, functions: FunctionSet) -> dict[str, FloatArray]:
+    """The target [N] under every one of the rarer readings that applies to it, by name."""
+    allowed = {name: reading for name, reading in OUTER_READINGS.items() if functions.allows(INVERTED_BY[name])}
+    return {name: reading.forward(y) for name, reading in allowed.items() if reading.applies(y)}
 
 
 def direct_readings(y: FloatArray, functions: FunctionSet) -> dict[str, FloatArray]:

@@ -25,7 +25,7 @@ from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
 from gmeql.search.direct.nested import Stage, Steps, behind_steps
-from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
+from gmeql.search.direct.readings import EVERY_READING, direct_readings, outer_readings
 from gmeql.search.direct.strange_formulas import (
     USUAL,
     Formulas,
@@ -221,13 +221,14 @@ class _Directions:
 
     def formulas(self, stage: Stage) -> Iterator[Node]:
         """Formulas of what is left of a target, sums first."""
-        for name, target in direct_readings(stage.target, self.functions).items():
+        readings = direct_readings(stage.target, self.functions) | outer_readings(stage.target, self.functions)
+        for name, target in readings.items():
             (vector,) = self.shown(target[None])
             if vector.any():  # no plain sum: others have seen those
                 for span in self._spans(vector, are_two=name == PLAIN):
                     found = span.sparse(self.weights * target)
                     if found is not None:
-                        yield DIRECT_READINGS[name].invert(sum_of(found), stage.sign)
+                        yield EVERY_READING[name].invert(sum_of(found), stage.sign)
         if self.functions.allows({"div"}):
             # few first: of many, several denominators hold
             for below in (self.few, self.wide) if stage.steps else (self.wide,):
