@@ -55,6 +55,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 def _controller(n_modules: int) -> ThreadpoolController:
     """Limits the libraries of linear algebra that are loaded. To look for them takes milliseconds: they are looked for anew
     where other modules have come, which may have brought one."""
+    import scipy.linalg  # noqa: F401 - has a library of its own, which must not come later
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
-from gmeql.search.direct.polynomials import divided, monomials, term_by_term, values, written
+from gmeql.search.direct.polynomials import MonomialTable, divided, monomials, term_by_term, values, written
 
 NAMES = ("x", "y")
 
@@ -71,3 +71,11 @@ def test_division_gives_the_whole_part_and_the_rest() -> None:
 def test_division_without_a_whole_part_has_none() -> None:
     assert divided({(1,): 1.0}, {(2,): 1.0, (0,): 1.0}) == []
     assert divided({(2,): 2.0, (1,): 2.0}, {(1,): 1.0, (0,): 1.0}) == []  # nothing is left: one polynomial
+
+
+def test_a_table_of_monomials_has_their_values(rng: np.random.Generator) -> None:
+    X = rng.uniform(-2, 2, (30, 3))
+    terms = monomials(3, 4)
+    rows = np.empty((len(terms), 20))
+    MonomialTable(X).write(terms, rows)
+    np.testing.assert_allclose(rows.T, values(terms, X[:20]), rtol=1e-14)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -49,6 +50,29 @@ def values(terms: list[Monomial], X: FloatArray) -> FloatArray:
             if exponent:
                 result[:, m] *= powers[exponent][:, j]
     return result
+
+
+class MonomialTable:
+    """Values of monomials on rows X [N, V], each a product of one before it and a column, worked out once."""
+
+    def __init__(self, X: FloatArray) -> None:
+        self._columns = np.ascontiguousarray(X.T)
+        self._known: dict[Monomial, FloatArray] = {(0,) * X.shape[1]: np.ones(len(X))}
+
+    def of(self, term: Monomial) -> FloatArray:
+        """One monomial [N]."""
+        found = self._known.get(term)
+        if found is None:
+            last = max(j for j, exponent in enumerate(term) if exponent)
+            lower = (*term[:last], term[last] - 1, *term[last + 1 :])
+            found = self._known[term] = self.of(lower) * self._columns[last]
+        return found
+
+    def write(self, terms: Sequence[Monomial], rows: FloatArray) -> None:
+        """Several of them into `rows` [M, n], as many of each as there is room for."""
+        n = rows.shape[1]
+        for row, term in zip(rows, terms, strict=True):
+            row[:] = self.of(term)[:n]
 
 
 def written(polynomial: Polynomial) -> Node:

@@ -18,7 +18,16 @@ import numpy as np
 
 from gmeql.formula.nodes import Node, build, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.polynomials import Monomial, Polynomial, divided, monomials, term_by_term, values, written
+from gmeql.search.direct.polynomials import (
+    Monomial,
+    MonomialTable,
+    Polynomial,
+    divided,
+    monomials,
+    term_by_term,
+    values,
+    written,
+)
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
 from gmeql.search.data.readings import PLAIN
@@ -43,6 +52,9 @@ class RationalConfig:
     """What a decomposition takes for each cubed unknown on one core, with some to spare (measured)."""
     null: float = 1e-14
     """Singular values below this share of the largest are rounding (tried: below 1e-15 where there is a null space)."""
+    far_from_null: float = 1e-10
+    """Estimated reciprocal condition, which takes no decomposition, from which on no singular value can be that small: the
+    estimate is off by no more than the number of unknowns, a hundred, and some (Higham 1987)."""
     rounding: float = 1e-16
     gap: float = 1e7
     """The next larger one must be this much larger than the last, or than rounding: a smooth function that is no fraction
@@ -123,16 +135,17 @@ def exact_ratio(X: FloatArray, target: FloatArray, has_fractions: bool, effort: 
         (effort.seconds / RATIONAL.seconds_per_cube) ** (1 / 3),
         (n_rows - RATIONAL.spare_rows) / RATIONAL.rows_per_unknown,
     )
+    columns = MonomialTable(X)
     for box, degree, below in _degrees(n_columns):
         whole = _shape(n_columns, degree, below if has_fractions else 0, box)
         if whole.n_unknowns > most:
             continue
         if effort.out_of_time():
             break
-        if not _has_null_space(whole, X, target):
+        if not _has_null_space(whole, columns, target):
             continue
         shapes = _smaller(n_columns, degree, box, has_fractions, below)
-        ratio = _sparse(next(s for s in shapes if _has_null_space(s, X, target)), X, target)
+        ratio = _sparse(next(s for s in shapes if _has_null_space(s, columns, target)), X, target)
         if ratio is not None:
             return ratio
     return None
@@ -175,14 +188,23 @@ def _matrix(shape: _Shape, X: FloatArray, target: FloatArray) -> FloatArray:
     return np.hstack([values(list(shape.above), X), -target[:, None] * values(list(shape.below), X)])
 
 
-def _has_null_space(shape: _Shape, X: FloatArray, target: FloatArray) -> bool:
+def _has_null_space(shape: _Shape, columns: MonomialTable, target: FloatArray) -> bool:
     """Whether some of the rows leave a vector free that all of them may leave free."""
-    n_rows = min(len(target), int(RATIONAL.rows_per_unknown * shape.n_unknowns) + RATIONAL.spare_rows)
-    matrix = _matrix(shape, X[:n_rows], target[:n_rows])
-    sizes = _sizes(matrix)
+    from scipy.linalg.lapack import dgeqrf, dtrcon
+
+    m = shape.n_unknowns
+    n_rows = min(len(target), int(RATIONAL.rows_per_unknown * m) + RATIONAL.spare_rows)
+    matrix = np.empty((m, n_rows))
+    columns.write(shape.above, matrix[: len(shape.above)])
+    columns.write(shape.below, matrix[len(shape.above) :])
+    matrix[len(shape.above) :] *= -target[:n_rows]
+    sizes = np.sqrt(np.einsum("mn,mn->m", matrix, matrix))
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         return False
-    singular = np.linalg.svd(np.linalg.qr(matrix / sizes, mode="r"), compute_uv=False)
+    triangle = dgeqrf((matrix / sizes[:, None]).T, lwork=32 * m, overwrite_a=1)[0][:m]
+    if dtrcon(triangle)[0] > RATIONAL.far_from_null:
+        return False
+    singular = np.linalg.svd(np.triu(triangle), compute_uv=False)
     return bool(singular[-1] <= RATIONAL.null * singular[0])
 
 
