@@ -147,8 +147,9 @@ class Span:
         sizes = np.sqrt(np.mean(values**2, axis=1))
         usable = np.flatnonzero(np.isfinite(sizes) & (sizes > 0))
         # of terms that are one another's multiples on these rows the plainest
-        alike = np.round(values[usable] / sizes[usable, None], VOCABULARY.digits)
-        self.numbers = usable[np.sort(np.unique(alike, axis=0, return_index=True)[1])]
+        alike = np.round(values[usable] / sizes[usable, None], VOCABULARY.digits) + 0.0  # the two zeros are one number
+        first = {row.tobytes(): place for place, row in reversed(list(enumerate(alike)))}
+        self.numbers = usable[sorted(first.values())]
         self.values, self.node, self.sizes = values[self.numbers], node, sizes[self.numbers]
         self.columns = (self.values / self.sizes[:, None]).T
         self.basis = orthonormal(self.columns, VOCABULARY.spanned)
