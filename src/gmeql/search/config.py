@@ -116,8 +116,6 @@ class ClockConfig:
     formula_share: float = 0.005  # and to each for those of the leading formulas, of which the first is always asked
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
-    sooner_candidates: int = 400  # a step of the first islands, after which a method of some hundredths of a second is
-    soon_candidates: int = 1_000  # asked; the next, which takes a tenth of a second, after so many
     direct_share: float = 0.09  # given to direct methods; a table on which they see nothing loses up to a tenth
     soon_share: float = 0.025  # ... and so much beside that to each of those quick ones,
     early_share: float = 0.33  # of which so much is for those that are asked before symmetries are looked for,

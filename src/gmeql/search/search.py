@@ -11,8 +11,8 @@
    often from then on (`islands/portfolio.py`);
 5. polish: what islands found is cut to shape (`offers/promotion.py`) and offered to the front of loss against complexity
    (`front/leaderboard.py`);
-6. see: direct methods look for formulas that need no search (`offers/seeing.py`, `direct`): the cheapest at the very start, a
-   quick one soon, all after the first stage, those of linear algebra first, those for noise later; also at the smaller
+6. see: direct methods look for formulas that need no search (`offers/seeing.py`, `direct`): the cheapest and the quick at
+   the very start, all after the first stage, those of linear algebra first, those for noise later; also at the smaller
    tables that symmetries of the data allow, for which it is asked once, after the first stages (`symmetries`).
 
 Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. Where time is
@@ -41,7 +41,6 @@ from gmeql.search.guesses import try_guesses
 from gmeql.search.islands.island import Island
 from gmeql.search.losses.losses import is_reweighed
 from gmeql.search.offers.looking import Looking, offer_multiple
-from gmeql.search.offers.moments import due_soon
 from gmeql.search.offers.offering import Offering
 from gmeql.search.offers.promotion import (
     is_exact,
@@ -53,7 +52,7 @@ from gmeql.search.offers.promotion import (
     reweigh,
 )
 from gmeql.search.running import RunningSearch
-from gmeql.search.offers.seeing import look_at_once, look_soon
+from gmeql.search.offers.seeing import look_at_once
 from gmeql.search.state import SearchState
 from gmeql.search.islands.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
@@ -62,7 +61,7 @@ POLL_SECONDS = 0.02
 """How often the thread that offers formulas is asked, while accelerators have the search."""
 
 FIRST_SHOWN = 2
-"""Steps of the first island after which its formulas are shown: what a quick look sees after one need not wait for them."""
+"""Steps of the first island after which its formulas are shown."""
 
 LACKING = ("no gain", "exhausted")
 """Reasons to end for which islands find nothing more."""
@@ -107,9 +106,6 @@ class Search(RunningSearch):
             while not state.reason:
                 before = state.candidates
                 self._round()
-                for name in due_soon(state, before):
-                    self._offering.settle(state)
-                    look_soon(state, clock, name)
                 self._tend()
                 idle_rounds = idle_rounds + 1 if state.candidates == before else 0
                 state.elapsed = clock.elapsed()

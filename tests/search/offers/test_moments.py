@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from gmeql.search.config import SearchConfig
-from gmeql.search.direct.methods import SOON
 from gmeql.search.offers.moments import (
-    due_soon,
     is_time_to_go_on,
     is_time_to_look,
     is_time_to_look_again,
@@ -28,19 +26,6 @@ def table() -> tuple[np.ndarray, np.ndarray]:
 
 def state(**budget: float) -> SearchState:
     return Search(*table(), config=SearchConfig(n_jobs=1, **budget))._state
-
-
-def test_quick_methods_are_due_once_each_in_their_order() -> None:
-    seen = state(max_candidates=40_000)
-    numbers = seen.config.clock
-    asked = []
-    for before, candidates in ((0, 300), (300, 700), (700, 900), (900, 5_000), (5_000, 9_000)):
-        seen.candidates = candidates
-        asked += [(name, candidates) for name in due_soon(seen, before)]
-    assert asked == [(SOON[0], 700), (SOON[1], 5_000)]
-    assert numbers.sooner_candidates < numbers.soon_candidates
-    seen.candidates = 5_000
-    assert due_soon(seen, 0) == list(SOON)
 
 
 def test_formulas_are_gone_on_from_at_set_shares_of_the_budget() -> None:
@@ -108,13 +93,13 @@ def test_sums_and_fractions_are_seen_before_the_first_candidate_and_no_island_is
         assert has_exact_formula(again._state)
 
 
-def test_a_wave_with_sums_beside_it_is_asked_for_once_islands_had_a_thousand_candidates() -> None:
+def test_rarer_formulas_are_asked_for_before_anything_is_drawn_too() -> None:
     X = np.random.default_rng(3).uniform(-3, 3, (300, 3))
-    y = 0.7 * X[:, 0] - 1.9 * X[:, 0] * X[:, 1] * np.sin(1.7 * X[:, 2]) + 2.3 * X[:, 1]
-    search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
-    for _ in search.run():
-        pass
-    seen = search._state
-    assert has_exact_formula(seen) and not seen.direct_done
-    soon = seen.config.clock.soon_candidates
-    assert soon <= seen.candidates < 2 * soon
+    with_sums_beside = 0.7 * X[:, 0] - 1.9 * X[:, 0] * X[:, 1] * np.sin(1.7 * X[:, 2]) + 2.3 * X[:, 1]
+    two_waves = 1.3 * np.sin(1.1 * X[:, 0]) * np.cos(0.9 * X[:, 2])
+    for y in (with_sums_beside, two_waves):
+        search = Search(X, y, config=SearchConfig(max_candidates=40_000, n_jobs=1))
+        for _ in search.run():
+            pass
+        seen = search._state
+        assert has_exact_formula(seen) and not seen.direct_done and seen.candidates == 0

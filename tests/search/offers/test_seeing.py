@@ -15,7 +15,7 @@ from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig, SearchConfig
-from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY, ask
+from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY, QUICK, SOON, ask
 from gmeql.search.direct.table import worked
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
@@ -384,10 +384,10 @@ def test_a_quick_look_leaves_out_what_is_not_exact(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(seeing, "ask", noted)
     seen = state(X, y)
     look_at_once(seen, Clock.unlimited())
-    assert heard == [False, True, True]
+    assert heard == [False] + [True] * (len(QUICK) + len(SOON))
     assert all(linear_columns(m.root) is not None for m in seen.leaderboard.members.values())
     look_early(seen, Clock.unlimited())
-    assert not any(heard[3:])
+    assert not any(heard[1 + len(QUICK) + len(SOON) :])
 
 
 def test_methods_that_get_little_of_the_processor_end_with_the_search() -> None:

@@ -84,7 +84,7 @@ AT_ONCE = ("linear",)
 QUICK = ("rational", "vocabulary")
 """Methods that are asked then, too, for what they see within some hundredths of a second and islands need long for."""
 SOON = ("crossed", "modulated")
-"""Such methods for rarer formulas, asked one by one when islands did not find it in that time."""
+"""Such methods for rarer formulas, asked after them."""
 EARLY = (
     "cancelled", "corrected", "exponentials", "bends", "rational", "sections", "signs", "nested", "squares", "pursuit",
     "vocabulary", "subsets",

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from gmeql.search.direct.methods import SOON
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
-
-
-def due_soon(state: SearchState, before: int) -> list[str]:
-    """Those of these methods whose moment came since there were `before` candidates."""
-    numbers = state.config.clock
-    moments = zip(SOON, (numbers.sooner_candidates, numbers.soon_candidates), strict=True)
-    return [name for name, moment in moments if before < moment <= state.candidates]
 
 
 def is_time_to_look(state: SearchState) -> bool:

@@ -3,9 +3,9 @@
 It is taken once, after the look for symmetries, when the islands had a stage and a small share of the budget: smaller
 tables come first, since there a formula is short. Of several tables with as many columns, which the same symmetry
 gives, the plainest is looked at. Methods that cost next to nothing are asked about the plain columns at the very start,
-quick ones then or after some hundred candidates, those of linear algebra after the first stage; methods for noisy targets
-later, when nothing exact was found for long and the best formula so far tells how large noise can be. Time or work is
-shared out over the tables and, as `SHARES` says, over the methods; time that a method leaves over is the next one's.
+then quick ones, those of linear algebra after the first stage; methods for noisy targets later, when nothing exact was
+found for long and the best formula so far tells how large noise can be. Time or work is shared out over the tables and,
+as `SHARES` says, over the methods; time that a method leaves over is the next one's.
 Some more is kept for the first method that has seen part of a formula.
 
 Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
@@ -44,7 +44,7 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
         _look_at_groups(state, clock, asked_of(state, AT_FIRST))
     elif not state.direct_done:
         _look(state, clock, asked_of(state, AT_ONCE), state.config.direct_seconds, cut=False)
-        for name in QUICK:
+        for name in (*QUICK, *SOON):
             look_soon(state, clock, name)
 
 
