@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from browsing import chromium, page
+from browsing import chromium, page, window
 
-__all__ = ["chromium", "page"]
+__all__ = ["chromium", "page", "window"]

@@ -76,9 +76,9 @@ def test_copy_buttons_copy_the_shown_formula(page, run):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark"), (1280, "light")])
-def test_the_report_fits_phone_and_desk_in_light_and_dark(chromium, run, width, scheme):
-    context = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    page = context.new_page()
+def test_the_report_fits_phone_and_desk_in_light_and_dark(page, run, width, scheme):
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(color_scheme=scheme)
     page.goto((run / "report.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     contrast = page.evaluate(CONTRAST)
@@ -86,7 +86,6 @@ def test_the_report_fits_phone_and_desk_in_light_and_dark(chromium, run, width, 
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator("#theme").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
-    context.close()
 
 
 TICKS = """(kind) => {
@@ -134,27 +133,24 @@ def wide_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_text_of_a_plot_stands_on_another(chromium, run, wide_run, width):
-    context = chromium.new_context(viewport={"width": width, "height": 844})
-    page = context.new_page()
+def test_no_text_of_a_plot_stands_on_another(page, run, wide_run, width):
+    page.set_viewport_size({"width": width, "height": 844})
     for folder in (run, wide_run):
         page.goto((folder / "report.html").as_uri())
         assert page.evaluate(NO_OVERLAP) == []
-    context.close()
 
 
-def test_a_column_of_words_is_one_plot_over_its_kinds(chromium, tmp_path):
+def test_a_column_of_words_is_one_plot_over_its_kinds(page, tmp_path):
     kinds = ("north of the river", "south", "west")
     rows = "".join(f"{i / 3},{kinds[i % 3]},{2 * i / 3 + (0, 5, 9)[i % 3]}\n" for i in range(40))
     run = fit(tmp_path, "t,site,y\n" + rows, "y", "--max-candidates", "200")
     for width in (390, 1280):
-        page = chromium.new_page(viewport={"width": width, "height": 844})
+        page.set_viewport_size({"width": width, "height": 844})
         page.goto((run / "report.html").as_uri())
         (site,) = [plot for plot in page.locator("#responses .plot").all() if "site" in plot.text_content()]
         shown = site.locator("text.tick").all_text_contents()
         assert {"south", "west"} <= set(shown) and any(text[:5] == "north" for text in shown)
         assert site.locator("circle.dot").count() == 40 and page.evaluate(NO_OVERLAP) == []
-        page.close()
 
 
 def test_the_chosen_formula_keeps_its_ring_and_the_list_follows(page, wide_run):
@@ -196,9 +192,8 @@ def test_a_row_that_is_taller_than_the_list_shows_its_head(page, run):
     assert abs(hidden) <= 1.5
 
 
-def test_a_command_breaks_between_its_words(chromium, run):
-    context = chromium.new_context(viewport={"width": 390, "height": 844})
-    page = context.new_page()
+def test_a_command_breaks_between_its_words(page, run):
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto((run / "report.html").as_uri())
     words = page.locator("#command .word")
     heights = words.evaluate_all(
@@ -206,7 +201,6 @@ def test_a_command_breaks_between_its_words(chromium, run):
     )
     assert len(heights) >= 2 and len(set(heights)) == 1
     assert page.locator("#command").inner_text().startswith("gmeql fit ")
-    context.close()
 
 
 @pytest.fixture(scope="module")
@@ -223,9 +217,9 @@ def motion_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
-def test_the_page_about_motion_fits_and_its_labels_say_their_value(chromium, motion_page, width, scheme):
-    context = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    page = context.new_page()
+def test_the_page_about_motion_fits_and_its_labels_say_their_value(page, motion_page, width, scheme):
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(color_scheme=scheme)
     page.goto(motion_page.as_uri())
     assert page.locator("#courses svg").count() == 2 and page.locator("#phase .flow").count() > 20
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
@@ -242,7 +236,6 @@ def test_the_page_about_motion_fits_and_its_labels_say_their_value(chromium, mot
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator("#theme").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
-    context.close()
 
 
 def test_a_constant_and_its_row_mark_each_other(page, run):
@@ -262,17 +255,16 @@ def test_a_constant_and_its_row_mark_each_other(page, run):
     assert "kept" not in row.get_attribute("class")
 
 
-def longest_on_a_phone(chromium, run):
-    """A window as wide as a phone, its page, and the front's longest formula there, picked."""
-    context = chromium.new_context(viewport={"width": 390, "height": 844})
-    page = context.new_page()
+def longest_on_a_phone(page, run):
+    """The front's longest formula, picked on a page as wide as a phone."""
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto((run / "report.html").as_uri())
     page.locator("tr.pick").last.click()
-    return context, page, page.locator(".formula:visible")
+    return page.locator(".formula:visible")
 
 
-def test_a_sum_goes_on_in_the_next_line(chromium, wide_run):
-    context, _, formula = longest_on_a_phone(chromium, wide_run)
+def test_a_sum_goes_on_in_the_next_line(page, wide_run):
+    formula = longest_on_a_phone(page, wide_run)
     terms = formula.get_attribute("aria-label").replace(" - ", " + ").split(" + ")
     parts = formula.locator("math")
     assert len(terms) > 1 and parts.count() == 1 + len(terms)  # the left side is a part too
@@ -280,11 +272,10 @@ def test_a_sum_goes_on_in_the_next_line(chromium, wide_run):
     assert set(signs) <= {"+", "\u2212"}
     tops = parts.evaluate_all("(nodes) => nodes.map((node) => Math.round(node.getBoundingClientRect().top / 30))")
     assert len(set(tops)) > 1
-    context.close()
 
 
-def test_what_is_wider_than_its_place_says_so(chromium, wide_run):
-    context, page, formula = longest_on_a_phone(chromium, wide_run)
+def test_what_is_wider_than_its_place_says_so(page, wide_run):
+    formula = longest_on_a_phone(page, wide_run)
     formula.evaluate("(node) => { node.style.flexWrap = 'nowrap'; }")  # as a formula of one long term
     frame = page.locator(".frame", has=formula)
     assert formula.evaluate("(node) => node.scrollWidth > node.clientWidth")
@@ -295,7 +286,6 @@ def test_what_is_wider_than_its_place_says_so(chromium, wide_run):
         "(svg) => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
     )
     assert drawn > 0.99  # its labels keep their size
-    context.close()
 
 
 def test_an_exact_formula_does_not_stretch_the_axis(page, run):
@@ -329,7 +319,7 @@ def test_hostile_names_do_nothing_in_the_report(page, tmp_path):
     assert HOSTILE in page.locator("h1").inner_text()
 
 
-def test_the_page_about_the_paper_fits_a_phone(chromium, tmp_path):
+def test_the_page_about_the_paper_fits_a_phone(page, tmp_path):
     pytest.importorskip("matplotlib")
     from fake_records import SMOKE, all_cells, fake_record
 
@@ -338,7 +328,7 @@ def test_the_page_about_the_paper_fits_a_phone(chromium, tmp_path):
     some = figures.chosen(["table1", "fig2a", "success"])
     records.append(tmp_path, [fake_record(cell) for cell in all_cells()])
     report.write(tmp_path, SMOKE, some, records.load(tmp_path))
-    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto((tmp_path / "index.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     hints = page.locator(".scroll").evaluate_all(
@@ -347,4 +337,3 @@ def test_the_page_about_the_paper_fits_a_phone(chromium, tmp_path):
     assert hints and all("local" in hint and "scroll" in hint for hint in hints)  # an edge that hides more is shaded
     summary = page.locator(".hero .scroll").first
     assert summary.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
-    page.close()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browsing import chromium, page
+from browsing import chromium, page, window
 from starlette.testclient import TestClient
 
 from gmeql.web.app import create_app
 from web_client import BASE, TOKEN
 
-__all__ = ["chromium", "client", "page"]
+__all__ = ["chromium", "client", "page", "window"]
 
 
 @pytest.fixture
