@@ -19,6 +19,12 @@ from gmeql.formula.nodes import Call, Constant, Variable
 from fake_records import SMOKE, all_cells, fake_record
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are empty, as what is asked here stands in tables and on the page."""
+    monkeypatch.setattr("gmeql.evaluation.paper.report._draw", lambda *given: b"<svg/>")
+
+
 def test_of_two_runs_of_a_cell_the_longer_run_counts(tmp_path):
     cell = Cell("b6", "dsr", seed=3, budget="full")
     formula = Expression(Call("mul", (Constant(1.5), Variable(0))), ("x1", "x2"))
@@ -30,7 +36,7 @@ def test_of_two_runs_of_a_cell_the_longer_run_counts(tmp_path):
     assert record["candidates"] == 2000
 
 
-def test_without_training_the_page_is_drawn_from_what_is_there(tmp_path, monkeypatch):
+def test_without_training_the_page_is_drawn_from_what_is_there(tmp_path, monkeypatch, undrawn):
     monkeypatch.setattr(workers, "train_and_judge", lambda cells: pytest.fail("trained"))
     records.append(tmp_path, [fake_record(c) for c in plan.cells_for(SMOKE, ["b1"], ["gmeql", "dsr"])])
     lines = []
@@ -49,8 +55,7 @@ def test_figures_only_draws_and_trains_nothing(tmp_path, monkeypatch, capsys):
     assert {path.stem for path in (tmp_path / "figures").iterdir()} == {"table1", "fig2k"}
 
 
-def test_killed_half_way_and_started_again_gives_the_same_tables(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
+def test_killed_half_way_and_started_again_gives_the_same_tables(tmp_path, monkeypatch, undrawn):
     trained = []
 
     def job(cells):
@@ -74,7 +79,7 @@ def test_killed_half_way_and_started_again_gives_the_same_tables(tmp_path, monke
     assert (tmp_path / "halved" / "table.csv").read_bytes() == whole
 
 
-def test_only_the_methods_that_are_asked_for_are_trained(tmp_path, monkeypatch):
+def test_only_the_methods_that_are_asked_for_are_trained(tmp_path, monkeypatch, undrawn):
     trained = []
 
     def job(cells):
@@ -88,7 +93,7 @@ def test_only_the_methods_that_are_asked_for_are_trained(tmp_path, monkeypatch):
         run("smoke", methods=["pysr"], out=tmp_path)
 
 
-def test_what_an_accelerator_trains_is_judged_on_the_cores(tmp_path, monkeypatch):
+def test_what_an_accelerator_trains_is_judged_on_the_cores(tmp_path, monkeypatch, undrawn):
     """The budget is full; the runs are GP's, tiny, as if the accelerator trained them."""
     pytest.importorskip("gplearn")
     tiny = dataclasses.replace(plan.BUDGETS["full"], gp_population=40, gp_generations=2, gp_seeds=1)
@@ -108,7 +113,7 @@ def results(folder):
         return [{key: value for key, value in row.items() if key != "seconds_per_run"} for row in csv.DictReader(file)]
 
 
-def test_real_cells_stopped_half_way_give_the_same_results(tmp_path, monkeypatch):
+def test_real_cells_stopped_half_way_give_the_same_results(tmp_path, monkeypatch, undrawn):
     """The same with real training: GP on b5 and b6, small."""
     pytest.importorskip("gplearn")
     tiny = dataclasses.replace(SMOKE, gp_population=60, gp_generations=4)
