@@ -41,8 +41,8 @@ test: lint  ## lint, types, quick tests; finds or installs the browser that some
 test-quick: .venv/.installed-dev  ## the quick tests alone
 	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow'
 
-test-slow: .venv/.installed-dev  ## the tests that take longer
-	$(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m slow
+test-slow: .venv/.installed-dev  ## the tests that take longer, and all examples of properties
+	GMEQL_THOROUGH=1 $(BIN)/python tests/prepare_browser.py $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'slow or hypothesis'
 
 lint: .venv/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -25,6 +25,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from thinned import examples_of
 
 # A shell that starts the tests in the background ignores SIGINT for them and all their children; tests of Ctrl-C, here
 # and in child processes, need it back.
@@ -32,7 +33,11 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
-    "gmeql", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=50
+    "gmeql",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=examples_of(80),
 )
 settings.load_profile("gmeql")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gmeql.formula.calculus import expand
@@ -13,6 +13,7 @@ from gmeql.formula.nodes import Call, Constant, Variable, calls, row_values
 from gmeql.formula.operators import OPERATORS
 from gmeql.formula.registration import register_operator, unregister_operator
 from random_trees import call, comparable, expressions, rows
+from thinned import examples
 
 x1, x2, x3 = (Variable(i) for i in range(3))
 
@@ -26,7 +27,7 @@ def test_derivative_of_every_function(name: str) -> None:
     np.testing.assert_allclose(expression.diff("x1")(X), numeric, rtol=1e-7)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(expressions(protected=False), st.integers(0, 2))
 def test_derivative_matches_differences(expression: Expression, column: int) -> None:
     X = rows(n=40)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import random_trees
@@ -16,6 +16,7 @@ from gmeql.formula.nodes import Constant, Variable, tree_complexity
 from gmeql.formula.parsing import parse_tree
 from gmeql.formula.simplify import simplify
 from random_trees import call
+from thinned import examples
 
 X = random_trees.rows()
 NAMES = ("x", "y", "z")
@@ -119,7 +120,6 @@ def test_a_huge_factor_goes_into_the_exponential() -> None:
     assert LARGEST_FACTOR > 1e11 and customary(arrhenius) == arrhenius
 
 
-@settings(deadline=None)
 @given(
     st.floats(-10, 10).map(lambda e: 10.0**e),
     st.floats(-10, 10).map(lambda e: 10.0**e),
@@ -150,7 +150,7 @@ def test_protected_parts_stay() -> None:
     assert customary(root) == root
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(random_trees.expressions())
 def test_the_value_stays_and_the_complexity_grows_by_a_unit_at_most(expression: Expression) -> None:
     try:
@@ -165,7 +165,7 @@ def test_the_value_stays_and_the_complexity_grows_by_a_unit_at_most(expression: 
     np.testing.assert_allclose(form(X)[rows], normal(X)[rows], rtol=1e-9)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(random_trees.expressions(constants=random_trees.plain_constants, protected=False))
 def test_a_second_time_changes_nothing_but_digits(expression: Expression) -> None:
     try:

@@ -1,19 +1,20 @@
 """Formulas as one fraction: same value, and nothing that grows without end."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable, build
 from gmeql.formula.ratios import as_ratio
 from random_trees import N_VARIABLES, trees
+from thinned import examples
 
 X = np.random.default_rng(3).uniform(0.5, 2.0, (40, N_VARIABLES))
 NAMES = tuple(f"x{i}" for i in range(N_VARIABLES))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(trees(st.floats(0.5, 3.0), protected=False))
 def test_the_value_is_kept(root):
     fraction = as_ratio(root)

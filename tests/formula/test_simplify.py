@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import random_trees
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, Variable, tree_complexity
 from gmeql.formula.simplify import simplify
 from random_trees import call
+from thinned import examples
 
 X = random_trees.rows()
 x, y, z = (Variable(i) for i in range(3))
@@ -25,7 +26,7 @@ def simplified(expression: Expression) -> Expression:
         raise
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(random_trees.expressions())
 def test_the_value_stays(expression: Expression) -> None:
     short = simplified(expression)
@@ -34,7 +35,7 @@ def test_the_value_stays(expression: Expression) -> None:
     np.testing.assert_allclose(short(X)[rows], expression(X)[rows], rtol=1e-8)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(random_trees.expressions(constants=random_trees.plain_constants, protected=False))
 def test_the_domain_does_not_shrink(expression: Expression) -> None:
     """Where every part of the formula is a number, so is its simpler form (it may be defined in more places)."""
@@ -43,7 +44,7 @@ def test_the_domain_does_not_shrink(expression: Expression) -> None:
     assert np.isfinite(short(X)[rows]).all()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(random_trees.expressions(protected=False))
 def test_a_second_pass_changes_little(expression: Expression) -> None:
     once = simplified(expression)

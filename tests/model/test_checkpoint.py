@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -24,6 +24,7 @@ from gmeql.model.checkpoint import (
     save_checkpoint,
 )
 from gmeql.model.storage import NewerFormatError, StorageError
+from thinned import examples
 
 STATE = {
     "random": {"state": 2**127 + 5, "words": np.arange(8, dtype=np.uint64)},
@@ -48,7 +49,7 @@ class TestState:
     def test_round_trip(self) -> None:
         assert equal(STATE, decode_state(encode_state(STATE)))
 
-    @settings(max_examples=20)
+    @examples(20)
     @given(
         st.recursive(
             st.none()

@@ -4,10 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gmeql.network import repository
+from thinned import examples
 
 CAPACITY, BATCH = 5, 4
 loss = st.one_of(
@@ -47,7 +48,7 @@ def plain(batches):
 
 @pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
 @given(batches=st.lists(batch, min_size=1, max_size=4))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_holds_what_a_plain_list_would_hold(xp, batches):
     elites = repository.empty(CAPACITY, {"name": np.zeros((), np.int32)}, xp, np.float32)
     for number, candidates in enumerate(batches):

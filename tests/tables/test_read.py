@@ -7,11 +7,12 @@ import io
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gmeql.tables import read as tables
 from gmeql.tables.read import TableError
+from thinned import examples
 from malformed_tables import GOOD, READ, REFUSED, WIDE, T, Y
 
 
@@ -167,7 +168,7 @@ def sheets(draw):
     return names, np.array(values), newline.join(rows).encode(encoding), decimal
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(sheets())
 def test_any_way_to_write_a_table_reads_the_same_numbers(sheet):
     names, values, data, decimal = sheet
@@ -178,7 +179,7 @@ def test_any_way_to_write_a_table_reads_the_same_numbers(sheet):
         np.testing.assert_array_equal(table.matrix(table.names), values)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.binary(max_size=400), st.booleans())
 def test_any_bytes_end_in_a_table_or_in_one_line(data, skip):
     try:
@@ -188,7 +189,7 @@ def test_any_bytes_end_in_a_table_or_in_one_line(data, skip):
         assert "\n" not in str(error)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(alphabet="ab1.,;\t|\"\n\r -+e#%NA'", max_size=200))
 def test_any_almost_table_ends_in_a_table_or_in_one_line(text):
     try:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from exported_formulas import COMPILER, assert_agrees, compile_c, run_python
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import MAX_DEPTH, MAX_NODES, Call, Node, Variable
 from random_trees import NAMES, call, expressions, rows
+from thinned import examples
 
 x1, x2, x3 = (Variable(i) for i in range(3))
 
@@ -26,7 +27,7 @@ def test_python_source_reads_well() -> None:
     )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(expressions())
 def test_python_source_computes_the_value(tmp_path_factory: pytest.TempPathFactory, expression: Expression) -> None:
     X = rows()
@@ -44,7 +45,7 @@ def test_python_source_takes_whole_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler (gcc or cc) is installed")
-@settings(max_examples=15)
+@examples(15)
 @given(expressions())
 def test_c_source_computes_the_value(tmp_path_factory: pytest.TempPathFactory, expression: Expression) -> None:
     X = rows()

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from exported_formulas import assert_agrees
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, Variable
 from random_trees import NAMES, call, expressions, plain_constants, rows
+from thinned import examples
 
 x1, x2, x3 = (Variable(i) for i in range(3))
 
@@ -124,7 +125,7 @@ def text_value(written: str, X: np.ndarray) -> Any:
         return TextValue(columns).visit(ast.parse(written, mode="eval"))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(expressions(constants=plain_constants, protected=False))
 def test_text_computes_the_value(expression: Expression) -> None:
     X = rows()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from exported_formulas import assert_agrees
 from gmeql.formula.expression import Expression
@@ -16,6 +16,7 @@ from gmeql.formula.nodes import Node, Variable
 from gmeql.formula.parsing import parse_tree
 from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
 from random_trees import NAMES, call, expressions, rows
+from thinned import examples
 
 x1, x2, x3 = (Variable(i) for i in range(3))
 
@@ -118,7 +119,7 @@ class Sheet:
         return self.functions[token](*args)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(expressions())
 def test_spreadsheet_computes_the_value(expression: Expression) -> None:
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from exported_formulas import assert_agrees
 from gmeql.formula.expression import Expression
@@ -12,11 +12,12 @@ from gmeql.formula.nodes import Node, Variable
 from gmeql.formula.parsing import parse_tree
 from gmeql.formula.printing.sympy import to_drawing, to_sympy
 from random_trees import NAMES, all_parts_finite, call, expressions, plain_constants, rows
+from thinned import examples
 
 x1, x2, x3 = (Variable(i) for i in range(3))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(expressions(protected=False))
 def test_sympy_computes_the_value(expression: Expression) -> None:
     check_sympy(expression)

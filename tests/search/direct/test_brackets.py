@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, tree_complexity
 from gmeql.search.direct.brackets import bracketed
+from thinned import examples
 
 a, b, c, d, e, f = map(Variable, range(6))
 
@@ -61,7 +62,7 @@ def test_what_has_nothing_in_common_stays() -> None:
         np.testing.assert_allclose(values(bracketed(root)), values(root), rtol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(
         st.tuples(st.sampled_from([1.0, -2.0, 0.7]), st.lists(st.integers(-2, 2), min_size=4, max_size=4)),
