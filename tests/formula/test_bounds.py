@@ -74,6 +74,14 @@ def test_protected_operators_are_defined_everywhere():
     assert found.finite and found.low == pytest.approx(-100) and found.high == pytest.approx(100)
 
 
+@pytest.mark.parametrize("denominator", [Constant(7e-216), build("mul", Constant(1e-13), build("add", y, Constant(2.0)))])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_protected_quotient_of_a_tiny_denominator_is_0(denominator, sign):
+    root = Call("div", (build("mul", Constant(sign), x), denominator), protected=True)
+    found = bounds(root, [(1.0, 2.0), (0.0, 20.0)])
+    assert found.low <= 0.0 <= found.high and max(-found.low, found.high) == pytest.approx(100)
+
+
 def test_boxes_undo_most_of_what_a_repeated_column_costs():
     # x - x**2 lies in [-2, 1/4] on [-1, 2]... taken at once, interval arithmetic gives [-5, 2]
     found = bounds(build("sub", x, build("square", x)), [(-1.0, 2.0)])

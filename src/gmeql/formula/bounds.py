@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.domains import QUOTIENT_LIMIT
+from gmeql.formula.domains import QUOTIENT_LIMIT, TINY
 from gmeql.formula.nodes import Call, Constant, Node, Variable, fold, used_columns
 from gmeql.formula.operators import get_operator
 
@@ -118,6 +118,8 @@ def _call(node: Call, args: list[_Boxes]) -> _Boxes:
     if node.protected:
         inside = np.ones_like(inside)
         if operator.name in ("div", "inv"):
+            zero = _magnitude(*intervals[-1])[0] <= TINY  # there the quotient is 0
+            low, high = np.where(zero, np.minimum(low, 0.0), low), np.where(zero, np.maximum(high, 0.0), high)
             low, high = np.clip(low, -QUOTIENT_LIMIT, QUOTIENT_LIMIT), np.clip(high, -QUOTIENT_LIMIT, QUOTIENT_LIMIT)
     low, high = _without_nan(low, high)
     least = np.where(_is_never_negative(operator.name, intervals), 0.0, -math.inf)
