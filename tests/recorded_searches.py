@@ -173,6 +173,8 @@ RUNS = [
 ]
 LONG = {
     ("released", "plain"),
+    ("noisy", "one thread"),
+    ("paper", "resumed"),  # paper/test_search.py resumes one
     ("weighted", "one thread"),
     ("symmetries of a product", "one thread"),
     ("symmetries of a product", "resumed"),

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -41,6 +42,15 @@ def module_of(path: Path) -> str:
 FILES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """Every statement in a piece of code, those inside others included; expressions are not walked through."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if not isinstance(child, ast.expr):
+            yield from statements(child)
+
+
 def imported_modules(source: str, package: tuple[str, ...], modules: set[str]) -> list[tuple[int, str]]:
     """Line and module of every import of gmeql's own in `source`, those inside functions included.
 
@@ -48,7 +58,8 @@ def imported_modules(source: str, package: tuple[str, ...], modules: set[str]) -
     `a.b` where there is one, else `a`.
     """
     found = []
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    for node in ast.walk(tree) if re.search(r"import_module|__import__", source) else statements(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -177,6 +188,13 @@ def test_the_reader_of_imports_sees_every_form() -> None:
         (8, "gmeql.web.app"),
         (10, "gmeql.report"),
     ]
+
+
+def test_imports_are_seen_wherever_they_stand() -> None:
+    inner = "        import gmeql.cli\n"
+    for head in ("if x:\n    with y:\n", "try:\n    pass\nexcept E:\n    for x in y:\n", "match x:\n    case 1:\n",
+                 "class A:\n    async def f():\n", "while x:\n    pass\nelse:\n    if y:\n"):  # fmt: skip
+        assert imported_modules(head + inner, ("gmeql",), set()) == [(head.count("\n") + 1, "gmeql.cli")]
 
 
 def test_import_gmeql_loads_nothing_heavy() -> None:

@@ -142,8 +142,8 @@ class TestInputs:
         with pytest.raises(ValueError, match="feature names"):
             fitted.predict(frame({"speed of light": X[:, 1], "mass": X[:, 0]}))
 
-    def test_layouts_types_and_memory_maps_give_one_result(self, noisy, tmp_path: Path) -> None:
-        X, y = noisy
+    def test_layouts_types_and_memory_maps_give_one_result(self, table, tmp_path: Path) -> None:
+        X, y = table
         mapped = np.memmap(tmp_path / "X", dtype=float, mode="w+", shape=X.shape)
         mapped[:] = X
         mapped.flush()

@@ -74,7 +74,9 @@ def test_protected_operators_are_defined_everywhere():
     assert found.finite and found.low == pytest.approx(-100) and found.high == pytest.approx(100)
 
 
-@pytest.mark.parametrize("denominator", [Constant(7e-216), build("mul", Constant(1e-13), build("add", y, Constant(2.0)))])
+@pytest.mark.parametrize(
+    "denominator", [Constant(7e-216), build("mul", Constant(1e-13), build("add", y, Constant(2.0)))]
+)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_protected_quotient_of_a_tiny_denominator_is_0(denominator, sign):
     root = Call("div", (build("mul", Constant(sign), x), denominator), protected=True)

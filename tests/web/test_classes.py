@@ -15,7 +15,13 @@ RINGS = "a,b,c,where\n" + "\n".join(
 
 
 def test_classes_of_words_from_table_to_report(client):
-    body = {"table": upload(client, RINGS)["table"], "target": "where", "columns": ["a", "b"], "max_time": 1, "seed": 0}
+    body = {
+        "table": upload(client, RINGS)["table"],
+        "target": "where",
+        "columns": ["a", "b"],
+        "max_time": 0.1,
+        "seed": 0,
+    }
     state = ended(client, "/classes", body)
     assert [text.split(" = ")[0] for text in state["equations"]] == [
         "logit of in", "logit of near, by", "logit of out",

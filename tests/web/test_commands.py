@@ -54,9 +54,9 @@ def test_stop_keeps_what_was_found_and_what_waits_does_not_begin(commands, tmp_p
 
 def test_what_fails_says_why(commands, tmp_path):
     (tmp_path / "bad").mkdir()
-    commands.start(tmp_path / "bad", ["solve", "--json", "--", "y = 3"], **TOLD)
+    commands.start(tmp_path / "bad", ["dynamics", "--json", "none.csv"], **TOLD)
     state = until(commands, "bad", lambda state: state["state"] not in ("queued", "running"))
-    assert state["state"] == "failed" and "holds no derivative" in state["reason"]
+    assert state["state"] == "failed" and "Missing option '--time'" in state["reason"]
 
 
 def test_one_that_ends_while_it_is_asked_for_is_not_taken_for_an_earlier_servers(commands, tmp_path, monkeypatch):

@@ -68,10 +68,10 @@ def test_a_failing_cell_costs_only_itself_and_is_tried_again(tmp_path: Path, job
 
 
 def test_a_worker_that_dies_costs_only_its_cell() -> None:
-    records = bench(options={"failure": "die"}, problems=["b1"], seeds=4, jobs=2)
-    assert [r.seed for r in records] == [0, 1, 2, 3]
+    records = bench(options={"failure": "die"}, problems=["b1"], seeds=3, jobs=2)
+    assert [r.seed for r in records] == [0, 1, 2]
     assert "died" in records[1].error
-    assert [r.solved for r in records] == [True, False, True, True]
+    assert [r.solved for r in records] == [True, False, True]
 
 
 def test_rows_given_without_a_formula_are_neither_solved_nor_unsolved(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_what_was_seen_stands_when_time_is_over():
 
 
 def test_slopes_alone_decide_where_there_is_no_noise(monkeypatch):
-    X = table((1, 5), (1, 2), (3, 10), rows=200)
+    X = table((1, 5), (1, 2), (3, 10), rows=100)
     y = X[:, 0] / np.sqrt(1 - (X[:, 1] / X[:, 2]) ** 2)
     by_errors = [View.raw(2)]
     monkeypatch.setattr(noisy_module, "noisy_views", lambda *given: by_errors)
