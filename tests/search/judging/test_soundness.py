@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.losses import find_loss
@@ -18,6 +19,7 @@ from gmeql.search.judging.soundness import (
     left_out_errors,
     left_out_losses,
     left_out_squares,
+    long_ends,
     points_between,
     unseen_loss,
 )
@@ -42,6 +44,33 @@ def test_errors_of_rows_left_out_are_those_of_refits(rng: np.random.Generator) -
         kept = np.arange(12) != i
         a, b = fitted_line(X[kept], y[kept], weights[kept])
         assert errors[i] == pytest.approx(y[i] - a * X[i, 0] - b, rel=1e-9)
+
+
+def parabola(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Node:
+    design = np.stack([X[:, 0] ** 2, X[:, 0], np.ones(len(X))], axis=1) * np.sqrt(weights)[:, None]
+    a, b, c = np.linalg.lstsq(design, y * np.sqrt(weights), rcond=None)[0]
+    return build("add", build("mul", Constant(a), build("square", x)), build("mul", Constant(b), x), Constant(c))
+
+
+def test_rows_of_a_long_tail_are_left_out_together(rng: np.random.Generator) -> None:
+    X, weights = np.exp(rng.standard_normal((80, 1))), rng.uniform(0.5, 2.0, 80)
+    y = np.log(X[:, 0]) + 0.3 * rng.standard_normal(80)
+    tail = np.argsort(X[:, 0])[-4:]
+    assert [sorted(rows) for rows in long_ends(X, [0])] == [sorted(tail)]
+    errors, kept = left_out_errors(parabola(X, y, weights), X, y, weights), np.setdiff1d(np.arange(80), tail)
+    without = parabola(X[kept], y[kept], weights[kept])
+    refitted = y[tail] - Expression(without)(X[tail])
+    assert np.abs(errors[tail]) == pytest.approx(np.abs(refitted), rel=1e-6) and np.abs(refitted).max() > 2.0
+    straight, others = line(*fitted_line(X, y, weights)), np.arange(80) != tail[0]  # a line goes on as it did
+    a, b = fitted_line(X[others], y[others], weights[others])
+    alone = y[tail[0]] - a * X[tail[0], 0] - b
+    assert left_out_errors(straight, X, y, weights)[tail[0]] == pytest.approx(alone, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [15, 40, 100, 1000])
+def test_rows_that_lie_alike_have_no_long_tail(n: int, rng: np.random.Generator) -> None:
+    X = np.column_stack([rng.uniform(0, 1, n), rng.integers(0, 5, n) ** 6])
+    assert not long_ends(X, [0, 1])
 
 
 def test_a_row_that_one_constant_exists_for_has_a_huge_error(rng: np.random.Generator) -> None:

@@ -6,7 +6,9 @@ high power, a term that one row pays for. Two figures show it.
 - The error of each row with that row left out of the fit, in closed form from the fit's own slopes: with the hat matrix
   `H = J (JᵀWJ)⁻¹ JᵀW` of the linearised fit it is `rᵢ / (1 - hᵢᵢ)` (Cook and Weisberg, Residuals and Influence in
   Regression, 1982). A row that one constant exists for has `hᵢᵢ` near 1; where it is 1 to rounding, nothing but that row
-  tells what happens there, and its error without it is that of the others' mean.
+  tells what happens there, and its error without it is that of the others' mean. Where a column has a long tail, the next
+  row may lie as far beyond the last as that lies beyond the others, so of a formula that bends the rows `B` of the tail are left
+  out together, with errors `(I - H_BB)⁻¹ r_B`.
 - The values at rows that could have been: columns of two rows mixed, and points on the line between two rows, kept
   where they are no further from a row than rows are from each other; and rows just beyond the ends. What lies far
   outside the range of the target there counts as error. A denominator that takes both signs there has a zero in between,
@@ -23,7 +25,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Call, Constant, Node, calls, evaluate, exponent_of
+from gmeql.formula.nodes import Call, Constant, Node, calls, evaluate, exponent_of, used_columns
+from gmeql.search.judging.structure import linear_columns
 from gmeql.search.losses.losses import LOSSES, Loss
 from gmeql.search.losses.magnitudes import magnitudes
 
@@ -47,6 +50,10 @@ MOST_ROWS = 20_000
 LARGEST_LEVERAGE = 1.0 - 1e-6
 """A row of more leverage stands alone; where the target runs over many magnitudes, the largest ones do so by right."""
 SQUARED = LOSSES["squared"]
+TAIL_ROWS, TAIL_SHARE = 5, 0.05
+"""Rows at the end of a column, or their share of all where that is less, that make a long tail ..."""
+LONG_TAIL = 0.25
+"""... where they take up more than this share of its range: of rows that lie alike a twentieth does, of normal ones a sixth."""
 NEAREST_ROWS = 10
 """Rows nearest to a pole by which it is seen whether the target has it too, or a fifth of the rows if those are fewer, ..."""
 LEAST_NEAREST = 3
@@ -121,10 +128,16 @@ def left_out_errors(
         return np.where(np.isfinite(residual), residual, math.inf)
     if not np.isfinite(slopes).all():
         return np.full(len(y), math.inf)
-    leverage = _leverage(slopes, weights, n_rows or len(y))
+    directions, share = _directions(slopes, weights), len(y) / (n_rows or len(y))
+    leverage = np.minimum(share * np.sum(directions**2, axis=1), LARGEST_LEVERAGE)
     errors = residual / (1.0 - leverage)
+    if magnitudes(y) is not None:
+        return np.asarray(errors)
+    for rows in () if linear_columns(root) is not None else long_ends(X, used_columns(root)):
+        together = _left_out_together(residual[rows], math.sqrt(share) * directions[rows], np.sqrt(weights[rows]))
+        errors[rows] = np.where(np.abs(together) > np.abs(errors[rows]), together, errors[rows])
     alone = _stand_alone(leverage)
-    if alone.all() or not alone.any() or magnitudes(y) is not None:
+    if alone.all() or not alone.any():
         return np.asarray(errors)
     unknown = y - np.average(y[~alone], weights=weights[~alone])
     return np.asarray(np.where(alone & (np.abs(errors) < np.abs(unknown)), unknown, errors))
@@ -152,11 +165,41 @@ def left_out_losses(root: Node, X: np.ndarray, y: np.ndarray, weights: np.ndarra
 
 def _leverage(slopes: np.ndarray, weights: np.ndarray, n_rows: int) -> np.ndarray:
     """Of each row [N] in the linearised fit, where the rows are a sample of `n_rows`; just below 1 at most."""
+    leverage = np.sum(_directions(slopes, weights) ** 2, axis=1)
+    return np.asarray(np.minimum(leverage * (len(slopes) / n_rows), LARGEST_LEVERAGE))
+
+
+def _directions(slopes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Orthonormal directions [N, D] that the fit of the constants explains, so that `H = Q Qᵀ` for rows times the roots of their
+    weights."""
     weighted = slopes * np.sqrt(weights)[:, None]
     peaks = np.abs(weighted).max(axis=0)
     left, singular, _ = np.linalg.svd(weighted / np.where(peaks > 0, peaks, 1.0), full_matrices=False)
-    leverage = np.sum(left[:, singular > DETERMINED * max(float(singular[0]), 1e-300)] ** 2, axis=1)
-    return np.asarray(np.minimum(leverage * (len(slopes) / n_rows), LARGEST_LEVERAGE))
+    return np.asarray(left[:, singular > DETERMINED * max(float(singular[0]), 1e-300)])
+
+
+def _left_out_together(residual: np.ndarray, directions: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Errors of some rows [R] with all of them left out of the fit; `scale` are the roots of their weights."""
+    sizes, ways = np.linalg.eigh(np.eye(len(residual)) - directions @ directions.T)
+    known = np.maximum(sizes, 1.0 - LARGEST_LEVERAGE)
+    return np.asarray(ways @ ((ways.T @ (scale * residual)) / known) / scale)
+
+
+def long_ends(X: np.ndarray, columns: Sequence[int]) -> list[np.ndarray]:
+    """The rows at each end of a continuous column that has a long tail there, [R] each: the next row may lie far beyond."""
+    count = min(TAIL_ROWS, int(len(X) * TAIL_SHARE))
+    if count < 2:
+        return []
+    found = []
+    for column in columns:
+        values = X[:, column]
+        reach = LONG_TAIL * float(np.ptp(values))
+        low, high = np.argpartition(values, count)[: count + 1], np.argpartition(values, -count - 1)[-count - 1 :]
+        for rows in (low, high):
+            inner = rows[np.argmax(values[rows])] if rows is low else rows[np.argmin(values[rows])]
+            if np.ptp(values[rows]) > reach and len(np.unique(values)) > DISCRETE:
+                found.append(rows[rows != inner])
+    return found
 
 
 def _stand_alone(leverage: np.ndarray) -> np.ndarray:
