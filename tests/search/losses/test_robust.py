@@ -16,6 +16,7 @@ from gmeql.search.losses.robust import (
     huber,
     least_absolute_line,
     robust_weights,
+    middle_of,
     scale_of,
 )
 
@@ -36,6 +37,15 @@ def test_the_scale_survives_wrong_rows(rng: np.random.Generator) -> None:
     residual[:600] = 1e6
     assert scale_of(residual, residual) < 2.5
     assert scale_of(np.zeros(100), rng.standard_normal(100)) > 0  # most rows are met exactly
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 101])
+def test_the_middle_is_the_median_to_the_last_digit(n: int, rng: np.random.Generator) -> None:
+    values = rng.standard_cauchy(n)
+    assert middle_of(values) == np.median(values) and middle_of(np.append(values, np.inf)) == np.median(
+        [*values, np.inf]
+    )
+    assert np.isnan(middle_of(np.append(values, np.nan))) and np.isnan(middle_of(values[:0]))
 
 
 def test_nothing_is_forgotten_before_something_is_explained() -> None:

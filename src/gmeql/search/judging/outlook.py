@@ -352,9 +352,10 @@ def paired_z(other: NDArray[np.float64], square: NDArray[np.float64], weights: N
 
 
 def mean_and_error(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
-    """Weighted mean, and its standard error."""
-    mean = float(np.average(values, weights=weights))
-    return mean, math.sqrt(float(np.average(weights * (values - mean) ** 2, weights=weights)) / len(values))
+    """Weighted mean, and its standard error. (As `np.average` computes them, which takes three times as long for it.)"""
+    total = weights.sum()
+    mean = float((values * weights).sum() / total)
+    return mean, math.sqrt(float((weights * (values - mean) ** 2 * weights).sum() / total) / len(values))
 
 
 def _standard_error(square: NDArray[np.float64], mean: float, weights: NDArray[np.float64]) -> float:

@@ -41,9 +41,21 @@ LINE_LEAST = 1e-3
 
 def scale_of(residual: FloatArray, y: FloatArray) -> float:
     """Standard deviation of the residuals, read off their median: half the rows may be anything."""
-    spread = DEVIATION * float(np.median(np.abs(y - np.median(y))))
+    spread = DEVIATION * middle_of(np.abs(y - middle_of(y)))
     sizes = np.where(np.isfinite(residual), np.abs(residual), np.inf)
-    return max(DEVIATION * float(np.median(sizes)), LEAST_SCALE * spread)
+    return max(DEVIATION * middle_of(sizes), LEAST_SCALE * spread)
+
+
+def middle_of(values: FloatArray) -> float:
+    """The median, to the last digit that of `np.median`, which takes five times as long for as few rows as these are."""
+    n = len(values)
+    if n == 0:
+        return float("nan")
+    ordered = np.partition(values, (n - 1, n // 2, (n - 1) // 2))
+    if np.isnan(ordered[-1]):  # they come last
+        return float("nan")
+    upper = ordered[n // 2]
+    return float(upper if n % 2 else (ordered[n // 2 - 1] + upper) / 2.0)
 
 
 def least_absolute_line(X: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray | None:
@@ -57,7 +69,7 @@ def least_absolute_line(X: FloatArray, y: FloatArray, weights: FloatArray) -> Fl
     sizes = np.abs(X).max(axis=0)
     used = np.ptp(X, axis=0) > 0
     table = np.column_stack([np.ones(len(y)), X[:, used] / sizes[used]])
-    values, factor = np.full(len(y), np.median(y)), np.zeros(table.shape[1])
+    values, factor = np.full(len(y), middle_of(y)), np.zeros(table.shape[1])
     for _ in range(LINE_STEPS):
         scale = scale_of(y - values, y)
         if not (np.isfinite(scale) and scale > 0):
