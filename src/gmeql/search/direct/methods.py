@@ -12,6 +12,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct import (
     bends,
     cancelled,
+    capped,
     corrected,
     crossed,
     damped,
@@ -59,6 +60,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "sections": sections.propose,
     "signs": signs.propose,
     "nested": nested.propose,
+    "capped": capped.propose,
     "squares": squares.propose,
     "subsets": subsets.propose,
     "waves": waves.propose,
@@ -86,8 +88,8 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "bends", "rational", "sections", "signs", "nested", "squares", "pursuit",
-    "vocabulary", "subsets",
+    "cancelled", "corrected", "exponentials", "bends", "rational", "sections", "signs", "nested", "capped", "squares",
+    "pursuit", "vocabulary", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")

@@ -194,9 +194,9 @@ class Steps:
         """What is left after one step more; no kind of step follows itself."""
         last = stage.steps[-1] if stage.steps else ""
         if last != "term":
-            yield from self._without_terms(stage)
+            yield from self.without_terms(stage)
         if last != "factor" and self.functions.allows({"div"}):
-            yield from self._without_factors(stage)
+            yield from self.without_factors(stage)
         if last not in ("factor", "sign") and self.functions.allows({"div"}):
             for node, values in self.signs.factors_of(stage.target)[: NESTED.signs]:
                 yield stage.after("sign", stage.target / values, _behind(node, 1.0, stage.sign), NESTED.told_by_sign)
@@ -205,7 +205,7 @@ class Steps:
                 if name in ("square", "exp", "log", "inv"):
                     yield stage.after("reading", values, _reading(name, stage.sign))
 
-    def _without_terms(self, stage: Stage) -> Iterator[Stage]:
+    def without_terms(self, stage: Stage) -> Iterator[Stage]:
         """The target less the terms whose factors are ±1/2, ±1 or ±2."""
         numbers, factors = robust_choice(self.terms.values, stage.target)
         before: list[list[tuple[float, int]]] = [[]]
@@ -218,7 +218,7 @@ class Steps:
                 yield stage.after("term", stage.target - values, _beside(ahead), len(kept))
             before.append(kept)
 
-    def _without_factors(self, stage: Stage) -> Iterator[Stage]:
+    def without_factors(self, stage: Stage) -> Iterator[Stage]:
         """The target, and its square where it may be a root, over what stands before the rest."""
         if not (stage.target != 0).all():
             return
