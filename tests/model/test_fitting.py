@@ -14,6 +14,7 @@ from gmeql.model.fitting import run_search, search_targets, share_budget
 from gmeql.model.inputs import TrainingRows
 from gmeql.model.preparation import prepare
 from gmeql.search.config import SearchConfig
+from gmeql.search.judging.deferred import Deferred, carried
 from gmeql.search.search import Search
 
 RNG = np.random.default_rng(0)
@@ -131,3 +132,18 @@ def test_a_run_that_had_ended_is_judged_as_when_it_ended(loss: str, tmp_path) ->
     first, again = (run_search(DATA, config=config, seed=0, checkpoint=tmp_path) for _ in range(2))
     assert again.candidates == first.candidates and first.front.has_outlooks
     assert again.front.members == first.front.members and again.front.select() == first.front.select()
+
+
+def test_of_an_exact_front_nothing_asks_what_it_promises_before_somebody_does() -> None:
+    exact = X[:, 0] * X[:, 1] + 2.0
+    (result,) = search_targets(
+        TrainingRows(X, exact[:, None], None), ("a", "b"), method="fitted", config=CONFIG, seed=0
+    )
+    assert result.reason == "exact"
+    assert all(isinstance(carried(member), Deferred) for member in result.front)
+    assert result.front[-1].outlook is not None and result.front[-1].outlook.error < 1e-9
+    (short,) = search_targets(
+        TrainingRows(X, exact[:, None], None), ("a", "b"), method="fitted", config=CONFIG, seed=0, keep_states=False
+    )
+    assert short.is_whole and short.state is None and result.state is not None
+    assert [str(member) for member in short.front] == [str(member) for member in result.front]

@@ -103,7 +103,7 @@ def _structure(root: Node) -> Node:
 
 def _outliers(front: Front) -> int:
     """Rows that the chosen formula leaves out."""
-    return max((m.outlook.outliers for m in front if m.outlook is not None), default=0)
+    return max((m.marked.outliers for m in front if m.marked is not None), default=0)
 
 
 def _rows(front: Front) -> float:
@@ -112,7 +112,7 @@ def _rows(front: Front) -> float:
 
 def _loss(member: FrontMember) -> float:
     """The loss on the rows that decide."""
-    rest = None if member.outlook is None else member.outlook.rest_loss
+    rest = None if member.marked is None else member.marked.rest_loss
     return member.loss if rest is None else rest
 
 
@@ -132,11 +132,11 @@ def _length(member: FrontMember, front: Front) -> float:
     if rows - fitted < 1:
         return math.inf
     floor = rounding_level(front.target_spread, front.target_largest)
-    steps = None if member.outlook is None else member.outlook.step_loss
+    steps = None if member.marked is None else member.marked.step_loss
     log_variance = 2.0 * math.log(max(_loss(member) if steps is None else steps, floor)) + math.log(
         rows / _freedom(member, front)
     )
     nats = structure_nats(expression.root, len(expression.names), node_cost=POLISH.node_cost)
-    if member.outlook is not None and member.outlook.freedom is not None and member.outlook.nats is not None:
-        nats = member.outlook.nats
+    if member.marked is not None and member.marked.freedom is not None and member.marked.nats is not None:
+        nats = member.marked.nats
     return length_in_nats(log_variance, fitted, 0, n_rows=rows) + nats

@@ -219,8 +219,8 @@ class Front(Sequence[FrontMember]):
 
     def n_fitted(self, member: FrontMember) -> float:
         """How many constants were fitted to the rows; of factors drawn towards 0, how many free ones they are worth."""
-        if member.outlook is not None and member.outlook.freedom is not None:
-            return member.outlook.freedom
+        if member.marked is not None and member.marked.freedom is not None:
+            return member.marked.freedom
         fitted = int(free_constants(member.expression).sum()) + member.n_own + unwritten_factors(member.expression.root)
         mean = member.expression.constants if not (member.expression.variables or self.has_own_loss) else ()
         return 0 if fitted == len(mean) == 1 and is_next_to_zero(mean[0], self.target_spread, self.rows) else fitted

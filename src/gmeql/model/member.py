@@ -38,30 +38,31 @@ class FrontMember:
     """Constants of groups' own that it has, all groups together."""
 
     @property
-    def _told(self) -> Outlook | None:
-        """The outlook; None also where nobody asked for it yet: then nothing was marked in it."""
+    def marked(self) -> Outlook | None:
+        """The outlook as one that may have been marked, by who asks for marks alone; None also where nobody asked for it yet:
+        then nothing was."""
         outlook = carried(self)
         return None if isinstance(outlook, Deferred) else outlook
 
     @property
     def is_shrunk(self) -> bool:
         """Whether its factors are drawn towards 0, since least squares would follow the noise."""
-        return self._told is not None and self._told.freedom is not None
+        return self.marked is not None and self.marked.freedom is not None
 
     @property
     def is_unmoved(self) -> bool:
         """Whether its constants follow all rows but outliers (`unmoved.py`)."""
-        return self._told is not None and self._told.outliers > 0
+        return self.marked is not None and self.marked.outliers > 0
 
     @property
     def is_by_steps(self) -> bool:
         """Whether it is chosen by what it says from one row to the next (`series.py`)."""
-        return self._told is not None and self._told.by_steps
+        return self.marked is not None and self.marked.by_steps
 
     @property
     def is_rounded(self) -> bool:
         """Whether it is chosen since the rows do not refute its round exponents (`exponents.py`)."""
-        return self._told is not None and self._told.rounded
+        return self.marked is not None and self.marked.rounded
 
     @property
     def is_settled(self) -> bool:

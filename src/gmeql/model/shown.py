@@ -31,6 +31,7 @@ from gmeql.model.deciding import deciding_rows
 from gmeql.model.front import Front
 from gmeql.model.linearised import FittedRows, by_constants, slopes_at
 from gmeql.model.member import FrontMember
+from gmeql.search.judging.deferred import carried
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.losses.losses import find_loss
 from gmeql.search.polish.config import POLISH
@@ -60,7 +61,9 @@ def with_shown_digits(
 
     def member(one: FrontMember) -> FrontMember:
         digits = shown_digits(one, X, y, weight, loss=loss, errors=errors)
-        return one if digits is None else replace(one, expression=one.expression.with_digits(digits))
+        if digits is None:
+            return one
+        return replace(one, expression=one.expression.with_digits(digits), outlook=carried(one))
 
     listed = set() if front.has_own_loss else {one.expression.root for one in alternatives(front, MOST_ALTERNATIVES)}
     others = tuple(member(one) if one.expression.root in listed else one for one in front.others)
