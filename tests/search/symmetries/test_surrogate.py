@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gmeql.search.symmetries import surrogate as module
 from gmeql.search.symmetries.surrogate import OutOfTime, Surrogate, fit_surrogate, is_one_sign, typical
 
 
@@ -45,6 +46,18 @@ def test_noise_is_not_understood() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (200, 2))
     assert surrogate(X, rng.standard_normal(200)).error > 0.5  # leave-one-out: no row helps to guess itself
+
+
+def test_squares_are_asked_for_only_where_something_was_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X, tried = rng.uniform(1, 3, (80, 2)), []
+    real = module._better
+    monkeypatch.setattr(module, "_better", lambda *given: [tried.append(given[3]), real(*given)][1])
+    surrogate(X, rng.uniform(1, 2, 80))
+    assert [heights for heights, _ in tried] == [0, 1]
+    tried.clear()
+    surrogate(X, np.sqrt(X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.standard_normal(80)))
+    assert [heights for heights, _ in tried] == [0, 1, 2]
 
 
 def test_the_error_is_in_the_raw_targets_units() -> None:

@@ -54,6 +54,9 @@ class SymmetriesConfig:
     noise_start: float = -3.5
     noise_bounds: tuple[float, float] = (-14.0, 1.0)
     learning_steps: int = 30
+    learning_tolerance: float = 1e-5
+    """Share of the loss, some thousandths of a nat, by which a step must lower it to be followed by another: on three laws
+    whose smaller tables stayed the same the look took 0.72 to 0.86 of the time."""
     not_definite: float = 1e10
     """Loss of lengths for which the kernel is not positive definite."""
 

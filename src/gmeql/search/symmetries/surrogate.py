@@ -51,7 +51,9 @@ def fit_surrogate(
         possible = [place for place, kind in enumerate(_HEIGHTS) if kind.applies(target)]
         alone = reading if reading is not None and reading[0] in possible else None
         for heights in possible if alone is None else [alone[0]]:
-            if not best.error < SYMMETRIES.good:
+            # where neither the logarithm nor the target itself is understood at all, neither is its square
+            is_vain = alone is None and heights == _SQUARE and not best.error < SYMMETRIES.hopeless
+            if not best.error < SYMMETRIES.good and not is_vain:
                 as_it_is = alone is not None and alone[1]
                 best = _better(best, table, target, (heights, as_it_is), units / spread, out_of_time)
         if alone is None and not best.error < SYMMETRIES.good and _has_uneven_logarithms(table):
@@ -97,6 +99,9 @@ _HEIGHTS = (
     _Heights(lambda t: t, np.ones_like, lambda t: True),
     _Heights(np.square, lambda t: 2 * t, lambda t: is_one_sign(t)),
 )
+
+_SQUARE = 2
+"""Place of the square among them."""
 
 
 def is_one_sign(values: np.ndarray) -> bool:
@@ -226,7 +231,7 @@ def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bo
     level = math.log(size)
     sizes = (SYMMETRIES.amplitude_bounds, SYMMETRIES.noise_bounds)
     bounds = [SYMMETRIES.length_bounds] * d + [(level + low, level + high) for low, high in sizes]
-    options = {"maxiter": SYMMETRIES.learning_steps}
+    options = {"maxiter": SYMMETRIES.learning_steps, "ftol": SYMMETRIES.learning_tolerance}
     ends = []
     for length in (middle, SYMMETRIES.short_length) if d <= 2 else (middle,):
         start = np.array([length] * d + [level + SYMMETRIES.amplitude_start, level + SYMMETRIES.noise_start])
