@@ -60,6 +60,8 @@ def test_no_factor_vanishes_and_no_root_appears_by_rounding():
     X = rng.uniform(1.0, 9.0, (15, 1))
     expression = formula("1.01234567*x**0.50123456 + 2.9876543", "x")
     assert str(shown(expression, X, expression(X) + rng.normal(size=15))) == "1.01*x**0.501 + 3"
+    nearer = formula("1.00000321*x + 2.9876543", "x")
+    assert str(shown(nearer, X, nearer(X) + rng.normal(size=15))) == "x + 3"
 
 
 def test_a_formula_without_noise_keeps_the_digits_it_has():

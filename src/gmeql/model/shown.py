@@ -43,6 +43,8 @@ MOST_ALTERNATIVES = 50
 """Formulas beside the chosen one that are shown so."""
 LEAST_SHOWN = 2
 """Digits of a constant that the rows hardly know."""
+MORE_DIGITS = 2
+"""More of them that tell a factor from 1, or an exponent from a plain one."""
 KEPT_WHOLE = 3
 """A constant of no more digits was chosen so."""
 
@@ -140,18 +142,18 @@ def _weighed(
 
 
 def _worth(value: float, unit: float, most: int, *, is_exponent: bool) -> int:
-    """Digits of a constant whose last one may be worth `unit`, `most` of them at most; a factor that is not 1 does not vanish,
-    and an exponent is not shown as one that somebody chose."""
+    """Digits of a constant whose last one may be worth `unit`, `most` of them at most. A factor near 1 does not vanish and an
+    exponent is not shown as one that somebody chose, where a few digits more tell them apart."""
     if not unit > 0 or most <= KEPT_WHOLE:
         return most
     first = math.floor(math.log10(abs(value)))
     last = math.floor(math.log10(unit)) if math.isfinite(unit) else first
     fewest = max(first - last + 1, LEAST_SHOWN)
-    for digits in range(fewest, most):
+    for digits in range(fewest, min(fewest + MORE_DIGITS, most) + 1):
         shown = _rounded(value, digits)
         if abs(shown) != 1.0 and not (is_exponent and is_plain_exponent(Constant(shown))):
             return digits
-    return most
+    return min(fewest, most)
 
 
 def _digits_today(value: float) -> int:
