@@ -144,6 +144,9 @@ def test_a_curve_over_the_few_values_of_a_code_is_a_guess(rng: np.random.Generat
     square = build("add", build("mul", Constant(1e-4), build("square", x)), Variable(1))
     assert "x1 takes only 4 different values, so its curve between them is a guess" in said(square, X, y)
     assert "different values" not in said(build("mul", x, Variable(1)), X, X[:, 0] * X[:, 1] + rng.standard_normal(200))
+    codes = np.tile(np.arange(1.0, 9.0), 25)[:, None]
+    assert "x1 takes only 8 different values" in said(build("square", x), codes, y)
+    assert "different values" not in said(build("square", x), codes[:8], codes[:8, 0] ** 2 + rng.standard_normal(8))
 
 
 def test_copies_of_rows_are_told_and_are_no_pattern(rng: np.random.Generator) -> None:

@@ -71,7 +71,7 @@ def test_noise_supports_nothing_beyond_the_mean():
     front = Front.from_members(
         [FrontMember(mean, float(noise.std()), 1, 0.0, 0, outlook)], rows=40, target_spread=1.0, target_largest=3.0
     )
-    assert "do not support anything beyond the mean" in " ".join(judge(front, 0, nothing))
+    assert "Nothing was found that the data support beyond the mean" in " ".join(judge(front, 0, nothing))
 
 
 def test_rivals_about_as_good_are_named(monkeypatch: pytest.MonkeyPatch):
@@ -134,11 +134,11 @@ def test_a_chosen_constant_is_either_sure_or_not(monkeypatch: pytest.MonkeyPatch
     assert len(front) == 2 and not front.select("best").expression.variables
     for chance, said in (
         (0.55, "Not sure whether the data say more than the mean"),
-        (0.9, "anything beyond the mean: it"),
+        (0.9, "beyond the mean: it"),
     ):
         monkeypatch.setattr(judgement, "rivals", lambda *_, c=chance, **__: (Rival(1, 0.5, True, c),))
         text = " ".join(judge(front, 0, noise))
-        assert said in text and ("do not support" in text) != ("Not sure" in text)
+        assert said in text and ("Nothing was found" in text) != ("Not sure" in text)
 
 
 def test_a_preference_that_the_promised_errors_contradict_says_why(monkeypatch: pytest.MonkeyPatch):
@@ -208,6 +208,13 @@ def test_formulas_that_promise_less_error_and_were_passed_over_are_told_with_the
         text = " ".join(judge(replace(front, members=members), best, data))
         assert "Formula 0 of the front promises less error (" in text and why in text
     assert "promises less error" not in " ".join(judge(front, best, data))
+    # a sum drawn towards 0 pays for which columns it has, by far more than the spread
+    outlook = front[best].outlook
+    paid = replace(outlook, error=9.0 * outlook.error, luck=9.0 * outlook.luck, freedom=1.5)
+    less = replace(front[0].outlook, error=5.0 * outlook.error, luck=1.0)
+    members = [replace(m, outlook={best: paid, 0: less}.get(m.index, m.outlook)) for m in front]
+    text = " ".join(judge(replace(front, members=tuple(members)), best, data))
+    assert "but with each row left out this one errs less (" in text and "pays for the choice of its columns" in text
 
 
 @pytest.mark.parametrize("both", [True, False])

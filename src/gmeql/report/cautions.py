@@ -46,8 +46,10 @@ class CautionConfig:
     """Quantile of a divisor's sizes below which its tail lies."""
     one_value: float = 0.5
     """Share of rows with one and the same target from which the others are another kind of rows."""
-    few_values: int = 6
-    """Different whole numbers of a column up to which a curve over it is a guess between them."""
+    few_values: int = 10
+    """Different whole numbers of a column up to which a curve over it is a guess between them, ..."""
+    rows_per_value: int = 3
+    """... where each stands in so many rows on average."""
     copied: float = 0.05
     """Share of rows that repeat others from which they are worth a word, ..."""
     copies_alike: float = 0.5
@@ -281,6 +283,10 @@ def _few_values(expression: Expression, training: Training) -> list[str]:
     for index in expression.variables:
         values = np.unique(training.X[:, index]) if index < training.X.shape[1] else np.empty(0)
         if not 2 < len(values) <= CAUTIONS.few_values or not (values == np.rint(values)).all():
+            continue
+        if len(training.y) < CAUTIONS.rows_per_value * len(
+            values
+        ):  # a short series of whole numbers is measured nowhere else
             continue
         if differentiate(differentiate(expression.root, index), index) == Constant(0.0):
             continue

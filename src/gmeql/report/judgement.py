@@ -248,6 +248,9 @@ def _passed_over(front: Front, best: int, found: tuple[Rival, ...], fitted: int)
     others = [m for m in front if m.index not in named and not m.is_shrunk and _promises_less_error(m, front[best])]
     poles, longer, sentences = [m for m in others if _has_pole(m)], [m for m in others if not _has_pole(m)], []
     within = "outliers make most of it" if front[best].is_unmoved else "{its} gain is within the spread"
+    if front[best].is_shrunk and longer and _left_out(front[best]) < min(map(_left_out, longer)):
+        within = f"with each row left out this one errs less ({three_digits(_left_out(front[best]))}): what more it promises "
+        within += "pays for the choice of its columns"
     for members, why in ((poles, "a denominator passes through zero among the rows"), (longer, within)):
         if members:
             its, promises = ("its", "promises") if len(members) == 1 else ("their", "promise")
@@ -264,6 +267,11 @@ def _ends(members: list[FrontMember]) -> list[FrontMember]:
     return [ordered[0], ordered[-1]]
 
 
+def _left_out(member: FrontMember) -> float:
+    """The error with each row left out, as if the formula had been given beforehand."""
+    return math.inf if member.outlook is None else member.outlook.left_out
+
+
 def _has_pole(member: FrontMember) -> bool:
     return member.outlook is not None and member.outlook.pole
 
@@ -276,7 +284,7 @@ def _promises_less_error(rival: FrontMember, best: FrontMember) -> bool:
 
 
 def _nothing_beyond(counted: CountedRows, *, hardly: bool = False) -> str:
-    return f"The data {'hardly' if hardly else 'do not'} support anything beyond {_plainest(counted)}"
+    return f"{'Hardly anything' if hardly else 'Nothing'} was found that the data support beyond {_plainest(counted)}"
 
 
 def _plainest(counted: CountedRows) -> str:
