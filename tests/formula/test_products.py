@@ -74,7 +74,7 @@ def test_sums(name: str) -> None:
         (-1.0, {x: 1.0}, "-x"),
         (-1.0, {x: -1.0}, "-1/x"),
         (2.0, {}, "2"),
-        (1.0, {y: 1.0, x: 0.5}, "sqrt(x)*y"),
+        (1.0, {y: 1.0, x: 0.5}, "y*sqrt(x)"),
     ],
 )
 def test_products_are_written_with_what_divides_below(

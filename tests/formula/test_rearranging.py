@@ -29,7 +29,7 @@ def values(node: Node) -> np.ndarray:
     [
         ({call("add", call("div", x, y), 1.0): 1.0, y: 1.0}, never, "x + y"),
         ({call("add", x, y): 0.5, x: -0.5}, always, "sqrt(y/x + 1)"),
-        ({call("add", x, y): 1.0, x: 1.0}, never, "(x + y)*x"),
+        ({call("add", x, y): 1.0, x: 1.0}, never, "x*(x + y)"),
         ({call("add", call("div", y, x), 1.0): -1.0, x: -1.0}, never, "1/(x + y)"),
     ],
     ids=["cleared", "taken under the root", "as it was", "cleared below"],

@@ -66,7 +66,7 @@ def text(root: Node) -> str:
         (call("pow", call("pow", x1, x2), x3), "(x1**x2)**x3"),
         (call("exp", call("neg", call("square", x1))), "exp(-x1**2)"),
         (call("id", call("add", x1, x2)), "x1 + x2"),
-        (call("mul", call("id", call("add", x1, x2)), x3), "(x1 + x2)*x3"),
+        (call("mul", call("id", call("add", x1, x2)), x3), "x3*(x1 + x2)"),
         (call("abs", call("sub", x1, x2)), "abs(x1 - x2)"),
         (call("sqrt", x1, protected=True), "sqrt(abs(x1))"),
         (call("div", x1, x2, protected=True), "x1/x2"),

@@ -35,7 +35,7 @@ def test_columns_of_two_values_are_found() -> None:
         ("side**3", "side"),
         ("abs(side)", "1"),
         ("cos(side)", "0.5403"),
-        ("tanh(5*t)**2*green**4", "tanh(5*t)**2*green"),
+        ("tanh(5*t)**2*green**4", "green*tanh(5*t)**2"),
         ("exp(0.3*green)", "exp(0.3*green)"),
         ("t**6", "t**6"),
         ("green*side", "green*side"),

@@ -33,6 +33,8 @@ class Written:
     divisors: tuple[Written, ...] = ()
     value: float | None = None
     head: tuple[str, str] | None = None
+    is_column: bool = False
+    """Whether it is a column, or a plain power of one: these stand before brackets and functions in a product."""
     nesting: int = 0
 
 
@@ -62,7 +64,7 @@ class Notation:
         return self.number(value)
 
     def name(self, index: int) -> Written:
-        return Written(self.names[index])
+        return Written(self.names[index], is_column=True)
 
     def group(self, text: str) -> str:
         return f"({text})"
@@ -110,7 +112,8 @@ class Notation:
                 [part for piece in above for part in _factors(piece)] + [d for piece in below for d in piece.divisors],
                 [d for piece in above for d in piece.divisors] + [part for piece in below for part in _factors(piece)],
             )
-            above.sort(key=lambda piece: piece.value is None)
+            for pieces in (above, below):
+                pieces.sort(key=lambda piece: 0 if piece.value is not None else 1 if piece.is_column else 2)
         above = [piece for piece in above if piece.value != 1.0]
         below = [piece for piece in below if piece.value != 1.0]
         if len(above) == 1 and not below:
@@ -139,7 +142,8 @@ class Notation:
                 return self.product([], [self.power(base, replace(exponent, negative=False))])
             if value == 1.0:
                 return base
-        return replace(self.raised(base, exponent), nesting=_nesting((base, exponent), 1))
+        is_column = base.is_column and value is not None
+        return replace(self.raised(base, exponent), is_column=is_column, nesting=_nesting((base, exponent), 1))
 
     def raised(self, base: Written, exponent: Written) -> Written:
         bare_sign = exponent.negative and exponent.value is not None
