@@ -7,6 +7,8 @@ has to be written twice:
     a/(b/x**n + c)       (a/c)*x**n/(x**n + b/c)  the same with cooperation (Hill 1910), for plain exponents
     a/(b/x + c*y)        a*x/(c*x*y + b)          no fraction below a line, unless all are: 1/(1/x + 1/y) stays
     -a/(1 - b/x)         a*x/(b - x)              constants above and below are positive where they can be
+    a/(x*y - x)          a/(x*(y - 1))            what all terms of a sum have in common before its brackets
+    (-x - y)*a           -a*(x + y)               no sum of nothing but minus signs
     -a*sin(w*x + p)      a*sin(w*x + p')          a phase within half a turn, a positive amplitude beside it
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
@@ -28,7 +30,7 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
-from gmeql.formula.fractions import cooperation, lifted, positive_fraction, saturation
+from gmeql.formula.fractions import common_factors, cooperation, lifted, positive_sums, saturation
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, tree_complexity
 from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of, write_product
 from gmeql.formula.simplify import simplify
@@ -303,7 +305,8 @@ _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
     saturation: 1,
     cooperation: MOST_ADDED,
     lifted: MOST_ADDED,
-    positive_fraction: MOST_ADDED,
+    common_factors: MOST_ADDED,
+    positive_sums: MOST_ADDED,
     _one_wave: 0,
     _positive_amplitude: 1,
     _scaled_exponential: 1,

@@ -39,15 +39,37 @@ def cooperation(coefficient: float, powers: Factors) -> Term | None:
     return saturation(coefficient, powers, of_powers=True)
 
 
-def positive_fraction(coefficient: float, powers: Factors) -> Term | None:
-    """-u/(v - w) as u/(w - v), and u/(-v - w) as -u/(v + w)."""
+def positive_sums(coefficient: float, powers: Factors) -> Term | None:
+    """-u/(v - w) as u/(w - v); and (-v - w)*u as -(v + w)*u, above the line or below."""
     for total, exponent in powers.items():
-        if is_sum(total) and exponent < 0 and exponent % 2 == 1.0:
+        if is_sum(total) and exponent % 2 == 1.0:
             constant, terms = split_sum(total)
             signs = [factor < 0 for factor, _ in terms] + [constant < 0] * (constant != 0.0)
-            if all(signs) or (coefficient < 0 and any(signs)):
+            if all(signs) or (exponent < 0 and coefficient < 0 and any(signs)):
                 flipped = write_sum(-constant, [(-factor, parts) for factor, parts in terms])
                 return -coefficient, exchanged(powers, total, flipped)
+    return None
+
+
+def common_factors(coefficient: float, powers: Factors) -> Term | None:
+    """(u*v - u)*w as u*(v - 1)*w, above the line or below."""
+    for total, exponent in powers.items():
+        if not is_sum(total) or not exponent.is_integer():
+            continue
+        constant, terms = split_sum(total)
+        if constant or len(terms) < 2:
+            continue
+        shared = {base: min(parts.get(base, 0.0) for _, parts in terms) for base in terms[0][1]}
+        shared = {base: power for base, power in shared.items() if power > 0}
+        if not shared:
+            continue
+        inverse = {base: -power for base, power in shared.items()}
+        left = [(factor, _times(parts, inverse)) for factor, parts in terms]
+        inside = write_sum(sum(factor for factor, parts in left if not parts), [term for term in left if term[1]])
+        if not is_sum(inside):
+            continue
+        rest = _times({base: power for base, power in powers.items() if base != total}, {inside: exponent})
+        return coefficient, _times(rest, {base: exponent * power for base, power in shared.items()})
     return None
 
 
