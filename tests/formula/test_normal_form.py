@@ -87,6 +87,8 @@ def test_exponents_that_are_logarithms_become_powers() -> None:
         (call("mul", 3.0, call("exp", call("mul", 2.0, x))), lambda x, y: np.log(3.0) + 2.0 * x),
         (call("pow", x, Constant(3.0)), lambda x, y: 3.0 * np.log(x)),
         (call("mul", 2.0, x, y), lambda x, y: np.log(2.0) + np.log(x * y)),
+        (call("mul", call("exp", call("add", y, call("mul", -1.0, x))), x), lambda x, y: np.log(x) + y - x),
+        (call("add", call("mul", 5.0, x), call("mul", 5.0, y), 3.0), lambda x, y: np.log(x + y + 0.6) + np.log(5.0)),
     ],
 )
 def test_logarithms_of_products_and_powers(node: Node, expected) -> None:

@@ -259,18 +259,42 @@ def _as_power(core: Node, coefficient: float, positive: Positive) -> Node | None
 
 
 def normal_logarithm(node: Node, positive: Positive) -> Node:
-    """log(c u) is log(c) + log(u); log(u**e) is e log(u) where u is positive."""
+    """log(c*exp(u)*v) is log(c) + u + log(v); log(u**e) is e*log(u) where u is positive; log(c*u - c*v) is log(c*(u - v))."""
     coefficient, powers = as_product(node)
     if isinstance(node, Constant) or coefficient <= 0 or not powers:
         return build("log", node)
-    if len(powers) == 1:
-        ((base, exponent),) = powers.items()
-        if isinstance(base, Call) and base.operator == "exp":
-            inner_constant, inner = as_sum(base.args[0], positive)
-            return normal_sum(math.log(coefficient) + exponent * inner_constant, scale(inner, exponent), positive)
-        if exponent != 1.0 and (not exponent.is_integer() or int(exponent) % 2 or positive(base)):
-            logarithm = build("log", base)
-            return normal_sum(math.log(coefficient), {logarithm: exponent}, positive)
-    if coefficient == 1.0:
-        return build("log", node)
-    return normal_sum(math.log(coefficient), {build("log", normal_product(1.0, powers, positive)): 1.0}, positive)
+    constant = math.log(coefficient)
+    outside: list[Terms] = []
+    inside: Factors = {}
+    for base, exponent in powers.items():
+        if isinstance(base, Call) and base.operator == "exp" and not base.protected:
+            own, terms = as_sum(base.args[0], positive)
+            constant += exponent * own
+            outside.append(scale(terms, exponent))
+        else:
+            inside[base] = exponent
+    if inside:
+        factor, logarithm, times = _logarithm_of(inside, positive)
+        constant += math.log(factor)
+        outside.append({logarithm: times})
+    return normal_sum(constant, add(outside, ROUNDING.terms), positive)
+
+
+def _logarithm_of(powers: Factors, positive: Positive) -> tuple[float, Node, float]:
+    """A factor, a logarithm and how many times it counts: log(c*u - c*v) is log(c) and log(u - v)."""
+    ((base, exponent), *others) = powers.items()
+    if not others and exponent == 1.0 and (factor := _shared_factor(base, positive)) != 1.0:
+        constant, terms = as_sum(base, positive)
+        return factor, build("log", normal_sum(constant / factor, scale(terms, 1.0 / factor), positive)), 1.0
+    if not others and exponent != 1.0 and (not exponent.is_integer() or int(exponent) % 2 or positive(base)):
+        return 1.0, build("log", base), exponent
+    return 1.0, build("log", normal_product(1.0, powers, positive)), 1.0
+
+
+def _shared_factor(node: Node, positive: Positive) -> float:
+    """The size that factors of two terms of a sum have in common; 1 where there is none."""
+    if not is_sum(node):
+        return 1.0
+    sizes = [abs(factor) for factor in as_sum(node, positive)[1].values()]
+    shared = [a for i, a in enumerate(sizes) if any(math.isclose(a, b, rel_tol=1e-12) for b in sizes[:i])]
+    return shared[0] if shared and 1.0 not in shared else 1.0
