@@ -14,6 +14,7 @@ has to be written twice:
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
     x**2-2*x*y+y**2      (x - y)**2               a square in place of its three terms
     (x - 6)*x + 14       (x - 3)**2 + 5           a distance from a round value
+    a*exp((6 - x)*x)     a*exp(9)*exp(-(x - 3)**2)  a bell by its centre
     1e20*exp(-x)         exp(46.05 - x)           no constant that only a scale within the formula makes so large
     a*(b*x + 1)**2       a*b**2*(x + 1/b)**2      a power of the distance from a place, unless that makes constants wild
 
@@ -246,6 +247,28 @@ def _term_key(powers: Factors) -> frozenset[tuple[Node, float]]:
     return frozenset(powers.items())
 
 
+def _bell(coefficient: float, powers: Factors) -> Term | None:
+    """c*exp(b*u - a*u**2) as c*exp(b**2/(4*a))*exp(-a*(u - b/(2*a))**2): a bell by its centre, where c is no 1."""
+    for base, exponent in powers.items():
+        if exponent != 1.0 or not isinstance(base, Call) or base.operator != "exp" or base.protected:
+            continue
+        if abs(coefficient) == 1.0:
+            return None
+        constant, terms = split_sum(base.args[0])
+        plain = _multiplied_out(terms)
+        places = {_term_key(parts): k for k, (_, parts) in enumerate(plain)}
+        for k, (b, parts) in enumerate(plain):
+            i = places.get(_term_key({factor: 2.0 * e for factor, e in parts.items()}))
+            if i is None or not plain[i][0] < 0:
+                continue
+            a = plain[i][0]
+            others = [term for m, term in enumerate(plain) if m not in (i, k)]
+            bell = build("exp", write_sum(constant, [*others, (a, {write_sum(b / (2.0 * a), [(1.0, parts)]): 2.0})]))
+            height = coefficient * math.exp(min(-b * b / (4.0 * a), 700.0))
+            return 1.0 if _is_same(height, 1.0) else height, exchanged(powers, base, bell)
+    return None
+
+
 # --- scales -------------------------------------------------------------------------------------------------------
 
 
@@ -308,6 +331,7 @@ _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
     common_factors: MOST_ADDED,
     positive_sums: MOST_ADDED,
     _one_wave: 0,
+    _bell: 1,
     _positive_amplitude: 1,
     _scaled_exponential: 1,
     _scaled_power: 1,
