@@ -7,7 +7,7 @@ sqrt(1.3 + x2/x1)
 >>> formula([[2.0, 5.4]]).tolist()
 [2.0]
 >>> print(formula.diff("x2"))
-0.5/(sqrt(1.3 + x2/x1)*x1)
+0.5/(x1*sqrt(1.3 + x2/x1))
 """
 
 from __future__ import annotations
