@@ -46,7 +46,7 @@ class CappedConfig:
     largest: float = 1e6  # radians of a product: beyond, rounding is seen
     tried: int = 4  # waves that are looked for,
     seconds_each: float = 0.25  # of one core, each
-    seconds: float = 0.05  # to ask all that steps leave (measured)
+    seconds: float = 0.04  # to ask all that steps leave (measured)
     exact: float = 1e-7  # error relative to the size of the wave
     digits: int = 12  # behind the point of a phase: what is left is rounding
 

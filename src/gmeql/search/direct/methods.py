@@ -59,8 +59,8 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "peeled": peeled.propose,
     "sections": sections.propose,
     "signs": signs.propose,
-    "nested": nested.propose,
     "capped": capped.propose,
+    "nested": nested.propose,
     "squares": squares.propose,
     "subsets": subsets.propose,
     "waves": waves.propose,
@@ -88,7 +88,7 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "bends", "rational", "sections", "signs", "nested", "capped", "squares",
+    "cancelled", "corrected", "exponentials", "bends", "rational", "sections", "signs", "capped", "nested", "squares",
     "pursuit", "vocabulary", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
