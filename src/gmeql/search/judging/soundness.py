@@ -8,7 +8,7 @@ high power, a term that one row pays for. Two figures show it.
   Regression, 1982). A row that one constant exists for has `hᵢᵢ` near 1; where it is 1 to rounding, nothing but that row
   tells what happens there, and its error without it is that of the others' mean. Where a column has a long tail, the next
   row may lie as far beyond the last as that lies beyond the others, so of a formula that bends the rows `B` of the tail are left
-  out together, with errors `(I - H_BB)⁻¹ r_B`.
+  out together too, with errors `(I - H_BB)⁻¹ r_B`.
 - The values at rows that could have been: columns of two rows mixed, and points on the line between two rows, kept
   where they are no further from a row than rows are from each other; and rows just beyond the ends. What lies far
   outside the range of the target there counts as error. A denominator that takes both signs there has a zero in between,
@@ -52,6 +52,9 @@ LARGEST_LEVERAGE = 1.0 - 1e-6
 SQUARED = LOSSES["squared"]
 TAIL_ROWS, TAIL_SHARE = 5, 0.05
 """Rows at the end of a column, or their share of all where that is less, that make a long tail ..."""
+TAIL_WEIGHT = 0.25
+"""Weight of their errors left out together, beside those with each left out alone: the fit does know them, and a cube over a
+normal column is known by them alone."""
 LONG_TAIL = 0.25
 """... where they take up more than this share of its range: of rows that lie alike a twentieth does, of normal ones a sixth."""
 NEAREST_ROWS = 10
@@ -135,7 +138,8 @@ def left_out_errors(
         return np.asarray(errors)
     for rows in () if linear_columns(root) is not None else long_ends(X, used_columns(root)):
         together = _left_out_together(residual[rows], math.sqrt(share) * directions[rows], np.sqrt(weights[rows]))
-        errors[rows] = np.where(np.abs(together) > np.abs(errors[rows]), together, errors[rows])
+        both = np.sqrt(TAIL_WEIGHT * together**2 + (1.0 - TAIL_WEIGHT) * errors[rows] ** 2)
+        errors[rows] = np.where(np.abs(together) > np.abs(errors[rows]), np.copysign(both, together), errors[rows])
     alone = _stand_alone(leverage)
     if alone.all() or not alone.any():
         return np.asarray(errors)
