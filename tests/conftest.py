@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import threading
@@ -40,6 +41,16 @@ settings.register_profile(
     max_examples=examples_of(80),
 )
 settings.load_profile("gmeql")
+
+
+class Failing(logging.Handler):
+    """Makes a failure of what is told to a log: a direct method's fault costs no search, but it costs a test."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise AssertionError(record.getMessage()) from (record.exc_info[1] if record.exc_info else None)
+
+
+logging.getLogger("gmeql.search.direct.methods").addHandler(Failing(logging.WARNING))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -193,3 +193,8 @@ def test_a_factor_of_zero_before_a_square_is_no_division() -> None:
     x = Variable(0)
     root = call("add", call("mul", Constant(0.0), call("square", x)), call("mul", Constant(3.0), x), Constant(1.0))
     assert Expression(customary(root))(np.array([[2.0]])) == pytest.approx(7.0)
+
+
+def test_factors_that_are_zero_are_kept_as_they_are() -> None:
+    """A fit may end with one, before it is tidied up."""
+    assert customary(parse_tree("(0*x*y + 0*x)*z", NAMES)) is not None

@@ -303,7 +303,7 @@ def _distance(coefficient: float, powers: Factors) -> Term | None:
     for total, exponent in powers.items():
         constant, terms = split_sum(total) if is_sum(total) else (0.0, [])
         inside = [factor for factor, _ in terms] + [constant] * (constant != 0.0)
-        divisors = [d if exponent % 2.0 == 0.0 else abs(d) for d in inside] if len(inside) > 1 else []
+        divisors = [d if exponent % 2.0 == 0.0 else abs(d) for d in inside] if len(inside) > 1 and all(inside) else []
         forms = [(coefficient * power_of(d, exponent), *(value / d for value in inside)) for d in divisors]
         now, *wildest = (max(map(_decades, form)) for form in ((coefficient, *inside), *forms))
         k = next((k for k, w in enumerate(wildest) if w == min(wildest) and w + SANER_DECADES < wildest[0]), 0)

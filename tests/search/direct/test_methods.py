@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from gmeql.formula.nodes import Constant, Node
 from gmeql.network.families import FunctionSet
+from gmeql.search.config import SearchConfig
 from gmeql.search.direct.methods import DIRECT_METHODS, ask
 from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.search import Search
 
 
 @pytest.mark.filterwarnings("error")
@@ -40,3 +43,23 @@ def test_linear_algebra_that_fails_inside_a_method_ends_that_method_alone(monkey
     table = DirectTable(np.ones((3, 1)), np.ones(3), np.ones(3))
     found = ask("linear", table, functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(0))
     assert list(found) == [Constant(1.0)]
+
+
+def test_a_fault_of_a_method_is_told_and_costs_no_search(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def faulty(*_: Any, **__: Any) -> Iterator[Node]:
+        yield Constant(1.0)
+        raise IndexError("list index out of range")
+
+    monkeypatch.setitem(DIRECT_METHODS, "linear", faulty)
+    table = DirectTable(np.ones((3, 1)), np.ones(3), np.ones(3))
+    found = ask("linear", table, functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(0))
+    assert next(found) == Constant(1.0)
+    with pytest.raises(AssertionError, match="linear failed"):  # no other test passes over one
+        next(found)
+    monkeypatch.setattr(logging.getLogger("gmeql.search.direct.methods"), "handlers", [])
+    X = np.random.default_rng(0).uniform(1, 2, (60, 1))
+    search = Search(X, X[:, 0] ** 2, config=SearchConfig(max_candidates=500, n_jobs=1))
+    for progress in search.run():
+        pass
+    assert str(progress.best.expression) == "x1**2"
+    assert "linear failed; the search goes on without it" in caplog.text

@@ -108,7 +108,8 @@ def ask(
     name: str, table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator
 ) -> Iterator[Node]:
     """What a method proposes. Values beyond a float on the way there are its own affair: no warning is heard, and where
-    linear algebra fails on them it has seen nothing more."""
+    linear algebra fails on them it has seen nothing more. Nor does any other fault of a method cost the search, which finds
+    formulas without it; that one is told."""
     proposals = DIRECT_METHODS[name](table, functions=functions, effort=effort, rng=rng)
     while True:
         with np.errstate(all="ignore"):  # around each step: a generator that sleeps inside would silence its caller
@@ -116,6 +117,9 @@ def ask(
                 root = next(proposals, None)
             except np.linalg.LinAlgError as error:
                 _log.debug("direct method %s ended: %s", name, error)
+                return
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                _log.warning("the direct method %s failed; the search goes on without it", name, exc_info=True)
                 return
         if root is None:
             return
