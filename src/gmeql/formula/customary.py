@@ -31,7 +31,7 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
-from gmeql.formula.fractions import common_factors, cooperation, lifted, positive_sums, saturation
+from gmeql.formula.fractions import common_factors, lifted, positive_sums, saturation
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, tree_complexity
 from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of, write_product
 from gmeql.formula.simplify import simplify
@@ -326,7 +326,6 @@ def _is_sane(factor: float) -> bool:
 
 _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
     saturation: 1,
-    cooperation: MOST_ADDED,
     lifted: MOST_ADDED,
     common_factors: MOST_ADDED,
     positive_sums: MOST_ADDED,

@@ -9,11 +9,8 @@ from gmeql.formula.sums import merge_powers
 from gmeql.formula.terms import Term, exchanged, split_sum, write_sum
 
 
-def saturation(coefficient: float, powers: Factors, *, of_powers: bool = False) -> Term | None:
-    """(b*u/v + c)**-n as c**-n * v**n * (v + (b/c)*u)**-n, where `v` is what the one term of the sum is divided by.
-
-    With `of_powers` only b/v**n + c below the line, whose power is then written twice.
-    """
+def saturation(coefficient: float, powers: Factors) -> Term | None:
+    """(b*u/v + c)**-n as c**-n * v**n * (v + (b/c)*u)**-n, where `v` is what the one term of the sum is divided by."""
     for total, exponent in powers.items():
         if not is_sum(total) or exponent >= 0 or not exponent.is_integer():
             continue
@@ -26,17 +23,11 @@ def saturation(coefficient: float, powers: Factors, *, of_powers: bool = False) 
         share = factor / constant
         if not below or any(map(is_sum, below)) or not math.isfinite(share) or share == 0.0:
             continue
-        if of_powers and (above or len(below) != 1 or exponent != -1.0):
-            continue
         rest = {base: power for base, power in powers.items() if base != total}
         merge_powers(rest, {base: -exponent * power for base, power in below.items()}, ROUNDING)
         merge_powers(rest, {write_sum(0.0, [(1.0, below), (share, above)]): exponent}, ROUNDING)
         return coefficient * power_of(constant, exponent), rest
     return None
-
-
-def cooperation(coefficient: float, powers: Factors) -> Term | None:
-    return saturation(coefficient, powers, of_powers=True)
 
 
 def positive_sums(coefficient: float, powers: Factors) -> Term | None:

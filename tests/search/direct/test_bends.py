@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+
+from drawn_tables import Function, drawn_table
 
 from gmeql.formula.nodes import tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.bends import propose
 from gmeql.search.direct.table import DirectTable, Effort
 
-Function = Callable[..., np.ndarray]
-
 
 def proposed(f: Function, functions: FunctionSet | None = None, *, scale: float = 3.0) -> tuple[DirectTable, list]:
     rng = np.random.default_rng(1)
-    X = rng.uniform(-scale, scale, (400, f.__code__.co_argcount))
-    with np.errstate(all="ignore"):
-        y = f(*X.T)
-    kept = np.isfinite(y)
-    table = DirectTable(X[kept], y[kept], np.ones(int(kept.sum())))
+    table = drawn_table(f, 400, scale, rng)
     return table, list(propose(table, functions=functions or FunctionSet(), effort=Effort(1.0), rng=rng))
 
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+
+from drawn_tables import Function, drawn_table
 
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.capped import is_capped, propose
 from gmeql.search.direct.table import DirectTable, Effort
 
-Function = Callable[..., np.ndarray]
-
 
 def proposed(f: Function, functions: FunctionSet | None = None) -> tuple[DirectTable, list]:
     rng = np.random.default_rng(3)
-    X = rng.uniform(-8, 8, (600, f.__code__.co_argcount))
+    table = drawn_table(f, 600, 8, rng)
     with np.errstate(all="ignore"):
-        y = f(*X.T)
-        kept = np.isfinite(y)
-        table = DirectTable(X[kept], y[kept], np.ones(int(kept.sum())))
         return table, list(propose(table, functions=functions or FunctionSet(), effort=Effort(2.0), rng=rng))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+
+from drawn_tables import Function, drawn_table
 
 from gmeql.formula.nodes import tree_complexity
 from gmeql.network.families import FunctionSet
@@ -13,13 +13,9 @@ from gmeql.search.direct.roots import propose
 from gmeql.search.direct.table import DirectTable, Effort
 
 
-def proposed(f: Callable[..., np.ndarray], functions: FunctionSet | None = None) -> tuple[DirectTable, list]:
+def proposed(f: Function, functions: FunctionSet | None = None) -> tuple[DirectTable, list]:
     rng = np.random.default_rng(1)
-    X = rng.uniform(-5, 5, (1500, f.__code__.co_argcount))
-    with np.errstate(all="ignore"):
-        y = f(*X.T)
-    kept = np.isfinite(y)
-    table = DirectTable(X[kept], y[kept], np.ones(int(kept.sum())))
+    table = drawn_table(f, 1500, 5, rng)
     return table, list(propose(table, functions=functions or FunctionSet(), effort=Effort(2.0), rng=rng))
 
 
@@ -32,7 +28,7 @@ def proposed(f: Callable[..., np.ndarray], functions: FunctionSet | None = None)
         (lambda a: a**2 - np.sqrt(a**2 + 1.7 * a + 9), 16),
     ],
 )
-def test_a_polynomial_and_a_root(f: Callable[..., np.ndarray], complexity: int) -> None:
+def test_a_polynomial_and_a_root(f: Function, complexity: int) -> None:
     table, roots = proposed(f)
     assert table.error(roots[0]) < 1e-8
     assert tree_complexity(roots[0]) <= complexity

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+
+from drawn_tables import Function, drawn_table
 
 from gmeql.formula.nodes import tree_complexity
 from gmeql.formula.expression import Expression
@@ -13,16 +13,11 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct.signs import SIGNS, Signs, numbers_between, propose
 from gmeql.search.direct.table import DirectTable, Effort
 
-Function = Callable[..., np.ndarray]
-
 
 def proposed(f: Function, functions: FunctionSet | None = None) -> tuple[DirectTable, list]:
     rng = np.random.default_rng(3)
-    X = rng.uniform(-8, 8, (700, f.__code__.co_argcount))
+    table = drawn_table(f, 700, 8, rng)
     with np.errstate(all="ignore"):
-        y = f(*X.T)
-        kept = np.isfinite(y)
-        table = DirectTable(X[kept], y[kept], np.ones(int(kept.sum())))
         return table, list(propose(table, functions=functions or FunctionSet(), effort=Effort(2.0), rng=rng))
 
 
