@@ -197,8 +197,10 @@ def test_a_view_that_hides_rows_is_not_looked_at() -> None:
     """A factor over hundreds of magnitudes gives most rows the weight 0, and a mean over such rows is no number."""
     X = np.column_stack([np.linspace(-400, 0, 300), np.random.default_rng(0).uniform(1, 2, 300)])
     seen = state(X, X[:, 1])
-    assert _table(View((Variable(1),), build("exp", Variable(0))), seen) is None
-    assert _table(View((Variable(0),), Variable(1)), seen) is not None
+    hiding, showing = View((Variable(1),), build("exp", Variable(0))), View((Variable(0),), Variable(1))
+    assert _table(hiding, seen) is None and _table(showing, seen) is not None
+    assert seeing.plan(seen, list(QUICK), 1.0, [hiding]) == []
+    assert {look.view for look in seeing.plan(seen, list(QUICK), 1.0, [hiding, showing])} == {showing}
 
 
 @pytest.mark.parametrize("noise", [0.0, pytest.param(0.05, marks=pytest.mark.slow)])

@@ -259,6 +259,8 @@ class PlannedLook:
 def plan(state: SearchState, names: list[str], seconds: float, views: list[View] | None = None) -> list[PlannedLook]:
     """Which methods look at which tables, and for how long; tables of few columns first where no views are named."""
     tables = [(view, table) for view in views or plainest_views(state) if (table := _table(view, state)) is not None]
+    if not tables:
+        return []
     are_early_over = state.direct_done and state.direct_spent > 0 and not state.later_looks
     looked = EARLY if are_early_over else ()  # they are not asked twice
     # what formulas suggest that were found until now is worth more than what the data did; of that, the columns as they
