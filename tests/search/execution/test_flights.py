@@ -48,7 +48,7 @@ def close(search: Search) -> None:
 
 def on_the_way(n: int, **changes) -> Search:
     """A search with so many generations on the way, of islands that live long."""
-    search = made(*waves(), device_generations=n, device_alone=0.0, stage_ages=(2, 3, 60), **changes)
+    search = made(*waves(), device_generations=n, stage_ages=(2, 3, 60), **changes)
     for _ in range(n):
         search._open_generation()
         assert search._flights.start(search._state, (60,), search._clock)
@@ -131,7 +131,7 @@ def test_a_card_without_memory_for_two_generations_goes_on_with_one(monkeypatch:
         raise AcceleratorError("no memory")
 
     monkeypatch.setattr(Card, "beside", refuse)
-    search = made(*waves(), device_generations=2, device_alone=0.0)
+    search = made(*waves(), device_generations=2)
     for _ in range(3):
         search._round()
         assert len(search._flights.generations) == 1 and search._executor.on_cards

@@ -77,11 +77,10 @@ class Flights:
         return any(flight.islands is islands for flight in self._aloft)
 
     def have_room(self) -> bool:
-        """Whether one more may set out: alone, or when the last has had accelerators to itself for a while."""
+        """Whether one more may set out."""
         if not self._aloft:
             return self._executor.on_cards
-        alone = time.perf_counter() - self._aloft[-1].started
-        return len(self._aloft) < self._executor.most_generations and alone > self._executor.config.device_alone
+        return len(self._aloft) < self._executor.most_generations
 
     def start(self, state: SearchState, ages: Sequence[int], clock: Clock) -> bool:
         """Let the open islands set out, up to some ages at which the worse half is closed; whether they could."""
