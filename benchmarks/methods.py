@@ -1,12 +1,15 @@
 """What each direct method, and the look for symmetries, is worth: formulas that it made exact, and those lost without it.
 
     python benchmarks/methods.py run CASES.json ... --out methods.jsonl
+    python benchmarks/methods.py run CASES.json ... --together sections,roots --out together.jsonl
     python benchmarks/methods.py report methods.jsonl
 
 Every formula is searched for once as the search is, and it is noted who was the first to see it. Then it is searched for
 again without that method, and without symmetries where smaller tables were found. Where a method saw nothing exact,
-leaving it out is taken to change nothing, so that a few searches tell what hundreds would. The budget is candidates, which
-the work of direct methods is counted in, so the machine does not matter. Finished searches are skipped.
+leaving it out is taken to change nothing, so that a few searches tell what hundreds would. But a method may see part of a
+formula, which islands then end, or see what another sees as well: with --together every formula that is solved is searched
+for without all of the named methods, and where that loses it without each of them. The budget is candidates, which the work
+of direct methods is counted in, so the machine does not matter. Finished searches are skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ ISLANDS = "islands"
 """Who saw it where no direct method did."""
 SYMMETRIES = "symmetries"
 Cell = tuple[str, str, int, str]
-"""Case file, problem, seed, and what is left out: nothing, a method, or symmetries."""
+"""Case file, problem, seed, and what is left out: nothing, a method, several (with commas), or symmetries."""
 
 
 def searched(cell: Cell, candidates: int, rows: int) -> dict[str, Any]:
@@ -41,11 +44,12 @@ def searched(cell: Cell, candidates: int, rows: int) -> dict[str, Any]:
     from gmeql.search.search import Search
 
     suite, problem_name, seed, left_out = cell
+    not_asked = left_out.split(",")
     (problem,) = load_suite(suite, [problem_name])
     data = prepare(*problem.sample(problem.generator(seed, "train"), rows), names=problem.names)
     config = SearchConfig(
         max_candidates=candidates, n_jobs=1, device="cpu", symmetries=left_out != SYMMETRIES,
-        direct=tuple(name for name in DIRECT_METHODS if name != left_out),
+        direct=tuple(name for name in DIRECT_METHODS if name not in not_asked),
     )  # fmt: skip
     started = time.perf_counter()
     with noted() as seen:
@@ -93,24 +97,34 @@ class noted:
         seeing.ask, seeing.offer_seen = self._kept
 
 
-def without(record: dict[str, Any]) -> list[Cell]:
-    """What is searched for again: without the method that saw the formula, and without symmetries where there were any."""
-    if record["left_out"] or not record["solved"]:
-        return []
-    left_out = [record["seen_by"]] if record["seen_by"] not in ("", ISLANDS) else []
-    left_out += [SYMMETRIES] if record["tables"] > 1 else []
+def without(record: dict[str, Any], together: str = "") -> list[Cell]:
+    """What is searched for again: without the method that saw the formula, and without symmetries where there were any; or
+    without some methods together, and without each of them what they lose."""
+    if record["left_out"]:
+        left_out = together.split(",") if record["left_out"] == together and not record["solved"] else []
+    elif not record["solved"]:
+        left_out = []
+    elif together:
+        left_out = [together]
+    else:
+        left_out = [record["seen_by"]] if record["seen_by"] not in ("", ISLANDS) else []
+        left_out += [SYMMETRIES] if record["tables"] > 1 else []
     return [(record["suite"], record["problem"], record["seed"], name) for name in left_out]
 
 
 def run(arguments: argparse.Namespace) -> None:
     from gmeql.evaluation.problems import load_suite
+    from gmeql.search.direct.methods import DIRECT_METHODS
 
+    unknown = [name for name in arguments.together.split(",") if name not in ("", *DIRECT_METHODS)]
+    if unknown:
+        sys.exit(f"no direct method is called {unknown[0]!r}; there are {', '.join(DIRECT_METHODS)}")
     out = Path(arguments.out)
     records = read(out)
     names = [(suite, p.name) for suite in arguments.cases for p in load_suite(suite) if p.formula is not None]
     first = [(*name, seed, "") for seed in range(arguments.seeds) for name in names]
     done = {cell_of(record) for record in records}
-    waiting = [cell for record in records for cell in without(record) if cell not in done]
+    waiting = [cell for record in records for cell in without(record, arguments.together) if cell not in done]
     waiting += [cell for cell in first if cell not in done]
     deadline = time.monotonic() + arguments.limit
     with ProcessPoolExecutor(arguments.workers) as pool, out.open("a") as file:
@@ -123,7 +137,7 @@ def run(arguments: argparse.Namespace) -> None:
             finished = next(as_completed(running))
             running.remove(finished)
             record = finished.result()
-            waiting += without(record)
+            waiting += without(record, arguments.together)
             records.append(record)
             file.write(json.dumps(record) + "\n")
             file.flush()
@@ -152,7 +166,8 @@ def report(records: Iterable[dict[str, Any]]) -> None:
     count = Counter(record["left_out"] for record in again)
     print(f"{sum(record['solved'] for record in base)} of {len(base)} solved\n")
     print("| seen first by | formulas | searched for without it | lost |\n| --- | --- | --- | --- |")
-    for name in sorted([*DIRECT_METHODS, ISLANDS, SYMMETRIES], key=lambda name: (-lost[name], -seen[name])):
+    together = [name for name in count if "," in name]
+    for name in sorted([*together, *DIRECT_METHODS, ISLANDS, SYMMETRIES], key=lambda name: (-lost[name], -seen[name])):
         formulas = "" if name == SYMMETRIES else seen[name]
         print(f"| {name} | {formulas} | {count[name] or ''} | {lost[name] if count[name] else ''} |")
 
@@ -165,6 +180,7 @@ def main() -> None:
     one.add_argument("--seeds", type=int, default=1)
     one.add_argument("--candidates", type=int, default=30_000)
     one.add_argument("--rows", type=int, default=1_000, help="training rows drawn from a formula")
+    one.add_argument("--together", default="", help="methods to leave out together, with commas between them")
     one.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     one.add_argument("--limit", type=float, default=float("inf"), help="seconds after which no search starts")
     one.add_argument("--out", default="methods.jsonl")

@@ -36,6 +36,17 @@ def test_a_formula_is_searched_for_again_without_who_saw_it():
         assert methods.without(nothing) == []
 
 
+def test_what_methods_lose_together_is_searched_for_without_each():
+    both = "roots,sections"
+    assert methods.without(record(), both) == [("s", "p", 0, both)]
+    assert methods.without(record(left_out=both), both) == []
+    assert methods.without(record(left_out=both, solved=False), both) == [
+        ("s", "p", 0, "roots"),
+        ("s", "p", 0, "sections"),
+    ]
+    assert methods.without(record(left_out="roots", solved=False), both) == []
+
+
 def test_the_method_that_saw_the_formula_is_noted():
     X = np.random.default_rng(0).uniform(1, 3, (100, 2))
     fraction, sine = (X[:, 0] ** 2 + 1) / (X[:, 1] + X[:, 0]), np.sin(2.7 * X[:, 0] ** 2) + np.log(X[:, 1] + 0.37)
