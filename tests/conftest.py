@@ -44,13 +44,14 @@ settings.load_profile("gmeql")
 
 
 class Failing(logging.Handler):
-    """Makes a failure of what is told to a log: a direct method's fault costs no search, but it costs a test."""
+    """Makes a failure of what is told to a log: a fault of a look at the data costs no search, but it costs a test."""
 
     def emit(self, record: logging.LogRecord) -> None:
         raise AssertionError(record.getMessage()) from (record.exc_info[1] if record.exc_info else None)
 
 
-logging.getLogger("gmeql.search.direct.methods").addHandler(Failing(logging.WARNING))
+for looks in ("gmeql.search.direct.methods", "gmeql.search.offers.looking"):
+    logging.getLogger(looks).addHandler(Failing(logging.WARNING))
 
 
 def pytest_configure(config: pytest.Config) -> None:

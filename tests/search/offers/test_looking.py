@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from gmeql.formula.nodes import Constant, Variable
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import ClockConfig, SearchConfig
+from gmeql.search.offers import looking as looking_module
 from gmeql.search.offers.looking import Looking
 from gmeql.search.offers.offering import Offering
 from gmeql.search.polish.scoring import refit
@@ -72,3 +74,18 @@ def test_a_table_that_a_leading_formula_suggests_is_asked_for_what_is_plain() ->
     state.candidates = 60_000
     looking.see(state, Clock.unlimited())
     assert has_exact_formula(state)
+
+
+@pytest.mark.parametrize("look", ["look_early", "smaller_tables", "look_directly", "look_again", "go_on"])
+def test_a_fault_of_a_look_is_told_and_ends_the_looks(look: str, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def faulty(*_: Any, **__: Any) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(looking_module, look, faulty)
+    monkeypatch.setattr(logging.getLogger(looking_module.__name__), "handlers", [])
+    state, looking = made(direct=("linear",))
+    state.symmetries_done = state.direct_done = look in ("look_again", "go_on")
+    for state.candidates in (500, 999, 999):
+        looking.see(state, Clock.unlimited())
+    assert state.symmetries_done and state.direct_done
+    assert caplog.text.count("a look at the data failed; the search goes on without looks") == 1

@@ -102,6 +102,8 @@ LAST = ("strange", "waves")
 """Methods that take long to begin, asked about the columns as they are when all others had their time."""
 AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *GROWING, "strange"))
 """All others."""
+FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What costs no search: it finds formulas without looks at the data."""
 
 
 def ask(
@@ -118,7 +120,7 @@ def ask(
             except np.linalg.LinAlgError as error:
                 _log.debug("direct method %s ended: %s", name, error)
                 return
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            except FAULTS:
                 _log.warning("the direct method %s failed; the search goes on without it", name, exc_info=True)
                 return
         if root is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.data.viewed import ViewedTable
+from gmeql.search.direct.methods import FAULTS
 from gmeql.search.offers.beside import LooksBeside
 from gmeql.search.offers.moments import is_time_to_go_on, is_time_to_look, is_time_to_look_again
 from gmeql.search.offers.offering import Offering
@@ -26,6 +28,8 @@ from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.symmetries.noisy import smaller_tables
 from gmeql.search.symmetries.views import View
+
+_log = logging.getLogger(__name__)
 
 
 class Looking:
@@ -48,11 +52,22 @@ class Looking:
         self.beside.tend(state, clock, lambda views: self.take_views(state, views, clock.is_late))
 
     def see(self, state: SearchState, clock: Clock) -> None:
-        """Look directly, as far as it is time; before that, once, for smaller tables; go on from formulas found so far."""
-        self._look(state, clock)
-        if is_time_to_go_on(state):
-            self._offering.settle(state)
-            go_on(state, clock)
+        """Look directly, as far as it is time; before that, once, for smaller tables; go on from formulas found so far.
+
+        A fault on the way ends the looks, not the search.
+        """
+        try:
+            self._look(state, clock)
+            if is_time_to_go_on(state):
+                self._offering.settle(state)
+                go_on(state, clock)
+        except FAULTS:
+            _log.warning("a look at the data failed; the search goes on without looks", exc_info=True)
+            state.symmetries_done = state.direct_done = True
+            state.later_looks, state.growing_looks = (
+                len(state.config.clock.later_from),
+                len(state.config.clock.growing_from),
+            )
 
     def _look(self, state: SearchState, clock: Clock) -> None:
         """Look for smaller tables and directly. Nothing where others do.
