@@ -73,3 +73,11 @@ def test_noise_is_not_worth_a_second_function() -> None:
     looking = search(lambda x, z: x + z + noise)
     assert looking.single() is None
     assert not looking.is_worth_more
+
+
+def test_nothing_is_fitted_where_no_function_explains_any_of_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted: list[object] = []
+    monkeypatch.setattr(OuterSearch, "_tuned", lambda self, start, outer: fitted.append(outer))
+    looking = search(lambda x, z: x + np.random.default_rng(0).standard_normal(len(x)))
+    assert looking.single() is None and not looking.is_worth_more
+    assert not fitted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,12 @@ from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig, SearchConfig
 from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY, QUICK, SOON, ask
-from gmeql.search.direct.table import worked
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
 from gmeql.search.polish.scoring import refit
 from gmeql.search.offers import seeing
 from gmeql.search.offers.moments import is_time_to_look_again
 from gmeql.search.offers.seeing import (
-    _Kept,
-    _effort,
     _table,
     go_on,
     look_again,
@@ -303,17 +299,6 @@ def test_all_looks_together_keep_within_one_share(monkeypatch: pytest.MonkeyPatc
     assert dict(granted)["strange"] >= seen.config.clock.last_share * seconds - 1e-9
 
 
-def test_what_a_trail_took_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = _Kept(state(*noisy(), max_time=60.0), Clock.unlimited(), 2.0)
-    now = [0.0]
-    monkeypatch.setattr(seeing, "worked", lambda: now[0])
-    assert kept.take() is not None and kept.take() is None
-    now[0] = 1.5
-    assert kept.is_taken_by_last() and kept.used == 1.5
-    effort = kept.take()
-    assert effort is not None and effort.seconds == 0.5
-
-
 def test_a_method_that_was_left_out_is_not_asked_again() -> None:
     X, y = noisy()
     seen = state(X, y)
@@ -335,15 +320,6 @@ def test_the_error_so_far_is_in_the_spread_of_the_table() -> None:
     assert table is not None and raw is not None
     assert table.unexplained == pytest.approx(table.error(Constant(seen.leaderboard.best.root.args[0].value)), rel=1e-6)
     assert raw.unexplained < 0.2 < 0.7 < table.unexplained
-
-
-def test_what_is_kept_for_a_trail_is_given_once() -> None:
-    kept = _Kept(state(*pagie()), Clock.unlimited(), 2.0)
-    assert not kept.is_taken_by_last()
-    given = kept.take()
-    assert given is not None and given.seconds == 2.0
-    assert kept.take() is None
-    assert kept.is_taken_by_last() and not kept.is_taken_by_last()
 
 
 def test_formulas_are_asked_once_for_smaller_tables_and_the_first_whatever_the_time(
@@ -368,13 +344,6 @@ def test_formulas_are_asked_once_for_smaller_tables_and_the_first_whatever_the_t
     assert len(leading) > 1 and len(heard) == len(leading) * len(SYMMETRIES.formula_slacks)
 
 
-def test_what_a_trail_leaves_of_its_time_is_kept_again() -> None:
-    kept = _Kept(Search(*pagie(), config=SearchConfig(max_time=30.0))._state, Clock.unlimited(), 600.0)
-    assert kept.take() is not None and kept.is_taken_by_last()
-    again = kept.take()
-    assert again is not None and 0 < again.seconds < 600.0
-
-
 def test_a_quick_look_leaves_out_what_is_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy()
     heard: list[bool] = []
@@ -390,11 +359,3 @@ def test_a_quick_look_leaves_out_what_is_not_exact(monkeypatch: pytest.MonkeyPat
     assert all(linear_columns(m.root) is not None for m in seen.leaderboard.members.values())
     look_early(seen, Clock.unlimited())
     assert not any(heard[1 + len(QUICK) + len(SOON) :])
-
-
-def test_methods_that_get_little_of_the_processor_end_with_the_search() -> None:
-    """They count their own processor time; where that hardly moves, the whole search's clock holds."""
-    seen = Search(*pagie(), config=SearchConfig(max_time=10.0, n_jobs=1))._state
-    clock, until = Clock.start(seen.config), worked() + 1000.0
-    assert not _effort(seen, clock, 1.0, until).out_of_time()
-    assert _effort(seen, replace(clock, closing=clock.started), 1.0, until).out_of_time()

@@ -48,6 +48,7 @@ class BlocksConfig:
     less: float = 1e-3  # ... where they leave this share of what one of them less does
     exact: float = 1e-11  # error that needs no better
     alike: float = 3.0  # times an error that is as small
+    shown: float = 0.9  # share of the error that one of the h of a library must leave, for any to be fitted
     worth: float = 0.1  # share of the error that the best h must leave, to be worth looking for a second
     first: tuple[str, ...] = (
         "x**1", "x**2", "x**3", "x**0.5", "x**-1", "x**0.333333", "x**1.5", "log", "log+1", "exp -", "exp -x", "exp x",
@@ -182,6 +183,8 @@ class OuterSearch:
     def _leading(self, start: Blocks, factors: Sequence[Factor], errors: FloatArray) -> list[Blocks]:
         """What stands already with one of the functions that leave least, few of a kind, their inner constants fitted."""
         chosen: list[Blocks] = []
+        if not errors.min() < BLOCKS.shown * start.error:  # of noise each explains next to nothing
+            return chosen
         seen: dict[str, int] = {}
         left = [BLOCKS.plain, BLOCKS.tuned[len(start.outers) > self.n_bumps]]
         for place in np.argsort(errors, kind="stable"):
@@ -336,8 +339,9 @@ def errors_of(h: FloatArray, span: FloatArray, basis: FloatArray, left: FloatArr
         sizes = np.sqrt(np.mean(centred**2, axis=1))
     usable = np.isfinite(sizes) & (sizes > 0)
     centred = centred[usable] / sizes[usable, None]
-    products = (span[:, :, None] * span[:, None, :]).reshape(n_rows, k * k)
-    grams = (centred**2 @ products).reshape(-1, k, k)
+    above, place = np.triu_indices(k), np.zeros((k, k), dtype=np.intp)
+    place[above] = place.T[above] = np.arange(len(above[0]))
+    grams = (centred**2 @ (span[:, above[0]] * span[:, above[1]]))[:, place]
     across = np.stack([centred @ (basis * column[:, None]) for column in span.T], axis=2)  # [F, Q, K]
     grams -= across.transpose(0, 2, 1) @ across
     towards = (centred * left) @ span

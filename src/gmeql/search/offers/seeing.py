@@ -5,7 +5,7 @@ tables come first, since there a formula is short. Of several tables with as man
 gives, the plainest is looked at. Methods that cost next to nothing are asked about the plain columns at the very start,
 then quick ones, those of linear algebra after the first stage; methods for noisy targets later, when nothing exact was
 found for long and the best formula so far tells how large noise can be. Time or work is shared out over the tables and,
-as `SHARES` says, over the methods; time that a method leaves over is the next one's.
+as `SHARES` says, over the methods (`turns.py`).
 Some more is kept for the first method that has seen part of a formula.
 
 Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
@@ -24,12 +24,13 @@ from gmeql.formula.nodes import Constant, Node, row_values, transform
 from gmeql.search.clock import Clock
 from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, NOISY, QUICK, SHARES, SOON, ask
 from gmeql.search.direct.smoothed import smooth_error, smooth_values
-from gmeql.search.direct.table import DirectTable, Effort, worked
+from gmeql.search.direct.table import DirectTable, worked
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
 from gmeql.search.polish.scoring import Scored, clean, refit
 from gmeql.search.offers.moments import later_seconds
 from gmeql.search.offers.promotion import polish_formula
+from gmeql.search.offers.turns import Kept, Turns, effort_until
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.symmetries.config import SYMMETRIES
@@ -161,7 +162,7 @@ def _look(
 ) -> None:
     """Offer what methods see within some seconds, and note what was spent: where time is the budget, all that it took but
     for trails that were followed."""
-    began, kept = worked(), _Kept(state, clock, state.config.trail_seconds)
+    began, kept = worked(), Kept(state, clock, state.config.trail_seconds)
     _take_in(state, clock, _proposals(state, clock, names, seconds, kept, views, is_quick=is_quick), cut=cut)
     if cut:
         state.direct_spent += seconds if state.config.max_time is None else worked() - began - kept.used
@@ -208,7 +209,7 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
             seconds, began = left * float(shares[i] / shares[i:].sum()), worked()
             table = DirectTable(seen.X, seen.target, seen.weights / seen.weights.mean())
             rng = np.random.default_rng([state.seed, i])
-            effort = _effort(state, clock, seconds, began + seconds)
+            effort = effort_until(state, clock, seconds, began + seconds)
             proposed = ask(name, table, functions=state.portfolio.functions, effort=effort, rng=rng)
             cleaned = [root for root in (clean(root, seen) for root in proposed) if root is not None]
             for scored in refit(cleaned, seen, keep_recognised=False):
@@ -226,15 +227,6 @@ def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
 def _shape(root: Node) -> Node:
     """A formula with all constants alike."""
     return transform(root, lambda leaf: Constant(0.0) if isinstance(leaf, Constant) else leaf)
-
-
-def _effort(state: SearchState, clock: Clock, seconds: float, until: float) -> Effort:
-    """Work worth so many seconds; where time is the budget, with a moment at which it ends: at the latest when the whole
-    search closes, however little of the processor was had until then."""
-    if state.config.max_time is None:
-        return Effort(seconds, clock.is_interrupted)
-    left = max(until - worked(), 0.0)
-    return Effort.timed(left, until=until, is_interrupted=clock.is_closing)
 
 
 @dataclass(frozen=True)
@@ -282,56 +274,24 @@ def _proposals(
     clock: Clock,
     names: list[str],
     seconds: float,
-    kept: _Kept,
+    kept: Kept,
     views: list[View] | None,
     *,
     is_quick: bool,
 ) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view."""
     looks = plan(state, names, seconds, views)
-    each, began = np.array([look.seconds for look in looks]), worked()
+    turns = Turns([look.seconds for look in looks])
     for i, look in enumerate(looks):
-        if (
-            i and look.table is not looks[i - 1].table
-        ):  # small tables end late, each by a little: this one keeps its time
-            began = max(began, worked() - float(each[:i].sum()))
-        until = began + float(each[: i + 1].sum())
-        effort = replace(_effort(state, clock, look.seconds, until), more=kept.take, is_quick=is_quick)
+        effort = effort_until(state, clock, look.seconds, turns.until(i))
+        effort = replace(effort, more=kept.take, is_quick=is_quick)
         rng, functions = np.random.default_rng([state.seed, i]), state.portfolio.functions
         for root in ask(look.name, look.table, functions=functions, effort=effort, rng=rng):
             if look.is_heard(root):
                 paused = worked()
                 yield look.view, root
-                began += worked() - paused  # what is done with a formula is not the next method's time
-        if kept.is_taken_by_last():
-            began += max(worked() - until, 0.0)  # the others keep their time
-
-
-class _Kept:
-    """Work kept for methods that have seen part of a formula: what the first leaves over is the next one's."""
-
-    def __init__(self, state: SearchState, clock: Clock, seconds: float) -> None:
-        self._state, self._clock, self._seconds = state, clock, seconds
-        self._taken: tuple[float, float] | None = None
-        self.used = 0.0
-        """Seconds of it that were used, where time is the budget."""
-
-    def take(self) -> Effort | None:
-        """All that is left; None where nothing is."""
-        if not self._seconds > 0:
-            return None
-        self._taken, self._seconds = (worked(), self._seconds), 0.0
-        began, seconds = self._taken
-        return _effort(self._state, self._clock, seconds, began + seconds)
-
-    def is_taken_by_last(self) -> bool:
-        """Whether some was taken since this was asked last; what is over by the clock is kept again."""
-        taken, self._taken = self._taken, None
-        if taken is not None and self._state.config.max_time is not None:
-            used = worked() - taken[0]
-            self.used += used
-            self._seconds = max(taken[1] - used, 0.0)
-        return taken is not None
+                turns.pause(worked() - paused)  # what is done with a formula is not the next method's time
+        kept.settle()
 
 
 def plainest_views(state: SearchState) -> list[View]:

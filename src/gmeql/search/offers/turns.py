@@ -1,0 +1,64 @@
+"""How long direct methods may look, one after the other: by a clock where time is the budget, by counts elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gmeql.search.clock import Clock
+from gmeql.search.direct.table import Effort, worked
+from gmeql.search.state import SearchState
+
+
+def effort_until(state: SearchState, clock: Clock, seconds: float, until: float) -> Effort:
+    """Work worth so many seconds; where time is the budget, with a moment at which it ends: at the latest when the whole
+    search closes, however little of the processor was had until then."""
+    if state.config.max_time is None:
+        return Effort(seconds, clock.is_interrupted)
+    left = max(until - worked(), 0.0)
+    return Effort.timed(left, until=until, is_interrupted=clock.is_closing)
+
+
+class Turns:
+    """Methods that look one after the other, each for some seconds. What one leaves over is the next one's; what one takes
+    beyond its own is not: a piece of its work may be long, and those after it would never be asked."""
+
+    def __init__(self, seconds: Sequence[float]) -> None:
+        self._ends = np.concatenate([[0.0], np.cumsum(seconds)])
+        self._began = worked()
+
+    def until(self, place: int) -> float:
+        """When the turn of a method ends that begins now."""
+        self._began = max(self._began, worked() - float(self._ends[place]))
+        return self._began + float(self._ends[place + 1])
+
+    def pause(self, seconds: float) -> None:
+        """Some seconds went by that were nobody's."""
+        self._began += seconds
+
+
+class Kept:
+    """Work kept for methods that have seen part of a formula: what the first leaves over is the next one's."""
+
+    def __init__(self, state: SearchState, clock: Clock, seconds: float) -> None:
+        self._state, self._clock, self._seconds = state, clock, seconds
+        self._taken: tuple[float, float] | None = None
+        self.used = 0.0
+        """Seconds of it that were used, where time is the budget."""
+
+    def take(self) -> Effort | None:
+        """All that is left; None where nothing is."""
+        if not self._seconds > 0:
+            return None
+        self._taken, self._seconds = (worked(), self._seconds), 0.0
+        began, seconds = self._taken
+        return effort_until(self._state, self._clock, seconds, began + seconds)
+
+    def settle(self) -> None:
+        """The method that took some has ended: what is over by the clock is kept again."""
+        taken, self._taken = self._taken, None
+        if taken is not None and self._state.config.max_time is not None:
+            used = worked() - taken[0]
+            self.used += used
+            self._seconds = max(taken[1] - used, 0.0)

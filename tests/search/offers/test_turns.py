@@ -1,0 +1,93 @@
+"""How long direct methods may look, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gmeql.search.clock import Clock
+from gmeql.search.config import SearchConfig
+from gmeql.search.direct.methods import EARLY
+from gmeql.search.direct.table import worked
+from gmeql.search.offers import seeing, turns
+from gmeql.search.offers.seeing import look_early, plan
+from gmeql.search.offers.turns import Kept, Turns, effort_until
+from gmeql.search.search import Search
+from gmeql.search.state import SearchState
+
+
+def state(**budget: float) -> SearchState:
+    X = np.random.default_rng(0).uniform(-3, 3, (60, 2))
+    return Search(X, 1 / (1 + X[:, 0] ** -4), config=SearchConfig(n_jobs=1, **budget))._state
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Processor seconds so far, to be set."""
+    seconds = [0.0]
+    monkeypatch.setattr(turns, "worked", lambda: seconds[0])
+    monkeypatch.setattr(seeing, "worked", lambda: seconds[0])
+    return seconds
+
+
+def test_what_one_leaves_over_is_the_next_ones_and_what_it_takes_too_much_is_not(now: list[float]) -> None:
+    looks = Turns([1.0, 2.0, 3.0])
+    assert looks.until(0) == 1.0
+    now[0] = 0.5
+    assert looks.until(1) == 3.0
+    now[0] = 7.0
+    assert looks.until(2) == 10.0
+    looks.pause(1.0)
+    now[0] = 8.0
+    assert looks.until(2) == 11.0
+
+
+def test_methods_after_one_that_ends_late_are_asked_for_their_share(
+    now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    granted: dict[str, float] = {}
+
+    def late(name: str, table: Any, *, effort: Any, **options: Any) -> Iterator[Any]:
+        granted[name] = effort.seconds
+        now[0] += 5.0 if name == "sections" else 0.0
+        return iter(())
+
+    monkeypatch.setattr(seeing, "ask", late)
+    seen = state(max_time=30.0)
+    seconds = seen.config.clock.early_share * seen.config.direct_seconds
+    own = {look.name: look.seconds for look in plan(seen, list(EARLY), seconds)}
+    look_early(seen, Clock.unlimited())
+    after = EARLY[EARLY.index("sections") + 1 :]
+    # one by one what is left over is passed on, so that the first has its own and no other has less
+    assert granted[after[0]] == pytest.approx(own[after[0]])
+    assert all(granted[name] >= own[name] - 1e-9 for name in after)
+
+
+def test_what_a_trail_took_is_told_apart(now: list[float]) -> None:
+    kept = Kept(state(max_time=60.0), Clock.unlimited(), 2.0)
+    assert kept.take() is not None and kept.take() is None
+    now[0] = 1.5
+    kept.settle()
+    assert kept.used == 1.5
+    effort = kept.take()
+    assert effort is not None and effort.seconds == 0.5
+
+
+def test_what_is_kept_for_a_trail_is_given_once_where_candidates_are_the_budget() -> None:
+    kept = Kept(state(max_candidates=40_000), Clock.unlimited(), 2.0)
+    given = kept.take()
+    assert given is not None and given.seconds == 2.0
+    kept.settle()
+    assert kept.take() is None and kept.used == 0.0
+
+
+def test_methods_that_get_little_of_the_processor_end_with_the_search() -> None:
+    """They count their own processor time; where that hardly moves, the whole search's clock holds."""
+    seen = state(max_time=10.0)
+    clock, until = Clock.start(seen.config), worked() + 1000.0
+    assert not effort_until(seen, clock, 1.0, until).out_of_time()
+    assert effort_until(seen, replace(clock, closing=clock.started), 1.0, until).out_of_time()
