@@ -24,9 +24,12 @@ def table(tmp_path_factory) -> Path:
 
 def test_two_classes_have_one_formula_a_report_and_predictions(table, tmp_path, capsys):
     folder = tmp_path / "run"
-    budget = ["--max-candidates", "600", "--jobs", "1", "--out", str(folder), "--quiet"]
+    budget = ["--max-candidates", "600", "--jobs", "1", "--out", str(folder)]
     run_gmeql("classify", str(table), "--target", "where", *budget, "--json")
-    record = json.loads(capsys.readouterr().out)
+    out, err = capsys.readouterr()
+    record = json.loads(out)
+    assert "150 rows, explaining where by a, b" in err and "2 of 152 rows left out" in err
+    assert "'out' for every row would be" in err
     assert record["classes"] == ["in", "out"] and record["rows"] == 150 and record["right"] > 0.9
     assert [one["class"] for one in record["formulas"]] == ["out"]
     assert "logit of where is out" in (folder / "report-1.html").read_text()
@@ -47,5 +50,5 @@ def test_what_cannot_be_told_apart_is_said(table, tmp_path, capsys):
     one = tmp_path / "one.csv"
     one.write_text("a,c\n1,x\n2,x\n3,x\n4,x\n5,x\n")
     run_gmeql("classify", str(one), "--target", "c", expect=2)
-    assert "1 classes" in capsys.readouterr().err
+    assert "column 'c' holds 'x' alone" in capsys.readouterr().err
     run_gmeql("classify", str(table), "--target", "nothing", expect=2)

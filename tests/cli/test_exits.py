@@ -32,6 +32,7 @@ from gmeql.tables.cells import TableError
             "gmeql: there is not enough memory; end other programs, or give a sample of the rows\n",
         ),
         (OSError(28, "No space left on device"), STORAGE, "gmeql: [Errno 28] No space left on device\n"),
+        (OSError(30, "Read-only file system", "a.csv"), STORAGE, "gmeql: a.csv: Read-only file system\n"),
         (KeyError("x\ny"), INTERNAL, "gmeql: KeyError: 'x\\ny' (a traceback: GMEQL_DEBUG=1)\n"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value)[:20],

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gmeql.cli.exits import INTERRUPTED, USAGE, Exit, say
+from gmeql.cli.fit import say_notes
 from gmeql.cli.options import (
     CandidatesOption,
+    ComplexityOption,
     DataArgument,
     FolderOption,
     JobsOption,
@@ -18,6 +20,7 @@ from gmeql.cli.options import (
     QuietOption,
     SeedOption,
     named_functions,
+    seconds_option,
     typed_command,
 )
 
@@ -29,14 +32,14 @@ if TYPE_CHECKING:
 def classify(
     data: DataArgument,
     target: Annotated[str, typer.Option("--target", "-t", help="Column of classes: words or numbers.")],
-    max_time: Annotated[float | None, typer.Option(help="Seconds to search. (default: 30)")] = None,
+    max_time: Annotated[float | None, seconds_option("Seconds to search. (default: 30)")] = None,
     max_candidates: CandidatesOption = None,
     seed: SeedOption = 0,
     functions: Annotated[str | None, typer.Option(help="What a formula may use, as in +,-,*,/,sin,exp.")] = None,
     columns: Annotated[str | None, typer.Option(help="Use only these columns, as in a,b,c.")] = None,
     drop: Annotated[str | None, typer.Option(help="Leave these columns out.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
-    max_complexity: Annotated[int | None, typer.Option(help="No formula larger than this.")] = None,
+    max_complexity: ComplexityOption = None,
     jobs: JobsOption = None,
     out: FolderOption = None,
     as_json: JsonOption = False,
@@ -48,23 +51,26 @@ def classify(
     folder with model.json (for gmeql predict), report.html and a report for each formula. Ctrl-C ends it with what was
     found.
     """
-    from gmeql.cli.present import print_json
-    from gmeql.estimator import GMEQLClassifier
-    from gmeql.model.fitting import InterruptedWarning
+    from gmeql.runs.settings import DEFAULT_SECONDS, split_names
+    from gmeql.tables.read import read
+
+    table = read(data)
+    from gmeql.cli.present import print_json  # what follows takes a while to import; mistakes are told before
     from gmeql.model.targets import as_list
     from gmeql.report.classes import explained
     from gmeql.runs.classes import class_rows, write_classes
     from gmeql.runs.execute import frame_of
     from gmeql.runs.folder import default_folder
-    from gmeql.runs.settings import DEFAULT_SECONDS, split_names
-    from gmeql.tables.read import read
 
-    table = read(data)
     chosen = {
         "columns": None if columns is None else split_names(columns),
         "drop": () if drop is None else split_names(drop),
     }
     training, labels = class_rows(table, target, weights=weights, **chosen)
+    say_notes(training, quiet)
+    from gmeql.estimator import GMEQLClassifier
+    from gmeql.model.fitting import InterruptedWarning
+
     if max_time is None and max_candidates is None:
         max_time = DEFAULT_SECONDS
     model = GMEQLClassifier(
@@ -92,7 +98,9 @@ def classify(
             print(f"logit of {target} is {label} = {expression}")
     if not quiet:
         right = float((model.predict(X) == labels).mean())
-        say(f"{right:.1%} of {len(labels):,} rows are told right")
+        largest = max(model.classes_, key=lambda label: int((labels == label).sum()))
+        share = float((labels == largest).mean())
+        say(f"{right:.1%} of {len(labels):,} rows are told right; {str(largest)!r} for every row would be {share:.1%}")
         say(f"model   {folder / 'model.json'}")
         say(f"report  {pages[0]}")
     if any(issubclass(one.category, InterruptedWarning) for one in caught):

@@ -18,6 +18,7 @@ from gmeql.cli.options import (
     QuietOption,
     SeedOption,
     named_functions,
+    seconds_option,
     typed_command,
 )
 
@@ -34,7 +35,7 @@ def dynamics(
     order: Annotated[int, typer.Option(help="1: x' = f(x); 2: x'' = f(x, x').")] = 1,
     with_time: Annotated[bool, typer.Option("--with-time", help="Equations may depend on the time itself.")] = False,
     functions: Annotated[str | None, typer.Option(help="What an equation may use, as in +,-,*,/,sin,exp.")] = None,
-    max_time: Annotated[float | None, typer.Option(help="Seconds for everything. (default: 60)")] = None,
+    max_time: Annotated[float | None, seconds_option("Seconds for everything. (default: 60)")] = None,
     max_candidates: CandidatesOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
@@ -48,12 +49,7 @@ def dynamics(
 
     The equations go to stdout. Ctrl-C ends it with what was found.
     """
-    from gmeql import GMEQLDynamics
-    from gmeql.cli.present import print_json
-    from gmeql.model.fitting import InterruptedWarning
-    from gmeql.report.motion import build
     from gmeql.runs.equations import time_name, trajectories, write_report
-    from gmeql.runs.folder import default_folder
     from gmeql.runs.settings import split_names
     from gmeql.tables.read import read
 
@@ -62,6 +58,12 @@ def dynamics(
         raise Exit(USAGE, "gmeql: --states is empty; name the columns whose motion is to be explained, as in x,v")
     table = read(data)
     X, t, u = trajectories(table, time, names, given, runs)
+    from gmeql import GMEQLDynamics  # takes a while to import; mistakes are told before
+    from gmeql.cli.present import print_json
+    from gmeql.model.fitting import InterruptedWarning
+    from gmeql.report.motion import build
+    from gmeql.runs.folder import default_folder
+
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLDynamics(

@@ -75,7 +75,8 @@ def explain(error: Exception) -> int:
     from gmeql.runs.settings import ConfigError
     from gmeql.tables.cells import TableError
 
-    message = " ".join(str(error).split())
+    told = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+    message = " ".join(told.split())
     if isinstance(error, TableError | ConfigError):
         say(f"gmeql: {message}")
         return USAGE

@@ -17,6 +17,7 @@ from gmeql.cli.options import (
     QuietOption,
     SeedOption,
     named_functions,
+    seconds_option,
     typed_command,
 )
 
@@ -35,7 +36,7 @@ def field(
     ] = "",
     order: Annotated[int | None, typer.Option(help="Highest derivative by space. (default: 4, in 2D and 3D 2)")] = None,
     functions: Annotated[str | None, typer.Option(help="What a law may use, as in +,-,*,/,sin,exp.")] = None,
-    max_time: Annotated[float | None, typer.Option(help="Seconds for the open-form search. (default: 60)")] = None,
+    max_time: Annotated[float | None, seconds_option("Seconds for the open-form search. (default: 60)")] = None,
     max_candidates: CandidatesOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
@@ -48,15 +49,16 @@ def field(
     Writes a folder with model.json and report.html: simulated against measured, other laws. The equations go to stdout.
     Ctrl-C ends it with what was found.
     """
-    from gmeql import GMEQLField
-    from gmeql.cli.present import print_json
-    from gmeql.model.fitting import InterruptedWarning
-    from gmeql.report.field import build
     from gmeql.runs.equations import read_gridded, write_report
-    from gmeql.runs.folder import default_folder
     from gmeql.runs.settings import split_names
 
     u, x, t = read_gridded(data, split_names(space), time, split_names(fields))
+    from gmeql import GMEQLField  # takes a while to import; mistakes are told before
+    from gmeql.cli.present import print_json
+    from gmeql.model.fitting import InterruptedWarning
+    from gmeql.report.field import build
+    from gmeql.runs.folder import default_folder
+
     if max_time is None and max_candidates is None:
         max_time = 60.0
     model = GMEQLField(

@@ -111,9 +111,6 @@ def fit(
     Writes a run folder with the model, the front of formulas and report.html. Ctrl-C ends it with what was found.
     """
     given = dict(locals())
-    from gmeql.runs.checks import check_fit
-    from gmeql.runs.folder import Run, default_folder
-    from gmeql.runs.knowing import training_of
     from gmeql.runs.settings import resolve
     from gmeql.tables.read import read
 
@@ -123,9 +120,14 @@ def fit(
     if settings.target is None:
         names = ", ".join(f"'{name}'" for name in table.names[:20])
         raise Exit(USAGE, f"gmeql: {table.source}: say which column is to be explained; --target takes one of {names}")
+    from gmeql.runs.knowing import training_of  # what follows takes a while to import; mistakes are told before
+
     training = training_of(settings, table)
+    from gmeql.runs.checks import check_fit
+    from gmeql.runs.folder import Run, default_folder
+
     check_fit(settings, training)
-    _say_notes(training, quiet)
+    say_notes(training, quiet)
     folder = Path(settings.out) if settings.out else default_folder("" if data == "-" else data)
     extra = {} if known is None else {"continues": _known_run(known, training)}
     run_fit(Run.create(folder, training, settings, **extra), training, settings, as_json=as_json, quiet=quiet)
@@ -150,12 +152,13 @@ def resume(
     """Go on with a run, from its newest checkpoint."""
     from dataclasses import replace
 
-    from gmeql.runs.checks import check_fit
     from gmeql.runs.folder import Run
     from gmeql.runs.settings import resolve
 
     opened = Run.open(run)
     training = opened.training()
+    from gmeql.runs.checks import check_fit  # takes a while to import; a folder that is none is told before
+
     checked = resolve({"max_time": max_time, "max_candidates": max_candidates}, environment={})
     settings = opened.settings()
     if max_candidates is not None:
@@ -163,11 +166,12 @@ def resume(
     if max_time is not None or max_candidates is None:
         settings = opened.with_more_time(settings, checked.max_time if max_time is not None else None)
     check_fit(settings, training)
-    _say_notes(training, quiet)
+    say_notes(training, quiet)
     run_fit(opened, training, settings, as_json=as_json, quiet=quiet)
 
 
-def _say_notes(training: Training, quiet: bool) -> None:
+def say_notes(training: Training, quiet: bool) -> None:
+    """What is explained by what, and all that was done to the table before."""
     if quiet:
         return
     from rich.console import Console

@@ -30,7 +30,6 @@ IndexOption = Annotated[
 
 def load(model: str) -> Any:
     """The model of a file or of a run folder: a regressor, or a classifier."""
-    from gmeql.estimator import GMEQLClassifier, GMEQLRegressor
     from gmeql.model.model_file import load_model
     from gmeql.model.storage import StorageError
 
@@ -39,7 +38,10 @@ def load(model: str) -> Any:
         path = path / "model.json"
         if not path.exists():
             raise StorageError(f"{model}: holds no model.json; give a finished run, or resume it: gmeql resume {model}")
-    return (GMEQLRegressor if load_model(path).classes is None else GMEQLClassifier).load(path)
+    classes = load_model(path).classes
+    from gmeql.estimator import GMEQLClassifier, GMEQLRegressor  # takes a while; a file that is none is told before
+
+    return (GMEQLRegressor if classes is None else GMEQLClassifier).load(path)
 
 
 def chosen(model: GMEQLRegressor, index: str | None) -> list[int]:
@@ -77,8 +79,6 @@ def predict(
     """Values of the formula for a new table, one row for each of its rows, one column for each target."""
     import numpy as np
 
-    from gmeql.cli.present import print_json
-    from gmeql.model.alternatives import averaged
     from gmeql.model.targets import as_list, target_names
     from gmeql.tables.read import read
 
@@ -102,6 +102,9 @@ def predict(
     columns = {names[j]: X[:, j] for j in used} if append else {}
     if hasattr(loaded, "classes_"):
         return _predict_classes(loaded, X, complete_rows, columns, out=out, as_json=as_json, index=index)
+    from gmeql.cli.present import print_json
+    from gmeql.model.alternatives import averaged
+
     tables = _seen(loaded, X, table)
     predicted: dict[str, Any] = {}
     labels = target_names(len(picks), "prediction")
@@ -275,7 +278,6 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """The formula of a model in another form, or the whole front; of several targets, one after the other."""
-    from gmeql.cli import present
     from gmeql.model.targets import as_list, target_names
 
     if format is not None:
@@ -285,6 +287,8 @@ def show(
     if table is not None and format != "spreadsheet":
         raise Exit(USAGE, "gmeql: --table belongs to --format spreadsheet; leave it out")
     loaded = load(model)
+    from gmeql.cli import present
+
     fronts, picks = as_list(loaded.front_), chosen(loaded, index)
     if as_json:
         return present.print_json(present.model_record(loaded, picks))

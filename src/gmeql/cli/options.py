@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -17,18 +18,31 @@ SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the
 FolderOption = Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")]
 
 
-def _number_of_jobs(value: int | None) -> int | None:
-    from gmeql.cli.exits import USAGE, Exit
-    from gmeql.runs.settings import ConfigError, check_jobs
+def _checked(key: str) -> Callable[[Any], Any]:
+    """A callback that checks an option as the setting of the same name of a fit is checked, in the same words."""
 
-    try:
-        return None if value is None else check_jobs(value, "--jobs")
-    except ConfigError as error:
-        raise Exit(USAGE, f"gmeql: {error}") from None
+    def check(value: Any) -> Any:
+        from gmeql.cli.exits import USAGE, Exit
+        from gmeql.runs.settings import ConfigError, check_setting
+
+        try:
+            return None if value is None else check_setting(key, value)
+        except ConfigError as error:
+            raise Exit(USAGE, f"gmeql: {error}") from None
+
+    return check
 
 
+def seconds_option(help: str) -> Any:
+    """`--max-time`, with what it means for a command."""
+    return typer.Option(help=help, callback=_checked("max_time"))
+
+
+ComplexityOption = Annotated[
+    int | None, typer.Option(help="No formula larger than this.", callback=_checked("max_complexity"))
+]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="Threads; -1 is all. (default: all)", callback=_number_of_jobs)
+    int | None, typer.Option("--jobs", "-j", help="Threads; -1 is all. (default: all)", callback=_checked("jobs"))
 ]
 
 

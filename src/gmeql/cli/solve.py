@@ -15,6 +15,7 @@ from gmeql.cli.options import (
     QuietOption,
     SeedOption,
     named_functions,
+    seconds_option,
     typed_command,
 )
 
@@ -30,7 +31,8 @@ def solve(
     equation: Annotated[
         str,
         typer.Argument(
-            help='As in "y\'\' = -y"; "y\' = z; z\' = -y" is a system, "u_t = u_xx" a function of several variables.'
+            help='As in "y\'\' = -y"; "y\' = z; z\' = -y" is a system, "u_t = u_xx" a function of several variables.',
+            metavar="EQUATION",
         ),
     ],
     ics: Annotated[str, typer.Option(help='Initial or boundary values, as in "y(0)=0, y\'(0)=1".')] = "",
@@ -38,7 +40,7 @@ def solve(
     variables: Annotated[str, typer.Option(help="Names of the variables, if they are not clear, as in x,t.")] = "",
     parameters: Annotated[str, typer.Option(help="Names that stay in the solution, as in k,m.")] = "",
     functions: Annotated[str | None, typer.Option(help="What a solution may use, as in +,-,*,/,sin,exp.")] = None,
-    max_time: Annotated[float, typer.Option(help="Seconds to search at most.")] = 60.0,
+    max_time: Annotated[float, seconds_option("Seconds to search at most.")] = 60.0,
     max_candidates: CandidatesOption = None,
     seed: SeedOption = 0,
     format: Annotated[str | None, typer.Option("--format", "-f", help="text, sympy or latex. (default: text)")] = None,

@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, validate_data
 
+from gmeql._deferred import HARDLY_USED_BY_SKLEARN, deferred
 from gmeql.formula.messages import listing
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.groups.table import Grouping
+
+with deferred(*HARDLY_USED_BY_SKLEARN):  # also for those who come here without the estimator, as commands do
+    from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, validate_data
 
 VALIDATION_SHARE = 0.25
 """Rows that `model_selection="validation"` keeps from the search (SRBench's split)."""

@@ -26,11 +26,14 @@ class NewerFormatError(StorageError):
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
     """Write `data` to `path` so that at every moment the path holds either the old content or the new, whole.
 
-    A temporary file in the same folder, fsync, rename over the target, fsync of the folder.
+    A temporary file in the same folder, fsync, rename over the target, fsync of the folder. An `OSError` names `path`.
     """
     path = Path(path)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -39,9 +39,8 @@ def class_rows(table: Table, target: str, **options: Any) -> tuple[Training, np.
     words = np.array(table.column(target, "--target").words())
     known = sorted(set(words.tolist()) - {""})
     if not 2 <= len(known) <= MOST_CLASSES:
-        raise ConfigError(
-            f"{table.source}: column {target!r} holds {len(known)} classes; 2 to {MOST_CLASSES} can be told apart"
-        )
+        held = "is empty" if not known else f"holds {known[0]!r} alone" if len(known) == 1 else f"holds {len(known)} classes"
+        raise ConfigError(f"{table.source}: column {target!r} {held}; 2 to {MOST_CLASSES} classes can be told apart")
     if len(known) == np.count_nonzero(words != ""):
         raise ConfigError(
             f"{table.source}: every row of column {target!r} is a class of its own; choose another --target"

@@ -204,6 +204,15 @@ def _flag(key: str) -> str:
     return "--" + key.replace("_", "-")
 
 
+def check_setting(key: str, value: Any) -> Any:
+    """The value of one flag, checked as those of a fit are; a `ConfigError` in the words of the flag.
+
+    >>> check_setting("max_time", "5")
+    5.0
+    """
+    return _checked(key, value, _flag(key))
+
+
 def _checked(key: str, value: Any, where: str) -> Any:
     if value is None:
         default = next(field.default for field in fields(FitSettings) if field.name == key)
