@@ -76,7 +76,10 @@ def test_a_long_front_keeps_its_ends_and_the_choice() -> None:
     long = front(40)
     table = front_table(long, 30, 40)
     shown = [str(cell) for cell in table.columns[1].cells]
-    assert len(shown) == MAX_SHOWN + 1 and {"0", "30", "39"} <= set(shown)
+    assert len(shown) == MAX_SHOWN + 3 and {"0", "30", "39"} <= set(shown)
+    gaps = [str(cell) for cell in table.columns[-1].cells if "more" in str(cell)]
+    assert gaps == [f"({30 - MAX_SHOWN + 1} more)", "(8 more)"]
+    assert all(gap in str(front_list(long, 30, 40)) for gap in gaps)
 
 
 def test_a_formula_is_drawn_large_where_it_fits() -> None:
@@ -114,3 +117,19 @@ def test_a_front_of_long_formulas_stays_readable_in_a_narrow_terminal(width: int
     text = console.file.getvalue()
     assert max(map(len, text.splitlines())) <= width and "25310" in text and "▶" in text
     assert all(name in text for name in names)
+
+
+@pytest.mark.parametrize("width", [60, 80, 84, 100])
+def test_wide_figures_leave_names_whole_and_stand_below_each_other(width: int) -> None:
+    """`x y` was broken in two where errors on unseen rows take more letters than their heading."""
+    names = ("price (€)", "x y", "class")
+    texts = ("2.06*`x y`", "`price (€)`*class/`x y` + 1.9995*`x y` + 0.0065")
+    outlook = Outlook(0.0097344, 0.00078155, False, 3.0, Bounds(0.0, 1.0, True))
+    trees = [Expression(parse_tree(text, names), names) for text in texts]
+    members = [replace(FrontMember(e, 0.0086, e.complexity, 0.0, k), outlook=outlook) for k, e in enumerate(trees)]
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(shown_front(replace(front(2), members=tuple(members)), 1, width))
+    lines = console.file.getvalue().splitlines()
+    assert all(line.count("`") % 2 == 0 for line in lines)
+    figures = [line.index("±") for line in lines if "±" in line]
+    assert len(figures) == 2 and len(set(figures)) == 1

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 MAX_SHOWN = 15
 SHOWN_GROUPS = 20
 MAX_PRETTY_NODES = 60  # a larger formula is clearer on one line than drawn over many
-FIGURES_WIDTH = 56  # of the front's columns before the formula
 MOST_LINES = 4  # a formula that takes more beside its figures goes below them
 
 
@@ -146,7 +145,8 @@ def print_front(front: Front, selected: int, *, title: str = "", file: TextIO) -
 
 def shown_front(front: Front, selected: int, width: int) -> RenderableType:
     """The front as a table where its formulas have room, else each formula below its figures."""
-    room = width - FIGURES_WIDTH
+    widths = _widths(front, selected)
+    room = width - sum(widths) - 3 * len(widths) - 6  # lines of the table, and the mark of the choice
     cramped = any(
         len(lines := broken_lines(str(m), room)) > MOST_LINES or max(map(len, lines)) > room
         for m in _shown_members(front, selected)
@@ -178,25 +178,52 @@ def _shown_members(front: Front, selected: int) -> list[FrontMember]:
     return shown
 
 
-def _is_judged(front: Front) -> bool:
-    """Whether anything is known of unseen rows: a search that was stopped early may not have got there."""
-    return any(member.outlook is not None for member in front)
+def _headings(front: Front) -> list[str]:
+    """Names of the figures; where a search was stopped early, nothing may be known of unseen rows."""
+    judged = any(member.outlook is not None for member in front)
+    return ["index", "complexity", "loss", *(["on unseen rows"] if judged else [])]
+
+
+def _figures(member: FrontMember, headings: Sequence[str]) -> list[str]:
+    """The figures of a member, as many as there are headings."""
+    figures = [str(member.index), str(member.complexity), four_digits(member.loss), unseen_text(member.outlook)]
+    return figures[: len(headings)]
+
+
+def _widths(front: Front, selected: int) -> list[int]:
+    """Letters that each figure takes, its heading included."""
+    headings = _headings(front)
+    lines = [headings, *(_figures(member, headings) for member in _shown_members(front, selected))]
+    return [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+
+def _left_out(members: Sequence[FrontMember]) -> dict[int, str]:
+    """By the place before which they are missing, how many of a long front are not shown."""
+    pairs = enumerate(zip(members, members[1:], strict=False), start=1)
+    gaps = {place: after.index - before.index - 1 for place, (before, after) in pairs}
+    return {place: f"({count} more)" for place, count in gaps.items() if count}
 
 
 def front_list(front: Front, selected: int, width: int) -> RenderableType:
     """The front in lines: the figures of a member, and below them its formula."""
     from rich.text import Text
 
-    judged = _is_judged(front)
-    text = Text("  index   complexity        loss" + "   on unseen rows" * judged + "\n", style="bold")
+    headings, widths = _headings(front), _widths(front, selected)
+    members = _shown_members(front, selected)
+    gaps = _left_out(members)
+
+    def line(mark: str, cells: Sequence[str]) -> str:
+        return f"{mark} " + "   ".join(cell.rjust(size) for cell, size in zip(cells, widths, strict=True)) + "\n"
+
+    text = Text(line(" ", headings), style="bold")
     text.append("─" * min(width, 80) + "\n", style="")
-    for member in _shown_members(front, selected):
+    for place, member in enumerate(members):
         chosen = member.index == selected
-        unseen = f"   {unseen_text(member.outlook):>14}" if judged else ""
-        mark, loss = "▶" if chosen else " ", four_digits(member.loss)
-        line = f"{mark} {member.index:5}   {member.complexity:10}   {loss:>9}{unseen}\n"
+        if place in gaps:
+            text.append(f"      {gaps[place]}\n", style="not bold")
         below = "".join(f"      {part}\n" for part in broken_lines(str(member), width - 6))
-        text.append(line + below, style="bold green" if chosen else "not bold")
+        figures = line("▶" if chosen else " ", _figures(member, headings))
+        text.append(figures + below, style="bold green" if chosen else "not bold")
     text.right_crop(1)
     return text
 
@@ -208,19 +235,20 @@ def front_table(front: Front, selected: int, room: int) -> RenderableType:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    judged = _is_judged(front)
-    for name in ("", "index", "complexity", "loss", *(["on unseen rows"] if judged else []), "formula"):
+    headings = _headings(front)
+    members = _shown_members(front, selected)
+    gaps = _left_out(members)
+    for name in ("", *headings, "formula"):
         is_formula = name == "formula"
         justify = "left" if is_formula or not name else "right"
         overflow = "fold" if is_formula else "ellipsis"
         table.add_column(name, justify=justify, overflow=overflow, no_wrap=not is_formula)  # type: ignore[arg-type]
-    for member in _shown_members(front, selected):
+    for place, member in enumerate(members):
         chosen = member.index == selected
-        style = "bold green" if chosen else ""
-        cells = ["▶" if chosen else " ", str(member.index), str(member.complexity), four_digits(member.loss)]
-        cells += [unseen_text(member.outlook)] if judged else []
-        cells.append("\n".join(broken_lines(str(member), room)))
-        table.add_row(*(Text(cell, style=style) for cell in cells))
+        if place in gaps:
+            table.add_row(*[""] * (1 + len(headings)), gaps[place])
+        cells = ["▶" if chosen else " ", *_figures(member, headings), "\n".join(broken_lines(str(member), room))]
+        table.add_row(*(Text(cell, style="bold green" if chosen else "") for cell in cells))
     return table
 
 

@@ -14,6 +14,7 @@ sqrt(1.3 + 1.2*x2/x1)
 from __future__ import annotations
 
 import ast
+import keyword
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -68,7 +69,8 @@ def _read(text: str, builder: _Builder[T]) -> T:
             raise ValueError(f"{_short(text)} has more than {MAX_PARTS} parts")
         return _build(tree.body, builder)
     except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{_short(text)} cannot be read ({error}); write it like 0.5*x1**2 + sin(x2)") from error
+        why = error.msg if isinstance(error, SyntaxError) else error
+        raise ValueError(f"{_short(text)} cannot be read ({why}); write it like 0.5*x1**2 + sin(x2)") from error
 
 
 def _short(text: str) -> str:
@@ -238,14 +240,14 @@ def _parse(text: str, names: Sequence[str], builder: Callable[[list[str]], _Buil
         return f"{_PLACEHOLDER}{len(quoted) - 1}"
 
     def keep_own(match: re.Match[str]) -> str:
-        """A group's own constant, such as `k1[star]`, is one name."""
-        if match[0] not in names:
+        """A group's own constant, such as `k1[star]`, is one name, and so is a column that is called as a word of Python."""
+        if match[0] not in names or not ("[" in match[0] or keyword.iskeyword(match[0])):
             return match[0]
         quoted.append(match[0])
         return f"{_PLACEHOLDER}{len(quoted) - 1}"
 
     source = re.sub(r"`((?:[^`]|``)*)`", keep, text).replace("^", "**")
-    source = re.sub(r"[^\W\d]\w*\[[^\W\d]\w*\]", keep_own, source)
+    source = re.sub(r"[^\W\d]\w*(?:\[[^\W\d]\w*\])?", keep_own, source)
     try:
         return _read(source, builder(quoted))
     except ValueError as error:
