@@ -100,7 +100,8 @@ def test_names_of_any_kind_read_back() -> None:
     names = ("<b>", "x`y", "a ^ b", "=1+1", "class", "lambda", "None", "sin", "column_in_backticks_0")
     expression = Expression(call("add", *(Variable(i) for i in range(len(names)))), names)
     assert parse_tree(expression.exact(), names).size == 2 * len(names) - 1
-    assert used_columns(parse_tree(expression.exact(), names)) == tuple(range(len(names) - 1))  # the last hides behind the first
+    *known, _ = range(len(names))  # the last hides behind the first
+    assert used_columns(parse_tree(expression.exact(), names)) == tuple(known)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_lines_are_plain_and_few() -> None:
     lines = stream.getvalue().splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("target 1 of 2: 2.5 s of 30 s, 1,000 candidates (400/s), loss 0.5")
-    assert lines[-1].endswith("[max_time]")
+    assert lines[-1].endswith("[time is up]")
     assert "\x1b" not in stream.getvalue()
 
 
@@ -96,7 +96,7 @@ def test_notebooks_get_one_display_that_is_updated(monkeypatch) -> None:
 def test_html_and_summary_say_the_same() -> None:
     progress = event()
     assert "1,000 candidates" in front_html(progress) and "1,000 candidates" in summary(progress)
-    assert "max_time" in front_html(event(done=True))
+    assert "time is up" in front_html(event(done=True))
 
 
 def test_notes_are_few_and_short() -> None:

@@ -23,7 +23,7 @@ def test_rows_without_a_class_or_a_number_are_left_out():
 @pytest.mark.parametrize("column", ["same", "many"])
 def test_one_class_or_too_many_are_refused(column):
     text = "a,same,many\n" + "\n".join(f"{i},x,w{i}" for i in range(MOST_CLASSES + 1))
-    with pytest.raises(ConfigError, match=f"2 to {MOST_CLASSES} can be told apart"):
+    with pytest.raises(ConfigError, match=f"2 to {MOST_CLASSES} classes can be told apart"):
         class_rows(read(text.encode(), name="t.csv"), column)
 
 

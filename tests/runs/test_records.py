@@ -42,7 +42,7 @@ def test_an_event_is_plain_data() -> None:
 
 def test_a_loss_that_is_not_finite_becomes_null_and_unknown_reasons_stay() -> None:
     assert member_record(Member(MEAN.expression, math.inf, 1))["loss"] is None
-    assert reason_text("schedule complete") == "schedule complete" and reason_text("exact") == "the formula is exact"
+    assert reason_text("schedule complete") == "schedule complete" and reason_text("exact") == "a formula is exact"
 
 
 def test_the_log_holds_every_change_of_the_front_and_few_other_lines(tmp_path, monkeypatch) -> None:

@@ -47,8 +47,10 @@ def test_a_table_explains_by_its_categories(table) -> None:
     assert training.names == ("t", "colour=blue", "colour=green", "colour=red")
     assert training.X[1].tolist() == [1.0, 0.0, 1.0, 0.0]
     told = {note.code: str(note) for note in training.notes}
-    assert "3 categories" in told["categories"]
+    assert "3 categories" in told["categories"] and "of them: empty" not in told["categories"]
     assert "remark" in told["text_columns"]
+    gaps = read(b"colour,y\n" + b"red,1\nblue,2\n" * 6 + b",3\n,4\npink,5\n", name="gaps.csv").select("y")
+    assert "'colour=red' (3 rows are none of them: empty, or too rare)" in str(gaps.notes[0])
 
 
 def test_columns_can_be_named_and_dropped(table) -> None:

@@ -102,7 +102,7 @@ def test_excel_is_read_like_any_other_table():
     assert training.names == ("t",) and training.X.ravel().tolist() == T and training.rows.tolist() == [2, 3, 5]
     assert {note.code for note in training.notes} == {"text_columns", "missing_rows"}
     assert tables.read(workbook(), name="book.xlsx", sheet="more").names == ("a", "b")
-    with pytest.raises(TableError, match="check --sheet"):
+    with pytest.raises(TableError, match="book.xlsx: has no sheet 'none'; --sheet takes one of 'Sheet', 'more'"):
         tables.read(workbook(), name="book.xlsx", sheet="none")
 
 

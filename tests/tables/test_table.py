@@ -64,6 +64,13 @@ def test_columns_are_chosen_dropped_and_weigh():
     assert caught.value.row == 3
 
 
+def test_columns_that_are_left_out_are_named_where_none_is_left():
+    """Dates as 01/02/2024 were text, and who had no other column was told that there was none."""
+    days = b"".join(b"%02d/05/2024,%d\n" % (1 + i % 12, i) for i in range(30))
+    with pytest.raises(TableError, match="column 'date' is written as 01/02/2024, which may be two days: left out"):
+        read(b"date,y\n" + days).select("y")
+
+
 def test_matrix_for_prediction_keeps_every_row():
     table = read(b"b,a\n1,2\n,3\n5,6\n")
     np.testing.assert_array_equal(table.matrix(["a", "b"]), [[2, 1], [3, np.nan], [6, 5]])

@@ -84,7 +84,10 @@ def run_interruptibly(
                 worker.thread.join(POLL_SECONDS)
                 if not told and worker.latest is None and time.monotonic() - started > PATIENCE_SECONDS:
                     told = True
-                    print("getting ready (the first fit after an installation compiles its kernels)", file=sys.stderr)
+                    print(
+                        "getting ready (the first fit after an installation takes longer: it compiles its kernels)",
+                        file=sys.stderr,
+                    )
         if interrupts.code:
             return _after_signal(worker, interrupts, quiet=quiet, show=show), interrupts.code
     worker.raise_failure(show)

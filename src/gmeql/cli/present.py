@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
@@ -199,7 +200,7 @@ def _widths(front: Front, selected: int) -> list[int]:
 
 def _left_out(members: Sequence[FrontMember]) -> dict[int, str]:
     """By the place before which they are missing, how many of a long front are not shown."""
-    pairs = enumerate(zip(members, members[1:], strict=False), start=1)
+    pairs = enumerate(pairwise(members), start=1)
     gaps = {place: after.index - before.index - 1 for place, (before, after) in pairs}
     return {place: f"({count} more)" for place, count in gaps.items() if count}
 

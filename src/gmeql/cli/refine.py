@@ -13,7 +13,9 @@ from gmeql.cli.options import FolderOption, JsonOption, QuietOption
 
 def refine(
     run: Annotated[str, typer.Argument(help="Run folder of an earlier fit.", metavar="RUN")],
-    formula: Annotated[str, typer.Argument(help="A formula in its columns, as gmeql alternatives lists them.", metavar="FORMULA")],
+    formula: Annotated[
+        str, typer.Argument(help="A formula in its columns, as gmeql alternatives lists them.", metavar="FORMULA")
+    ],
     max_time: Annotated[float | None, typer.Option(help="Seconds to search. (default: those of the run)")] = None,
     max_candidates: Annotated[int | None, typer.Option(help="Formulas to try.")] = None,
     out: FolderOption = None,

@@ -68,7 +68,7 @@ def front_table(progress: Progress, title: str = "", seconds: float | None = Non
     left = f", {max(0.0, seconds - progress.elapsed):.0f} s left" if seconds is not None and not progress.done else ""
     caption = (
         f"{progress.elapsed:.1f} s{left}, {progress.candidates:,} candidates, {progress.rate:,.0f}/s, "
-        f"{progress.islands:,} islands{', ' + progress.reason if progress.done else ''}"
+        f"{progress.islands:,} islands{', ' + _why_over(progress) if progress.done else ''}"
     )
     if progress.note:
         caption = f"{progress.note}; a first look until then"
@@ -82,6 +82,13 @@ def front_table(progress: Progress, title: str = "", seconds: float | None = Non
         formula = Text(_clip(str(member.expression)), style=style, no_wrap=True, overflow="ellipsis")
         table.add_row(Text(str(member.complexity), style=style), Text(f"{member.loss:.4g}", style=style), formula)
     return table
+
+
+def _why_over(progress: Progress) -> str:
+    """Why a search ended, in words."""
+    from gmeql.search.events import REASONS
+
+    return REASONS.get(progress.reason, progress.reason)
 
 
 def shown_members(progress: Progress) -> tuple[Member, ...]:
@@ -100,7 +107,7 @@ def front_html(progress: Progress, title: str = "") -> str:
     )
     state = f"{progress.elapsed:.1f} s, {progress.candidates:,} candidates, {progress.rate:,.0f}/s"
     if progress.done:
-        state += f", {escape(progress.reason)}"
+        state += f", {escape(_why_over(progress))}"
     if progress.note:
         state = escape(f"{progress.note}; a first look until then")
     head = "<tr><th>complexity</th><th>loss</th><th>formula</th></tr>"
@@ -160,7 +167,7 @@ class ProgressDisplay:
             improved = progress.best.loss < self._shown_loss and now - self._shown_at >= 1.0
             if progress.done or improved or now - self._shown_at >= LINE_SECONDS:
                 prefix = f"{self.title}: " if self.title else ""
-                ending = f" [{progress.reason}]" if progress.done else ""
+                ending = f" [{_why_over(progress)}]" if progress.done else ""
                 print(f"{prefix}{summary(progress, self.budget)}{ending}", file=self.stream, flush=True)
                 self._shown_at, self._shown_loss = now, progress.best.loss
             return

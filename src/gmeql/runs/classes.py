@@ -39,7 +39,7 @@ def class_rows(table: Table, target: str, **options: Any) -> tuple[Training, np.
     words = np.array(table.column(target, "--target").words())
     known = sorted(set(words.tolist()) - {""})
     if not 2 <= len(known) <= MOST_CLASSES:
-        held = "is empty" if not known else f"holds {known[0]!r} alone" if len(known) == 1 else f"holds {len(known)} classes"
+        held = f"holds {known[0]!r} alone" if len(known) == 1 else f"holds {len(known) or 'no'} classes"
         raise ConfigError(f"{table.source}: column {target!r} {held}; 2 to {MOST_CLASSES} classes can be told apart")
     if len(known) == np.count_nonzero(words != ""):
         raise ConfigError(

@@ -9,7 +9,7 @@ from gmeql.search.groups.table import OwnConstants
 from gmeql.search.judging.deferred import OUTLOOK, OutlookField
 
 REASONS = {
-    "exact": "the formula is exact",
+    "exact": "a formula is exact",
     "max_candidates": "all candidates are tried",
     "max_time": "time is up",
     "no gain": "nothing better for a long time",

@@ -105,5 +105,7 @@ def with_indicators(chosen: list[TableColumn], notes: list[Note]) -> list[TableC
         if indicators:
             names = ", ".join(show(one.name) for one in indicators)
             text = f"column {show(column.name)} holds {len(indicators)} categories, each a column of 0 and 1: {names}"
+            neither = int(np.sum(np.sum([one.values for one in indicators], axis=0) == 0))
+            text += f" ({neither} rows are none of them: empty, or too rare)" if neither else ""
             notes.append(Note("categories", text, len(indicators)))
     return found

@@ -17,6 +17,7 @@ MARK = " since "
 """Between the name of a column and the day that it is counted from."""
 _DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(.*)", re.ASCII | re.DOTALL)
 _YEAR_FIRST = re.compile(r"\d{4}[-/]\d{2}[-/]\d{2}.*", re.ASCII | re.DOTALL)
+_SLASHED = re.compile(r"\d{1,2}/\d{1,2}/(\d{4}|\d{2})\b", re.ASCII)
 _SECONDS = 86_400.0
 LONGEST = 40
 """Characters of the longest cell that is looked at."""
@@ -43,6 +44,15 @@ def day_number(cell: str) -> float | None:
     except ValueError:
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() / _SECONDS
+
+
+def is_unclear(cell: str) -> bool:
+    """Whether a cell is a date of which nobody can tell the day from the month.
+
+    >>> is_unclear("01/02/2024"), is_unclear("3/14/24 10:15"), is_unclear("2024/01/02"), is_unclear("1/2")
+    (True, True, False, False)
+    """
+    return _SLASHED.match(cell.strip()) is not None
 
 
 def day_numbers(labels: np.ndarray | None) -> np.ndarray | None:

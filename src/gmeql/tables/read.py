@@ -208,15 +208,39 @@ def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | Non
             raise_if_empty=False,
         )
     except Exception as error:  # noqa: BLE001  the readers raise their own unrelated types
-        raise TableError(
-            name,
-            f"the workbook{f' or its sheet {show(sheet)}' if sheet else ''} cannot be read ({type(error).__name__})",
-            mend="check --sheet, or save the sheet as CSV",
-        ) from None
+        names = _sheet_names(data)
+        if sheet is not None and names and sheet not in names:
+            mend = f"--sheet takes one of {', '.join(map(show, names))}"
+            raise TableError(name, f"has no sheet {show(sheet)}", mend=mend) from None
+        problem = f"the workbook cannot be read ({type(error).__name__})"
+        raise TableError(name, problem, mend="save the sheet as CSV") from None
     if not frame.width or not frame.height:
-        raise TableError(name, "the sheet is empty", mend="choose another with --sheet")
+        others = ", ".join(show(other) for other in _sheet_names(data) if other != sheet)
+        raise TableError(
+            name, "the sheet is empty", mend=f"choose another with --sheet{f', such as {others}' if others else ''}"
+        )
     grid = Grid(tuple(column.cast(pl.String) for column in frame.get_columns()), np.arange(1, frame.height + 1))
     return _judge(name_columns(grid, [], delimiter=",", decimal=decimal, header=header), name)
+
+
+def _sheet_names(data: bytes) -> list[str]:
+    """The sheets of a workbook; none where it cannot be read."""
+    import io
+
+    try:
+        import fastexcel
+
+        return list(fastexcel.read_excel(data).sheet_names)
+    except ImportError:
+        pass
+    except Exception:  # noqa: BLE001  the reader raises its own unrelated types
+        return []
+    try:
+        import openpyxl
+
+        return list(openpyxl.load_workbook(io.BytesIO(data), read_only=True).sheetnames)
+    except Exception:  # noqa: BLE001
+        return []
 
 
 def _judge(text: TextTable, source: str) -> Table:

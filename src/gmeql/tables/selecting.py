@@ -14,6 +14,7 @@ import numpy as np
 
 from gmeql.tables.cells import Note, TableError, show
 from gmeql.tables.column import TableColumn
+from gmeql.tables.dates import is_unclear
 
 MIN_ROWS = 2  # fewer say nothing about a formula
 MOSTLY_EMPTY = 0.5  # a column with a larger share of missing cells is left out rather than its rows
@@ -22,6 +23,7 @@ _MEND_CELL = "mend the cell, count such cells as missing with --text-as-missing"
 _LABELS = " (class labels are not numbers: gmeql classify finds formulas for their chances)"
 _LEFT_OUT = {
     "text": "text, not numbers: left out",
+    "unclear_dates": "written as 01/02/2024, which may be two days: left out (2024-02-01 and 1.2.2024 are clear)",
     "empty": "empty: left out",
     "mostly_empty": "more than half empty: left out (--columns keeps columns)",
     "constant": "constant, so nothing is explained by it: left out",
@@ -78,7 +80,7 @@ def usable(
 ) -> list[TableColumn]:
     """Those of the `chosen` columns that can explain a target; where somebody named them (`explicit`), all must."""
     features: list[TableColumn] = []
-    left_out: dict[str, list[TableColumn]] = {"text": [], "empty": [], "mostly_empty": []}
+    left_out: dict[str, list[TableColumn]] = {"text": [], "unclear_dates": [], "empty": [], "mostly_empty": []}
     for column in chosen:
         if column.kind == "broken" and not text_as_missing:
             raise broken_cell(source, column, f"{_MEND_CELL}, or leave the column out with --drop {show(column.name)}")
@@ -86,7 +88,8 @@ def usable(
             if explicit:
                 problem = "has no number" if column.kind == "empty" else "holds text, not numbers"
                 raise TableError(source, problem, column=column.name, mend="take it out of --columns")
-            left_out[column.kind].append(column)
+            unclear = column.first_text is not None and is_unclear(column.first_text[1])
+            left_out["unclear_dates" if unclear else column.kind].append(column)
         elif not explicit and np.isnan(column.values).mean() > MOSTLY_EMPTY:
             left_out["mostly_empty"].append(column)
         else:
@@ -96,12 +99,13 @@ def usable(
                 notes.append(Note("text_cells", text, column.texts))
     if not features:  # then a mostly empty column is better than none
         features, left_out["mostly_empty"] = left_out["mostly_empty"], []
-    for code, columns in left_out.items():
-        notes += _about((column.name for column in columns), code)
+    about = [note for code, columns in left_out.items() for note in _about((c.name for c in columns), code)]
+    notes += about
     if not features:
+        why = "".join(f"; {note.message}" for note in about)
         raise TableError(
             source,
-            "there is no column of numbers beside the target",
+            f"there is no column of numbers beside the target{why}",
             mend="give at least one column of numbers to explain it with",
         )
     return features

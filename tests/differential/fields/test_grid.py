@@ -37,6 +37,12 @@ def test_bad_input_is_one_clear_error(u: object, options: dict, sentence: str) -
         read_grid(u, **({"x": X, "t": T} | options))
 
 
+def test_rounded_coordinates_are_an_even_grid() -> None:
+    """A file of five decimals was refused: its steps went from 0.13368 to 0.13369."""
+    rounded = read_grid(U, np.round(X, 3), T)
+    assert rounded.steps[0] == pytest.approx(X[1], rel=1e-3) and np.ptp(np.diff(rounded.axes[0])) < 1e-12
+
+
 def test_names_axes_and_periodicity() -> None:
     grid = read_grid([U, 2 * U], X, T)
     assert grid.names == ("u", "v") and grid.axis_names == ("x",) and grid.periodic == (True, False)

@@ -11,8 +11,8 @@ class FieldConfig:
 
     least_points: int = 12
     """Points along an axis: fewer hold no fourth derivative."""
-    even: float = 1e-6
-    """Relative difference of steps up to which a grid is evenly spaced."""
+    even: float = 0.01
+    """Part of a step up to which a point may lie beside its place on an even grid: files hold rounded coordinates."""
     seam: float = 3.0
     """An axis is periodic where the step over its seam is no larger than so many typical steps, slope and all."""
     orders: tuple[int, ...] = (4, 2, 2)

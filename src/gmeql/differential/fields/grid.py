@@ -120,11 +120,12 @@ def _axis(given: Any, name: str, size: int) -> FloatArray:
     steps = np.diff(axis)
     if not (steps > 0).all():
         raise ValueError(f"{name} must increase; step {int(np.argmax(steps <= 0))} does not")
-    if np.ptp(steps) > FIELDS.even * steps.mean() * math.sqrt(size):
+    even = np.linspace(axis[0], axis[-1], size)
+    if np.abs(axis - even).max() > FIELDS.even * steps.mean():
         raise ValueError(
             f"{name} must be evenly spaced; its steps go from {steps.min():g} to {steps.max():g}: interpolate u"
         )
-    return axis
+    return even
 
 
 def _periodic(given: Any, values: FloatArray, names: Sequence[str]) -> list[bool]:
