@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.bounds import Bounds, bounds
-from gmeql.formula.nodes import Node, tree_complexity
+from gmeql.formula.nodes import Constant, Node, evaluate, tree_complexity
 from gmeql.search.config import FrontConfig
 from gmeql.search.losses.losses import Loss
 from gmeql.search.sums.shrinking import ShrunkSum
@@ -255,6 +255,18 @@ def luck_factor(nats: float, n_rows: int, error: float, loss: Loss = SQUARED) ->
     return math.exp(min((2.0 if loss.is_square else 1.0) * each, LARGEST_LUCK))
 
 
+def worthless_error(root: Node, square: FloatArray, X: FloatArray, y: FloatArray, weights: FloatArray) -> float:
+    """The error to expect of a formula whose values have nothing to do with the target: the spread of both, added as squares.
+
+    No luck makes more of it. Values are those with each row left out, which spread as far as on other rows: `square` [N]
+    are their squared errors, to the side of the formula's own.
+    """
+    residual = y - evaluate(root, lambda index: X[:, index], np.float64, np)
+    values = y - np.copysign(np.sqrt(square), residual)
+    spreads = [math.sqrt(float(np.cov(each, aweights=weights, ddof=0))) for each in (values, y)]
+    return math.hypot(*spreads) * math.sqrt(freedom_factor(1, len(y)))
+
+
 def outlooks(
     roots: Sequence[Node],
     X: NDArray[np.float64],
@@ -283,6 +295,7 @@ def outlooks(
     squares = [shrunk[root].costs if root in shrunk else left_out_costs(root, X, y, weights, loss) for root in everyone]
     poles = [has_pole(root, inside) for root in everyone]
     price = FrontConfig.unseen_node_nats
+    nothing = luck_factor(structure_nats(Constant(1.0), X.shape[1], node_cost=price), len(y), 1.0)  # the mean's own
     forms = [*(roots if stated is None else stated), *rivals]
     nats = [
         shrunk[root].nats if root in shrunk else structure_nats(form, X.shape[1], node_cost=price)
@@ -301,6 +314,8 @@ def outlooks(
         error = math.sqrt(mean) if loss.value is None else mean
         spread = _standard_error(square, mean, weights) * (1.0 if loss.value is None else 2.0 * math.sqrt(mean))
         luck = luck_factor(length[0], len(y), error, loss)
+        if loss.value is None and not pole and strays == 0 and 0 < error < math.inf:
+            luck = min(luck, max(nothing * worthless_error(root, square, X, y, weights) / error, 1.0))
         gains = tuple((n[1], paired_z(other, square, weights)) for other, n in others)
         found.append(
             Outlook(
