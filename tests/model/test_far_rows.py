@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gmeql.model.far_rows import rows_far_away, size_grows, varies_by_factors
+from gmeql.model.far_rows import are_gross, rows_far_away, size_grows, varies_by_factors
 
 
 def test_outliers_are_counted_where_they_matter(rng: np.random.Generator) -> None:
@@ -30,3 +30,24 @@ def test_errors_that_are_factors_are_no_outliers_and_grow_with_the_prediction(rn
     slipped = np.where(np.arange(300) == 7, -5.0, y)
     assert not varies_by_factors(predicted, slipped, far)
     assert not size_grows(predicted, rng.standard_normal(300))
+
+
+def test_what_a_heavy_tail_reaches_is_no_outlier() -> None:
+    """Of 20 rows with t-distributed errors five were called outliers."""
+    found = {"t2": 0, "log-normal": 0, "struck": 0}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([20, 40, 80]))
+        struck = rng.standard_normal(n)
+        struck[: n * 3 // 10] += 20 * rng.choice([-1, 1], n * 3 // 10)
+        tails = {"t2": rng.standard_t(2, n), "log-normal": np.exp(1.5 * rng.standard_normal(n)), "struck": struck}
+        for kind, errors in tails.items():
+            found[kind] += are_gross(errors, rows_far_away(errors))
+    assert found["t2"] <= 2 and found["log-normal"] <= 4 and found["struck"] == 40
+
+
+def test_few_rows_far_off_are_outliers_among_many(rng: np.random.Generator) -> None:
+    errors = rng.standard_normal(20_000)
+    errors[:12] += 90.0
+    assert are_gross(errors, rows_far_away(errors))
+    assert are_gross(np.r_[np.zeros(20), 5.0], np.arange(21) == 20) and not are_gross(errors, np.zeros(20_000, bool))

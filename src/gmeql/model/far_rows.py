@@ -1,4 +1,5 @@
-"""Which rows lie far from a formula: told by the middle half of what it leaves, which they do not move.
+"""Which rows lie far from a formula: told by the middle half of what it leaves, which they do not move. And whether they lie
+further off than the tail of its errors reaches.
 
 Legend: `N` rows.
 """
@@ -29,6 +30,15 @@ class FarConfig:
     """... and the least correlation that matters, ..."""
     least_rows: int = 10
     """... of as many rows at least."""
+    tails: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+    """Degrees of freedom of Student's t that a heavy tail may have."""
+    gross: float = 4.0
+    """Nats by which normal errors beside outliers must describe the rows more briefly than such a tail. Of 264 tables of 12 to 60
+    rows with t (1 and 2 degrees) and log-normal errors 12 have outliers by that, 118 without it; of 201 with outliers 181."""
+    tail_rows: int = 5000
+    """Rows by which a tail is told, evenly spread over the order of the errors."""
+    tail_steps: int = 40
+    """Steps in which its scale is found."""
 
 
 FAR = FarConfig()
@@ -47,6 +57,42 @@ def rows_far_away(residuals: np.ndarray) -> np.ndarray:
         return np.zeros(len(residuals), bool)
     far = sizes > FAR.far * scale
     return far if far.sum() < FAR.most_far * len(residuals) else np.zeros(len(residuals), bool)
+
+
+def are_gross(residuals: np.ndarray, far: np.ndarray) -> bool:
+    """Whether rows `far` [N] with these residuals lie further off than a heavy tail of the errors reaches.
+
+    Outliers are told by naming them, `log C(N, k)` nats, and each within the range of all residuals; the others take `log s + 1/2
+    log 2 pi e` each. A tail takes what all rows do under Student's t around their median, at its best scale.
+    """
+    count = int(far.sum())
+    if count == 0:
+        return False
+    order = np.argsort(residuals, kind="stable")[:: len(residuals) // FAR.tail_rows + 1]
+    residuals, far = residuals[order], far[order]
+    rest, n_rows, count = residuals[~far], len(far), int(far.sum())
+    scale = math.sqrt(float(np.mean((rest - np.median(rest)) ** 2)))
+    if not scale > 0 or count == 0:
+        return True
+    named = math.lgamma(n_rows + 1) - math.lgamma(count + 1) - math.lgamma(len(rest) + 1)
+    told = named + count * math.log(float(np.ptp(residuals)))
+    told += len(rest) * (math.log(scale) + 0.5 * math.log(2.0 * math.pi * math.e))
+    return told + FAR.gross < min(_tail_nats(residuals - np.median(residuals), freedom) for freedom in FAR.tails)
+
+
+def _tail_nats(residuals: np.ndarray, freedom: float) -> float:
+    """Nats of residuals [N] under Student's t of so many degrees of freedom, its scale by expectation and maximisation (Lange,
+    Little and Taylor 1989)."""
+    square = residuals**2
+    variance = float(np.median(square))
+    for _ in range(FAR.tail_steps if variance > 0 else 0):
+        variance = float(np.mean((freedom + 1.0) * square / (freedom + square / variance)))
+    if not variance > 0:
+        return -math.inf
+    level = (
+        math.lgamma(0.5 * (freedom + 1.0)) - math.lgamma(0.5 * freedom) - 0.5 * math.log(freedom * math.pi * variance)
+    )
+    return float(0.5 * (freedom + 1.0) * np.sum(np.log1p(square / (freedom * variance)))) - len(residuals) * level
 
 
 def varies_by_factors(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> bool:

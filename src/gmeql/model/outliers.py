@@ -21,7 +21,7 @@ from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.formula.products import split_terms
-from gmeql.model.far_rows import FAR, rows_far_away
+from gmeql.model.far_rows import FAR, are_gross, rows_far_away
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
 from gmeql.search.front.choosing import sums_of_columns
@@ -75,6 +75,8 @@ class OtherRows:
     """How many do not."""
     kept: np.ndarray
     """[N], which these are."""
+    gross: bool
+    """Whether the rows far off lie further away than a heavy tail of the errors reaches (`far_rows.py`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,9 @@ class Outliers:
         X, y, weights = self._rows(rest)
         fitted, loss = converged(best, X, y, weights, SQUARES)
         expression = with_known_digits(Expression(fitted, self.names), X, y, weights)
-        return OtherRows(expression, math.sqrt(loss), int(np.sum(self.weights[~rest] > 0)), len(y), rest)
+        far = ~rest[self.weights > 0]
+        residuals = ((self.y - self._values(expression.root, self.X)) * np.sqrt(self.weights))[self.weights > 0]
+        return OtherRows(expression, math.sqrt(loss), int(far.sum()), len(y), rest, are_gross(residuals, far))
 
     def _rest(self, root: Node) -> np.ndarray | None:
         """Which rows [N] count and do not lie far from a formula; None where none does."""

@@ -15,8 +15,9 @@ from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Constant
 from gmeql.model.deciding import deciding_rows, intervals_of
 from gmeql.model.far_rows import FAR, rows_far_away, size_grows, varies_by_factors
-from gmeql.model.outliers import OtherRows, Outliers
+from gmeql.model.outliers import Outliers
 from gmeql.model.weighing import CountedRows
+from gmeql.report.far_off import by_factors, far_away, forgotten, without_outliers
 from gmeql.report.numbers import four_digits, percent_text, three_digits
 from gmeql.search.judging.soundness import denominators
 from gmeql.search.losses.losses import Loss, find_loss
@@ -92,7 +93,7 @@ def cautions(
         sentences.append(f"Few rows for {constants} constant{'s' * (constants != 1)}: try it on data it has not seen.")
     residuals = predicted - training.y
     if exact:
-        return sentences + _forgotten((counted.weights == 0) & (counted.given > 0), counted)
+        return sentences + forgotten((counted.weights == 0) & (counted.given > 0), counted)
     sentences += _undetermined(member, training, constants, counted)
     loss = find_loss(counted.loss)
     if loss.link is not None:  # a yes is never near a chance of one half
@@ -106,9 +107,12 @@ def cautions(
     copies = copied_rows(training.X, training.y)
     sentences += _copied(copies)
     if member.is_unmoved and not counted.by_the_loss:
-        return sentences + _without_outliers(member, residuals, predicted, outliers)
+        kept = deciding_rows(member, outliers.X, outliers.y, outliers.weights)
+        sentences += without_outliers(member, residuals, kept, outliers)
+        more = "Its errors there still show a pattern, so there may be more to find: give it more time."
+        return sentences + [more] * has_pattern(predicted[kept], residuals[kept])
     if not counted.by_the_loss and varies_by_factors(predicted, training.y, far):
-        sentences.append(_by_factors(int(far.sum())))
+        sentences.append(by_factors(int(far.sum())))
         return sentences
     one_value = _mostly_one_value(training.y)
     if one_value and not counted.by_the_loss:
@@ -116,11 +120,12 @@ def cautions(
     by_size = not counted.by_the_loss and are_in_proportion(predicted, training.y, far)
     far = rows_far_away(predicted / training.y - 1.0) if by_size else far
     if counted.by_the_loss:
-        sentences += _forgotten(far, counted)
+        sentences += forgotten(far, counted)
     elif (far.any() or (not by_size and outliers.behind(residuals))) and not _near_in_proportion(
         member, predicted, training.y
     ):
-        sentences.append(_far_away(int(far.sum()), None if by_size else outliers.others))
+        errors = predicted / training.y - 1.0 if by_size else residuals * np.sqrt(counted.given) / expected
+        sentences += far_away(errors, far, None if by_size else outliers.others)
     if not far.any() and are_counts(training.y) and size_grows(predicted[rows], scaled, 0.0) and not loss.mean_is_nats:
         sentences.append(
             "The target looks like counts, whose errors grow with them: try loss='poisson' (--loss poisson)."
@@ -168,52 +173,6 @@ def _expected_sizes(predicted: np.ndarray, y: np.ndarray, loss: Loss) -> np.ndar
     return np.asarray(1.0 / np.sqrt(loss.curvature(predicted, y)))
 
 
-def _forgotten(far: np.ndarray, counted: CountedRows) -> list[str]:
-    """Rows [N] far from a formula whose loss makes less of them."""
-    count = int(far.sum())
-    if count == 0:
-        return []
-    rows, them = ("1 row lies", "it") if count == 1 else (f"{count} rows lie", "them")
-    share = counted.share(far)
-    weight = "no weight" if share == 0 else f"{percent_text(100 * share)} of the weight"
-    return [f"{rows} far from it; the loss gives {them} {weight}."]
-
-
-def _without_outliers(
-    member: FrontMember, residuals: np.ndarray, predicted: np.ndarray, outliers: Outliers
-) -> list[str]:
-    """What a formula follows that outliers do not move: all rows but these, with their own level or that of all rows."""
-    assert member.outlook is not None
-    kept = deciding_rows(member, outliers.X, outliers.y, outliers.weights)
-    count, rest = int(np.sum(~kept)), int(kept.sum())
-    if member.outlook.levelled:
-        level = "Its level is the mean of all rows, which squared errors ask for; everything else follows those."
-        sentences = [_far_away(count, outliers.others), level]
-    else:
-        error = math.sqrt(float(np.mean(residuals[kept] ** 2)))
-        rows = "1 row lies" if count == 1 else f"{count:,} rows lie"
-        sentences = [
-            f"{rows} far from the others: outliers? Its constants follow the other {rest:,}, where its typical error is "
-            f"{three_digits(error)}."
-        ]
-    sentences.append("Its prediction intervals expect outliers among fresh rows as often as here.")
-    if has_pattern(predicted[kept], residuals[kept]):
-        sentences.append("Its errors there still show a pattern, so there may be more to find: give it more time.")
-    return sentences
-
-
-def _far_away(count: int, others: OtherRows | None) -> str:
-    """Rows far from the formula, or which pull it so far that they no longer are: which formula the others follow, and which
-    loss would forget them."""
-    count = count if others is None else others.far
-    rows, them = ("1 row lies", "it") if count == 1 else (f"{count} rows lie", "them")
-    advice = f"loss='robust' (--loss robust) gives {them} no weight"
-    if others is None:
-        return f"{rows} far from it: outliers? {advice}."
-    said = f"{others.expression} fits the other {others.rest:,}, with a typical error of {three_digits(others.error)}"
-    return f"{rows} far from the others: outliers? {said}; a search with {advice}."
-
-
 def _mostly_one_value(y: np.ndarray) -> list[str]:
     """A target that is the same on most rows, such as 0: the others are no outliers, and no errors around a formula."""
     values, counts = np.unique(y, return_counts=True)
@@ -224,14 +183,6 @@ def _mostly_one_value(y: np.ndarray) -> list[str]:
         f"The target is {four_digits(values[most])} on {percent_text(100 * counts[most] / len(y))} of the rows: whether it is "
         "that, and what it is otherwise, may be two questions (gmeql classify answers the first)."
     ]
-
-
-def _by_factors(count: int) -> str:
-    rows, them = ("1 row lies", "it is a fault") if count == 1 else (f"{count} rows lie", "they are faults")
-    return (
-        f"{rows} far from it; perhaps the target varies by factors: try its logarithm as the target, or loss='robust' "
-        f"(--loss robust) if {them}."
-    )
 
 
 def _copied(copies: np.ndarray) -> list[str]:
@@ -273,7 +224,7 @@ def deciding_text(member: FrontMember, training: Training) -> str:
     """By which rows intervals of a member's constants are, where that is not all of them."""
     if not member.is_unmoved:
         return ""
-    others = f" by the {int(deciding_rows(member, training.X, training.y, training.weights).sum()):,} rows that are no outliers"
+    others = f" by the {int(deciding_rows(member, training.X, training.y, training.weights).sum()):,} rows not far off"
     return others + ", of the level by all" * (member.outlook is not None and member.outlook.levelled)
 
 

@@ -239,7 +239,7 @@ def _rows_meant(best: FrontMember) -> str:
     if not best.is_unmoved:
         return "unseen rows"
     levelled = best.outlook is not None and best.outlook.levelled
-    return "unseen rows that are no outliers" + " (levels aside)" * levelled
+    return "unseen rows that do not lie far off" + " (levels aside)" * levelled
 
 
 def _passed_over(front: Front, best: int, found: tuple[Rival, ...], fitted: int) -> list[str]:
@@ -247,7 +247,7 @@ def _passed_over(front: Front, best: int, found: tuple[Rival, ...], fitted: int)
     named = {best, fitted} | ({rival.index for rival in found[:1]} if not front[best].is_unmoved else set())
     others = [m for m in front if m.index not in named and not m.is_shrunk and _promises_less_error(m, front[best])]
     poles, longer, sentences = [m for m in others if _has_pole(m)], [m for m in others if not _has_pole(m)], []
-    within = "outliers make most of it" if front[best].is_unmoved else "{its} gain is within the spread"
+    within = "rows far off make most of it" if front[best].is_unmoved else "{its} gain is within the spread"
     if front[best].is_shrunk and longer and _left_out(front[best]) < min(map(_left_out, longer)):
         within = f"with each row left out this one errs less ({three_digits(_left_out(front[best]))}): what more it promises "
         within += "pays for the choice of its columns"

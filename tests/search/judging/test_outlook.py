@@ -145,7 +145,9 @@ def test_no_more_error_is_promised_than_values_would_have_that_say_nothing(law: 
         y = X @ (law * rng.standard_normal(60)) + rng.standard_normal(2025)
         few = np.argsort(-np.abs(X[:25].T @ y[:25]))[:12]
         slopes = np.linalg.solve(X[:25, few].T @ X[:25, few] + 10 * np.eye(12), X[:25, few].T @ y[:25])
-        root = build("add", *(build("mul", Constant(float(b)), Variable(int(k))) for b, k in zip(slopes, few, strict=True)))
+        root = build(
+            "add", *(build("mul", Constant(float(b)), Variable(int(k))) for b, k in zip(slopes, few, strict=True))
+        )
         promised.append(outlooks([root], X[:25], y[:25])[0].error)
         met.append(float(np.sqrt(np.mean((X[25:, few] @ slopes - y[25:]) ** 2))))
     assert 0.9 * np.mean(met) < np.mean(promised) < 1.6 * np.mean(met)
