@@ -51,6 +51,7 @@ def test_small_errors_of_a_reading_are_errors_of_the_target() -> None:
 
 def test_a_positive_target_is_read_in_every_way() -> None:
     assert set(read_target(np.linspace(0.5, 1.5, 30), np.ones(30))) == set(READINGS)
+    assert set(read_target(np.linspace(0.5, 1.5, 30), np.ones(30), ["log", "sin"])) == {"log", "sin"}
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,18 @@ def test_hundreds_that_fit_better_and_promise_less_are_not_put_in_order(monkeypa
     assert tidied[1:] == [longer[1].root] and max(board.members) == longer[1].complexity
 
 
+def test_a_formula_that_is_in_order_already_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[Node] = []
+    keep = Leaderboard._judged
+    monkeypatch.setattr(Leaderboard, "_judged", lambda *given: judged.append(given[1].root) or keep(*given))
+    board, seen = start()
+    board.offer([scored(power_sum(1), 1e-2, seen)], seen)
+    judged.clear()
+    long = scored(power_sum(6), 1e-3, seen)
+    board.offer([long], seen)
+    assert long.root in [member.root for member in board.members.values()] and judged == [long.root]
+
+
 def test_terms_that_rounding_swallows_are_dropped() -> None:
     board, seen = start()
     whole = build("add", build("mul", Constant(2.0), Variable(0)), build("square", Variable(1)))

@@ -8,7 +8,7 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.preparation import prepare
-from gmeql.search.losses.magnitudes import WIDEST, magnitudes
+from gmeql.search.losses.magnitudes import WIDEST, magnitudes, ordinary_size
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.data.readings import PLAIN, read_target
 from gmeql.search.judging.soundness import excursion
@@ -31,6 +31,19 @@ LAW = np.exp(3 * X[:, 0]) + 5
 )
 def test_heavy_tails_counts_and_noise_are_not_many_magnitudes(y: np.ndarray) -> None:
     assert magnitudes(y) is None
+
+
+@pytest.mark.parametrize("decades", np.linspace(0.5, 12, 24))
+@pytest.mark.parametrize("largest", [1.0, 1e9])
+def test_rows_that_are_alike_are_told_without_sorting_them(
+    decades: float, largest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = np.append(10.0 ** np.linspace(0, decades, 60), largest)
+    found, size = magnitudes(y), ordinary_size(y)
+    monkeypatch.setattr("gmeql.search.losses.magnitudes._are_alike", lambda size, many=0.0: False)
+    slowly = magnitudes(y)
+    assert ordinary_size(y) == size and (found is None) == (slowly is None)
+    assert found is None or slowly is None or (found == slowly).all()
 
 
 def test_sizes_are_relative_to_the_largest_and_bounded() -> None:

@@ -7,7 +7,7 @@ island that reads y². Residuals of g(y) are divided by g'(y), so that losses ke
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,12 +70,14 @@ READINGS: dict[str, Reading] = {
 }  # fmt: skip
 
 
-def read_target(y: FloatArray, weights: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Target and weights under every reading that applies to this target, by name; all [N]."""
+def read_target(
+    y: FloatArray, weights: FloatArray, names: Collection[str] = READINGS
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Target and weights under every reading of these `names` that applies to this target, by name; all [N]."""
     found = {}
     with np.errstate(all="ignore"):
         for name, reading in READINGS.items():
-            if not reading.applies(y):
+            if name not in names or not reading.applies(y):
                 continue
             target, slope = reading.forward(y), reading.slope(y)
             if not np.isfinite(target).all() or not np.isfinite(slope).all() or not (slope != 0).all():

@@ -53,14 +53,10 @@ class ViewedTable:
         target[~says] = np.median(target[says]) if says.any() else 0.0
         weights = weights * factors**2
         scale = math.sqrt(float(np.mean(target**2))) or 1.0
-        found = read_target(target / scale, weights)
-        unscaled = read_target(target, weights / scale**2)
-        for name in _UNSCALED:
-            found.pop(name, None)
-            if name in unscaled:
-                found[name] = unscaled[name]
-        if not all_readings:
-            found = {name: read for name, read in found.items() if name == PLAIN}
+        scaled = [name for name in READINGS if name not in _UNSCALED] if all_readings else [PLAIN]
+        found = read_target(target / scale, weights, scaled)
+        if all_readings:
+            found |= read_target(target, weights / scale**2, _UNSCALED)
         units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
         table = view.table(X)
         sizes = np.ones(table.shape[1]) if view.is_raw else _far_sizes(table)

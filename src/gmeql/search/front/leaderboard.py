@@ -195,7 +195,7 @@ class Leaderboard:
         for place, scored in enumerate(found):
             if place and out_of_time():
                 break
-            own, source = scored.own, scored.source
+            own, source, seen = scored.own, scored.source, dict[Node, Scored]()
             rows = table.extended(own)
             if not math.isfinite(scored.loss) or scored.complexity > self.config.max_complexity:
                 continue
@@ -205,7 +205,7 @@ class Leaderboard:
                 continue  # as many constants as rows go through any rows, and promise nothing of others
             if not self._keeps_form and not settled:
                 # with groups what they have of their own is taken out later, and shortens a formula by more
-                if rows.groups is None and self._is_outdone(scored, rows):
+                if rows.groups is None and self._is_outdone(scored, rows, seen):
                     continue
                 scored = written(self._tidied(scored, rows), rows.polished)
             if self._is_dominated(scored, rows):
@@ -216,7 +216,7 @@ class Leaderboard:
             exact = rows.polished.is_exact(scored.loss)
             if not settled and not exact and not is_printable(scored.root, scored.loss, rows.polished):
                 continue
-            judged = self._judged(scored, rows)
+            judged = seen.get(scored.root) or self._judged(scored, rows)
             if not math.isfinite(judged.unseen) or self._is_dominated(judged, rows):
                 continue
             known = judged if settled else self._knowable(judged, rows)
@@ -313,14 +313,19 @@ class Leaderboard:
             for simpler, m in others
         )
 
-    def _is_outdone(self, scored: Scored, rows: SearchRows) -> bool:
+    def _is_outdone(self, scored: Scored, rows: SearchRows, seen: dict[Node, Scored]) -> bool:
         """Whether a far simpler member promises more, however the formula will be written. To judge it takes a fifth of
-        the time of putting it in order, and few of the hundreds that polishing meets are as good as they fit."""
+        the time of putting it in order, and few of the hundreds that polishing meets are as good as they fit. Judged it is
+        put among those `seen`: its form may be in order already."""
         least = scored.complexity - self.config.front.tidied_off
         simpler = [member for complexity, member in self._rivals() if complexity < least]
-        seen = self._judged(scored, rows) if simpler else scored
-        beaten = (self._excludes(m, seen, rows) and self._comes_first(m, seen, rows, otherwise=True) for m in simpler)
-        return math.isfinite(seen.unseen) and any(beaten)
+        if not simpler:
+            return False
+        judged = seen[scored.root] = self._judged(scored, rows)
+        beaten = (
+            self._excludes(m, judged, rows) and self._comes_first(m, judged, rows, otherwise=True) for m in simpler
+        )
+        return math.isfinite(judged.unseen) and any(beaten)
 
     def _excludes(self, simpler: Scored, longer: Scored, rows: SearchRows) -> bool:
         """Whether a formula promises or fits as much as a longer one, so that only one of them can stand on the front."""

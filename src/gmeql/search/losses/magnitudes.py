@@ -37,7 +37,7 @@ def magnitudes(y: FloatArray, *, many: float = MANY) -> FloatArray | None:
     [2.0, 2.0, 3.0]
     """
     size = np.abs(y)
-    if not _is_wide(size, many) and not _has_huge_rows(size):
+    if _are_alike(size, many) or (not _is_wide(size, many) and not _has_huge_rows(size)):
         return None
     counted = size if _is_wide(size, many) else np.maximum(size, np.median(size))
     return np.asarray(np.maximum(counted / size.max(), 1 / WIDEST))
@@ -50,9 +50,15 @@ def ordinary_size(y: FloatArray) -> float:
     (3.0, 2.0)
     """
     size = np.abs(y)
-    if _is_wide(size) or not _has_huge_rows(size):
+    if _are_alike(size) or _is_wide(size) or not _has_huge_rows(size):
         return float(size.max())
     return max(float(np.median(size)), float(size.max()) / WIDEST)
+
+
+def _are_alike(size: FloatArray, many: float = MANY) -> bool:
+    """Whether not even the smallest row is so much smaller than the largest, which spares sorting them."""
+    low, high = size.min(initial=np.inf), size.max(initial=0.0)
+    return bool(low > 0 and high / low <= min(many, 0.5 / UNSEEN))
 
 
 def _is_wide(size: FloatArray, many: float = MANY) -> bool:
