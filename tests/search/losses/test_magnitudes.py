@@ -8,6 +8,8 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.model.preparation import prepare
+from gmeql.search.config import SearchConfig
+from gmeql.search.data.rows import SearchRows
 from gmeql.search.losses.magnitudes import WIDEST, magnitudes, ordinary_size
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.data.readings import PLAIN, read_target
@@ -50,6 +52,15 @@ def test_sizes_are_relative_to_the_largest_and_bounded() -> None:
     found = magnitudes(-(10.0 ** np.linspace(-150, 100, 50)))
     assert found is not None
     assert found.max() == 1.0 and found.min() == 1 / WIDEST
+
+
+@pytest.mark.parametrize("largest", [1e-19, 1e-13, 1.0, 1e19, 1e60])
+def test_a_search_takes_targets_over_more_magnitudes_than_squares_have(largest: float) -> None:
+    """Planck's law far beyond its peak."""
+    data = prepare(X, largest * np.exp(-30 * np.abs(X[:, 0])), names=("x",))
+    rows = SearchRows.of(data.X, data.y, sample_weight=data.weight, config=SearchConfig())
+    assert magnitudes(np.array([5e-324, 1.0, 1e308])) is not None  # their quotient is no number
+    assert np.isfinite(rows.weights).all() and (rows.weights * rows.y**2).max() > 1e-300
 
 
 def test_every_row_counts_by_its_own_size() -> None:

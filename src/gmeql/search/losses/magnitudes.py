@@ -18,8 +18,11 @@ QUANTILES = (0.05, 0.95)
 UNSEEN = 1e-8
 """Size of the median row, relative to the largest, from which it counts too: below, the squares of half of the rows are
 rounding beside that of the largest."""
-WIDEST = 1e150
-"""Sizes further below the largest than this count as this: their weights would not be finite."""
+WIDEST = 1e125
+"""Sizes further below the largest than this count as this: weights are their squares, and those of mean 1 times targets that
+are searched as they are, down to 1e-20, must have squares that a number holds,"""
+HUGEST = 1e150
+"""and where most rows are alike than this: their weights would not be finite."""
 
 
 def magnitudes(y: FloatArray, *, many: float = MANY) -> FloatArray | None:
@@ -39,8 +42,9 @@ def magnitudes(y: FloatArray, *, many: float = MANY) -> FloatArray | None:
     size = np.abs(y)
     if _are_alike(size, many) or (not _is_wide(size, many) and not _has_huge_rows(size)):
         return None
-    counted = size if _is_wide(size, many) else np.maximum(size, np.median(size))
-    return np.asarray(np.maximum(counted / size.max(), 1 / WIDEST))
+    if _is_wide(size, many):
+        return np.asarray(np.maximum(size / size.max(), 1 / WIDEST))
+    return np.asarray(np.maximum(np.maximum(size, np.median(size)) / size.max(), 1 / HUGEST))
 
 
 def ordinary_size(y: FloatArray) -> float:
@@ -52,19 +56,19 @@ def ordinary_size(y: FloatArray) -> float:
     size = np.abs(y)
     if _are_alike(size) or _is_wide(size) or not _has_huge_rows(size):
         return float(size.max())
-    return max(float(np.median(size)), float(size.max()) / WIDEST)
+    return max(float(np.median(size)), float(size.max()) / HUGEST)
 
 
 def _are_alike(size: FloatArray, many: float = MANY) -> bool:
     """Whether not even the smallest row is so much smaller than the largest, which spares sorting them."""
     low, high = size.min(initial=np.inf), size.max(initial=0.0)
-    return bool(low > 0 and high / low <= min(many, 0.5 / UNSEEN))
+    return bool(high / min(many, 0.5 / UNSEEN) <= low > 0)
 
 
 def _is_wide(size: FloatArray, many: float = MANY) -> bool:
     """Whether most rows run over many magnitudes."""
     low, high = np.quantile(size, QUANTILES)
-    return bool(low > 0 and high / low > many)
+    return bool(0 < low < high / many)
 
 
 def _has_huge_rows(size: FloatArray) -> bool:
