@@ -18,10 +18,16 @@ Law = Callable[..., np.ndarray]
 
 
 def proposed(
-    f: Law, *, noise: float = 0.0, effort: float = 2.0, rows: int = 1000, functions: FunctionSet | None = None
+    f: Law,
+    *,
+    noise: float = 0.0,
+    effort: float = 2.0,
+    rows: int = 1000,
+    wide: float = 10.0,
+    functions: FunctionSet | None = None,
 ) -> tuple[DirectTable, list[Node]]:
     rng = np.random.default_rng(1)
-    X = rng.uniform(-10, 10, (rows, f.__code__.co_argcount))
+    X = rng.uniform(-wide, wide, (rows, f.__code__.co_argcount))
     with np.errstate(all="ignore"):
         y = f(*X.T)
     kept = np.isfinite(y)
@@ -46,6 +52,17 @@ def test_sums_of_products_of_many_columns(f: Law, complexity: int) -> None:
     table, roots = proposed(f)
     assert table.error(roots[0]) < 1e-11
     assert tree_complexity(roots[0]) <= complexity
+
+
+def test_functions_that_are_much_alike_are_told_apart() -> None:
+    """Oscillators: what is chosen first is often the neighbour of a right term."""
+
+    def force(x: np.ndarray, t: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return -1.84 * (v * np.exp(-np.abs(x)) + v + np.sin(v) + np.log(np.abs(v) + 1)) - 0.113 * x * (10 * t + 31)
+
+    table, roots = proposed(force, wide=2.0)
+    assert table.error(roots[0]) < 1e-11
+    assert tree_complexity(roots[0]) <= 50
 
 
 @pytest.mark.parametrize(

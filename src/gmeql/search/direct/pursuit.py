@@ -7,7 +7,8 @@ chosen before (orthogonal least squares; Chen, Billings and Luo 1989). The corre
 follow from those before by one product of a matrix with a vector. Rows count by their own size: where columns stand below
 the line, a few rows hold nearly all of the squares. When nothing but rounding is left, the few terms that are needed are
 read off those chosen, with all plain ones, as in `vocabulary.py`. Where a step explains no more than the best of as many
-chance terms would, nothing is there to see.
+chance terms would, nothing is there to see. Functions of one column are much alike, so that the one chosen is often the
+neighbour of a right one: all that came near in the first steps are then asked together.
 
 Legend: `N` rows, `M` terms, `F` factors, `K` dimensions of what is chosen.
 """
@@ -21,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, row_values, tree_complexity
+from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.direct.brackets import bracketed
@@ -59,6 +60,7 @@ class PursuitConfig:
     first_steps: int = 5  # after which each must have left no more than
     kept: float = 0.93  # this share of the error: the best of 20,000 chance terms leaves 0.95 of 200 rows
     independent: float = 1e-4  # share of a term's square that must be left beside those chosen
+    near: int = 30  # terms that come near to being chosen, in each of the first steps
     renewed: int = 8  # steps after which correlations are taken anew: they round in single precision
     met: float = 1e-7  # error, relative to the target's size, from which the sum is read off
     seconds_per_term: float = 5e-6  # of one core (measured), for each target
@@ -94,6 +96,8 @@ def _seen(
     """What is seen among which terms, chosen on so many rows, at most so many at first; None where nothing is."""
     sign = 1.0 if table.y.mean() >= 0 else -1.0
     terms = Terms(table.X, powers, [], n, min(PURSUIT.most_powers, most))
+    yield terms, terms.sum_for(table.y)
+    terms = Terms(table.X, powers, _with_sizes(table.X, functions), n, PURSUIT.few_powers)
     yield terms, terms.sum_for(table.y)
     few = Terms(table.X, powers, [], n, PURSUIT.few_powers)
     if functions.allows({"div"}):
@@ -132,10 +136,30 @@ def functions_of(X: FloatArray, functions: FunctionSet) -> list[Factor]:
     for j in range(X.shape[1]):
         plain = [build(name, Variable(j)) for name in ("log", "sin", "cos", "exp") if functions.allows({name})]
         plain += [build("exp", build("neg", Variable(j)))] if functions.allows({"exp"}) else []
+        plain += [build("inv", node) for node in plain[:3]] if functions.allows({"div"}) else []
         nodes += [(node, X.shape[1] + j, PURSUIT.function_cost) for node in plain]
-        inverse = [build("inv", node) for node in plain[:3]] if functions.allows({"div"}) else []
-        nodes += [(node, X.shape[1] + j, PURSUIT.function_cost) for node in inverse]
     return _finite(nodes, X)
+
+
+def _with_sizes(X: FloatArray, functions: FunctionSet) -> list[Factor]:
+    """The same with functions of their sizes, which leave room for fewer products."""
+    nodes = []
+    for j in range(X.shape[1]):
+        sized = _of_size(Variable(j), is_positive=bool((X[:, j] > 0).all()))
+        allowed = [node for node in sized if functions.allows({call.operator for call in calls(node)})]
+        nodes += [(node, X.shape[1] + j, PURSUIT.function_cost) for node in allowed]
+    return functions_of(X, functions) + _finite(nodes, X)
+
+
+def _of_size(v: Node, *, is_positive: bool) -> Iterator[Node]:
+    """Functions of the size of a column, and of one more than that."""
+    size = v if is_positive else build("abs", v)
+    if not is_positive:
+        yield from (size, build("sqrt", size), build("exp", build("neg", size)))
+    yield build("pow", size, Constant(1 / 3))
+    more = build("log", build("add", size, Constant(1.0)))
+    yield from (more, build("sin", more), build("cos", more))
+    yield build("inv", build("add", build("square", v), Constant(1.0)))
 
 
 def _of_pairs(X: FloatArray, functions: FunctionSet) -> list[Factor]:
@@ -162,7 +186,7 @@ class Terms:
     def __init__(
         self, X: FloatArray, powers: Sequence[Factor], others: Sequence[Factor], n: int, most_powers: int
     ) -> None:
-        self.X, self.factors, self.n = X, [*powers, *others], n
+        self.X, self.factors, self.n, self.has_functions = X, [*powers, *others], n, bool(others)
         self.table = np.stack([np.ones(len(X)), *(factor.values for factor in self.factors)])
         self.prefix, self.last, self.costs = self._enumerated(len(powers), most_powers)
         scaled = self.table[:, :n] / np.sqrt(np.mean(self.table[:, :n] ** 2, axis=1, keepdims=True))
@@ -224,8 +248,12 @@ class Terms:
     def sum_for(self, target: FloatArray) -> Node | None:
         """The sum of few terms that is the target [N]; None where none is seen."""
         chase = self._chase(target)
-        found = None if chase is None else chase.after(target)
-        if chase is None or found is None:
+        if chase is None:
+            return None
+        found = chase.after(target)
+        if found is None and self.has_functions:
+            found = chase.among_near(target)
+        if found is None:
             return None
         terms = chase.span(found).sparse((chase.weights * target)[: chase.rows(found)])
         return None if terms is None else sum_of(terms)
@@ -250,10 +278,14 @@ class Terms:
 
 
 class Chase:
-    """A pursuit on rows with weights [N]: all terms without what the plainest explain of them."""
+    """A pursuit on rows with weights [N]: all terms without what the plainest explain of them.
+
+    `near` are the terms that came near to being chosen in the first steps of the last one.
+    """
 
     def __init__(self, terms: Terms, weights: FloatArray) -> None:
         self.terms, self.weights, n = terms, weights, terms.n
+        self.near: set[int] = set()
         columns = terms.values * weights[:n].astype(np.float32)
         sizes = np.sqrt(np.einsum("mn,mn->m", columns, columns))
         self.usable = np.isfinite(sizes) & (sizes > 0)  # products of two kinds of one category are 0 on all rows
@@ -293,6 +325,7 @@ class Chase:
         begun = float(np.linalg.norm(rest))
         along = self._along(rest)
         numbers: list[int] = []
+        self.near.clear()
         for step in range(1, PURSUIT.steps + 1):
             if begun < PURSUIT.met:
                 return self.taken
@@ -301,6 +334,8 @@ class Chase:
             if not gains[m] > 0:
                 return None
             numbers.append(m)
+            if step <= PURSUIT.first_steps:
+                self.near.update(int(k) for k in np.argsort(-gains, kind="stable")[: PURSUIT.near])
             direction = _beside(self._weighted(self.terms.exact([m], n)[0]), basis)
             direction = direction / np.linalg.norm(direction)
             basis = np.column_stack([basis, direction])
@@ -316,6 +351,17 @@ class Chase:
             free[m] = 0.0
             along = self._along(rest) if step % PURSUIT.renewed == 0 else along - share * beside_it
         return None
+
+    def among_near(self, target: FloatArray) -> list[int] | None:
+        """The plainest terms, functions alone and those that came near to being chosen, where the target [N] is a sum of
+        some of them; None where it is not."""
+        numbers = sorted({*self.taken, *np.flatnonzero(self.terms.costs <= PURSUIT.function_cost).tolist(), *self.near})
+        numbers = [m for m in numbers if self.usable[m]]
+        if not self.near or len(self.weights) < VOCABULARY.rows_per_term * len(numbers) + VOCABULARY.spare_rows:
+            return None
+        values = (self.weights * target)[: self.rows(numbers)]
+        left = self.span(numbers).left(values)
+        return numbers if np.linalg.norm(left) < VOCABULARY.exact * np.linalg.norm(values) else None
 
     def _along(self, direction: FloatArray) -> FloatArray:
         """What all terms [M] have of a direction [n]."""
