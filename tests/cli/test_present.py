@@ -84,7 +84,9 @@ def test_a_long_front_keeps_its_ends_and_the_choice() -> None:
 
 def test_a_formula_is_drawn_large_where_it_fits() -> None:
     ratio = Expression(Call("div", (Variable(0), Variable(1))), ("a", "b"))
-    assert "\n" in str(large_formula(ratio, "y", 80)) and str(large_formula(ratio, "y", 3)) == "y = a/b"
+    assert "\n" in str(large_formula(ratio, "y", 80)) and "─" not in str(large_formula(ratio, "y", 3))
+    long = Expression(Call("add", (Variable(0), Variable(1))), ("a rather long name", "b"))
+    assert str(large_formula(long, "y", 24)) == "y = `a rather long name`\n+ b"  # names stay whole
 
 
 @pytest.mark.parametrize("room", [12, 20, 31])

@@ -52,14 +52,16 @@ def test_lines_are_plain_and_few() -> None:
     assert "\x1b" not in stream.getvalue()
 
 
-def test_the_live_table_leaves_room_for_the_echo_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_live_table_leaves_room_for_the_echo_of_a_key(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that writes ^C behind a full line goes to the next one, and the table could not be taken away whole."""
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", str(columns))
     stream = Terminal()
     with ProgressDisplay("live", stream=stream) as display:
         display.update(event(name="x" * 90))
     lines = re.split("[\r\n]", re.sub("\x1b\\[[0-9;?]*[a-zA-Z]", "", stream.getvalue()))
-    assert 70 < max(map(len, lines)) <= 77
+    assert columns - 10 < max(map(len, lines)) <= columns - 3
+    assert any("…" in line for line in lines)
 
 
 def test_the_live_table_shows_names_as_text() -> None:

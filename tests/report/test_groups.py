@@ -79,6 +79,6 @@ def test_the_page_names_the_users_columns_and_draws_the_own_constants_of_each_fo
     front = Front.from_members(members, rows=len(training.y), target_spread=1.0, target_largest=5.0)
     page = assemble(front, 1, training, [], {}, {}, "", "", None, own)
     assert page.view["title"] == "y from x, by batch" and page.view["columns"] == "x"
-    assert page.view["ranges"].startswith("x ") and "batch" not in page.view["ranges"]
+    assert page.view["ranges"].startswith("x: ") and "batch" not in page.view["ranges"]
     assert "another formula" not in page.view["network"] and "k1[batch]" in page.view["network"]
     assert [response["name"] for response in page.payload["members"][1]["responses"]] == ["x"]

@@ -72,3 +72,12 @@ def test_a_number_on_a_wire_is_not_taken_for_another_one():
     expression = Expression(parse_tree("1013.253 + 0.60071*x1**2.0023", ("x1",)), ("x1",))
     drawing = network.draw({0: expression}, "y")
     assert ">1013<" in drawing and ">^2.002<" in drawing and ">0.601<" in drawing
+
+
+def test_numbers_on_wires_and_names_are_those_of_the_formula_that_is_read():
+    """16470 stood on a wire of a formula that said 16000; of two long names neither told which it was."""
+    names = ("temperature of inlet 1", "temperature of inlet 2")
+    expression = Expression(parse_tree("16470.3*`temperature of inlet 1` + `temperature of inlet 2`", names), names)
+    drawing = network.draw({0: expression.with_digits([2])}, "y")
+    assert ">16000<" in drawing and "16470" not in drawing
+    assert ">tempera…nlet 1<" in drawing and ">tempera…nlet 2<" in drawing

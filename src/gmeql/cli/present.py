@@ -261,7 +261,7 @@ def large_formula(expression: Any, target: str, width: int) -> RenderableType:
     from gmeql.formula.printing.sympy import to_drawing
 
     name = display_names([target])[0]
-    flat = Text(f"{name} = {expression}", style="bold")
+    flat = Text("\n".join(broken_lines(f"{name} = {expression}", width)), style="bold")
     if expression.size > MAX_PRETTY_NODES:
         return flat
     drawn = to_drawing(expression, name)

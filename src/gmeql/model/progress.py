@@ -57,10 +57,12 @@ def summary(progress: Progress, budget: str = "") -> str:
     return f"{spent}, {progress.candidates:,} candidates ({progress.rate:,.0f}/s), {formula}"
 
 
-def front_table(progress: Progress, title: str = "", seconds: float | None = None) -> Table:
+def front_table(
+    progress: Progress, title: str = "", seconds: float | None = None, *, width: int = SHOWN_WIDTH
+) -> Table:
     """The state of a search as a rich table: one row per member of the front, the best one bold, figures below.
 
-    `seconds` is the budget, for the time left.
+    `seconds` is the budget, for the time left; `width` the letters that a line has.
     """
     from rich.table import Table
     from rich.text import Text
@@ -75,7 +77,8 @@ def front_table(progress: Progress, title: str = "", seconds: float | None = Non
     table = Table(title=title or None, caption=caption, caption_justify="left")
     table.add_column("complexity", justify="right", min_width=10)
     table.add_column("loss", justify="right", min_width=10)
-    table.add_column("formula", min_width=44)  # room for the figures below; only this one gives way
+    room = width - 2 * 10 - 10  # two columns of figures, lines and gaps
+    table.add_column("formula", min_width=max(1, min(44, room)))  # for the figures below; only this one gives way
     for member in shown_members(progress):
         # Text, not markup: a column may be called "[bold]" or "[/]".
         style = "bold green" if member.complexity == progress.best.complexity else ""
@@ -179,8 +182,9 @@ class ProgressDisplay:
         elif self._live is not None:
             from rich.constrain import Constrain
 
-            table = front_table(progress, self.title, self.seconds)
-            self._live.update(Constrain(table, self._live.console.width - KEY_WIDTH), refresh=True)
+            width = self._live.console.width - KEY_WIDTH
+            table = front_table(progress, self.title, self.seconds, width=width)
+            self._live.update(Constrain(table, width), refresh=True)
 
     def _show_in_notebook(self, html: str) -> None:
         from IPython.display import HTML, display  # only reached inside a notebook, which brings IPython

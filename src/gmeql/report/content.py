@@ -277,9 +277,9 @@ def ranges_line(training: Training, n_columns: int) -> str:
     """The smallest and largest value of each column, between which the formulas were fitted."""
     names = training.names[: min(MAX_RANGES, n_columns)]
     ranges = zip(names, column_ranges(training.X), strict=False)
-    shown = [f"{name} {low:.6g} to {high:.6g}" for name, (low, high) in ranges]
+    shown = [f"{name}: {low:.6g} to {high:.6g}" for name, (low, high) in ranges]
     more = n_columns - MAX_RANGES
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return "; ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def draw(expression: Expression) -> str:

@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Call, Constant, Variable, fold
 from gmeql.formula.operators import get_operator
-from gmeql.formula.printing.notation import display_names, number_text
+from gmeql.formula.printing.notation import display_names, number_text, round_constants
 
 MAX_NODES = 140  # a larger network is a tangle: simpler formulas are drawn first, and the rest is left out
 MAX_LABEL = 14
@@ -66,7 +65,7 @@ def add(net: Net, number: int, expression: Expression) -> Key:
             net.wires[source, key][number] = before or label
         return key
 
-    top = fold(expression.root, leaf, call)
+    top = fold(round_constants(expression.root, expression.digits), leaf, call)
     if isinstance(top, tuple):
         return top
     net.users[ONE].add(number)
@@ -165,7 +164,13 @@ def label(key: Key, names: Sequence[str], output: Key) -> str:
 
 
 def shown_text(text: str) -> str:
-    return shortened(text, MAX_LABEL)
+    """A name in at most `MAX_LABEL` letters, cut in its middle: long names of one table differ at their ends.
+
+    >>> shown_text("temperature of inlet 1"), shown_text("temperature of inlet 2")
+    ('tempera…nlet 1', 'tempera…nlet 2')
+    """
+    half = MAX_LABEL // 2
+    return text if len(text) <= MAX_LABEL else f"{text[:half].rstrip()}…{text[half + 1 - MAX_LABEL :].lstrip()}"
 
 
 def box_width(text: str) -> float:
