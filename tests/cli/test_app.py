@@ -120,6 +120,17 @@ def test_every_mistake_is_one_line_and_a_code(arguments, code, words, table, tmp
     assert out == "" and len(lines) == 1 and words in lines[0] and "Traceback" not in err
 
 
+def test_ctrl_c_before_a_search_has_begun_is_told_and_no_success(table, monkeypatch, capsys):
+    """It ended with 0 and without a word, which a script takes for a formula."""
+
+    def pressed(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gmeql.tables.read.read", pressed)
+    run_gmeql("fit", str(table), "-t", "y", expect=130)
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_an_unexpected_failure_is_code_1_without_traceback(table, tmp_path, monkeypatch, capsys):
     def broken(*arguments, **options):
         raise ZeroDivisionError("a bug\nover two lines")

@@ -71,7 +71,9 @@ def main(arguments: list[str] | None = None) -> None:
     code = OK
     try:
         with _warnings_as_lines():
-            _command()(arguments, standalone_mode=False, prog_name="gmeql")
+            ended_with = _command()(arguments, standalone_mode=False, prog_name="gmeql")
+        if ended_with == INTERRUPTED:  # newer versions of Typer take Ctrl-C for themselves, and return this
+            raise KeyboardInterrupt
     except Exception as error:  # noqa: BLE001  the outermost line: whatever it is, the user gets one sentence
         code = explain(error)
     except KeyboardInterrupt:

@@ -104,7 +104,7 @@ def classify(
         say(f"model   {folder / 'model.json'}")
         say(f"report  {pages[0]}")
     if any(issubclass(one.category, InterruptedWarning) for one in caught):
-        raise Exit(INTERRUPTED)
+        raise Exit(INTERRUPTED, "interrupted: what was found is saved")
 
 
 def _record(model: GMEQLClassifier, training: Training, labels: Any, folder: Path, pages: list[Path]) -> dict[str, Any]:

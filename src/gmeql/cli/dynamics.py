@@ -88,7 +88,7 @@ def dynamics(
     if not quiet:
         say(f"report: {folder / 'report.html'}")
     if model.stop_reason_ == "interrupted":
-        raise Exit(INTERRUPTED)
+        raise Exit(INTERRUPTED, "interrupted: what was found is saved")
 
 
 def _record(model: GMEQLDynamics, folder: Path) -> dict[str, Any]:

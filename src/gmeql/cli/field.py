@@ -83,7 +83,7 @@ def field(
     if not quiet:
         say(f"report: {folder / 'report.html'}")
     if any(issubclass(one.category, InterruptedWarning) for one in caught):
-        raise Exit(INTERRUPTED)
+        raise Exit(INTERRUPTED, "interrupted: what was found is saved")
 
 
 def _record(model: GMEQLField, folder: Path) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def solve(
     if out is not None and not quiet:
         say(f"report: {Path(out) / 'report.html'}")
     if found.reason == "interrupted":
-        raise Exit(INTERRUPTED)
+        raise Exit(INTERRUPTED, "interrupted")
     if not found.is_closed_form:
         raise Exit(NO_MODEL)
 
