@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -71,6 +72,13 @@ class TestSeveralClasses:
         assert len(model.expression_) == 3
         assert model.predict_proba(X).shape == model.decision_function(X).shape == (150, 3)
         assert model.score(X, y) > 0.9
+
+    def test_a_frame_is_fitted_without_a_warning(self) -> None:
+        """Its names were missed in the rows that the classes' chances were compared on."""
+        X = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 7})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            quick(max_candidates=50).fit(X, np.arange(30) // 10).predict(X)
 
     def test_chances_are_a_softmax_whose_sharpness_the_rows_decide(self, tmp_path) -> None:
         """Three overlapping clouds: against the factor found by trying many; where classes part, logits count in full."""

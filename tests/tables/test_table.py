@@ -83,7 +83,7 @@ def test_matrix_for_prediction_keeps_every_row():
     [
         (TableColumn("a", np.array([1.0, 2.5, np.nan]), "number", missing=1), "1 to 2.5, 1 missing"),
         (TableColumn("a", np.array([3.0, 3.0]), "number"), "constant 3"),
-        (TableColumn("a", np.array([np.nan, 4.0]), "broken", texts=1), "4 to 4, 1 cells are text"),
+        (TableColumn("a", np.array([np.nan, 4.0]), "broken", texts=1), "4 to 4, 1 cell is text"),
         (TableColumn("a", np.array([np.inf]), "number"), "no finite number"),
         (TableColumn("a", np.array([np.nan]), "text", texts=1), "text"),
         (TableColumn("a", np.array([np.nan]), "empty", missing=1), "empty"),

@@ -32,9 +32,9 @@ def test_a_table_that_is_no_longer_there_is_404(client):
 
 
 def test_what_users_can_mend_is_one_line():
-    answer = asyncio.run(refuse(Request({"type": "http"}), ValueError("row 3:\n  'ten' is\tno number")))
+    answer = asyncio.run(refuse(Request({"type": "http"}), ValueError("row 3:\n  'ten' is\tno number; --sheet")))
     assert answer.status_code == 422
-    assert json.loads(bytes(answer.body)) == {"error": "row 3: 'ten' is no number"}
+    assert json.loads(bytes(answer.body)) == {"error": "row 3: 'ten' is no number; gmeql fit --sheet"}
 
 
 def test_choices_of_functions_have_a_sign_each():

@@ -28,6 +28,7 @@ from gmeql.model.parameters import check_parameters
 from gmeql.search.losses.losses import sigmoid
 
 if TYPE_CHECKING:
+    from gmeql.formula.expression import Expression
     from gmeql.model.model_file import StoredModel
     from gmeql.search.config import SearchConfig
     from gmeql.search.events import Progress
@@ -134,7 +135,7 @@ feature_ranges_
         rows = TrainingRows(X, targets, weight)
         self._learn(rows, None if n == 2 else n)
         if n > 2:
-            self.sharpness_ = _sharpness(self.decision_function(X), codes, weight)
+            self.sharpness_ = _sharpness(_values(self._expressions(), X), codes, weight)
         elif hasattr(self, "sharpness_"):
             del self.sharpness_  # of an earlier fit
         return self
@@ -146,9 +147,7 @@ feature_ranges_
         """
         check_is_fitted(self)
         expressions = self._expressions()
-        X = self._rows_for(expressions, X)
-        values = np.column_stack([expression(X) for expression in expressions])
-        values = np.asarray(np.nan_to_num(values, nan=0.0))
+        values = _values(expressions, self._rows_for(expressions, X))
         chosen: FloatArray = values[:, 0] if len(self.classes_) == 2 else values
         return chosen
 
@@ -209,6 +208,11 @@ def _sharpness(values: FloatArray, codes: NDArray[np.intp], weight: FloatArray |
 
     found = minimize_scalar(log_loss, bounds=(np.log(LEAST_SHARPNESS), 0.0), method="bounded")
     return float(np.exp(found.x)) if found.fun < log_loss(0.0) else 1.0
+
+
+def _values(expressions: Sequence[Expression], X: FloatArray) -> FloatArray:
+    """Values of formulas for checked rows, [N, formulas]; 0 where one is not defined."""
+    return np.asarray(np.nan_to_num(np.column_stack([expression(X) for expression in expressions]), nan=0.0))
 
 
 def _chances(is_class: NDArray[np.bool_], weight: FloatArray) -> FloatArray:

@@ -82,7 +82,9 @@ class TableColumn:
             f"constant {_brief(finite[0])}" if self.constant else f"{_brief(finite.min())} to {_brief(finite.max())}"
         )
         words += f", {self.missing} missing" if self.missing else ""
-        return words + (f", {self.texts} cells are text" if self.kind == "broken" else "")
+        return words + (
+            f", {self.texts} {'cell is' if self.texts == 1 else 'cells are'} text" if self.kind == "broken" else ""
+        )
 
 
 def _brief(value: float) -> str:

@@ -95,7 +95,7 @@ def usable(
         else:
             features.append(column)
             if column.texts:
-                text = f"{column.texts} text cells of {show(column.name)} count as missing"
+                text = f"text cells of {show(column.name)} that count as missing: {column.texts}"
                 notes.append(Note("text_cells", text, column.texts))
     if not features:  # then a mostly empty column is better than none
         features, left_out["mostly_empty"] = left_out["mostly_empty"], []

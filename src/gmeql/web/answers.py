@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -16,6 +17,8 @@ from gmeql.tables.read import Table
 from gmeql.web.jobs import Jobs, Uploads
 
 MAX_LISTED_COLUMNS = 500
+NOT_ON_PAGE = ("text-as-missing", "skip-bad-rows", "keep-codes", "sheet", "delimiter", "decimal", "encoding", "header")
+"""Options of `gmeql fit` that say how to read a table."""
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 )
@@ -24,7 +27,16 @@ REPORT_POLICY = (
 
 async def refuse(request: Request, error: Exception) -> Response:
     """What the user can mend: one line."""
-    return JSONResponse({"error": " ".join(str(error).split())}, 422)
+    return JSONResponse({"error": on_page(" ".join(str(error).split()))}, 422)
+
+
+def on_page(message: str) -> str:
+    """A message in which options that the page has no field for are those of the command line.
+
+    >>> on_page("row 3 is short; leave such rows out with --skip-bad-rows, or choose another --target")
+    'row 3 is short; leave such rows out with gmeql fit --skip-bad-rows, or choose another target'
+    """
+    return re.sub(rf"--(?={'|'.join(NOT_ON_PAGE)})", "gmeql fit --", message).replace("--target", "target")
 
 
 async def refuse_plainly(request: Request, error: Exception) -> Response:

@@ -94,7 +94,7 @@
     for (const id of ["guess", "constraint"]) body[id] = at(id).value.split("\n").map((line) => line.trim()).filter(Boolean);
     try {
       if (!functions.length) throw new Error("Choose at least one function.");
-      if (!chosen.length) throw new Error("Choose at least one column.");
+      if (offered && !chosen.length) throw new Error("Choose at least one column."); // where none is offered, the server says why
       location.href = "/runs/" + encodeURIComponent((await post("/runs", body)).run);
     } catch (error) { fail(error.message); at("start").disabled = false; }
   });
