@@ -9,7 +9,8 @@ import pytest
 
 from gmeql.formula.nodes import Variable
 from gmeql.search.direct.modulated import _polynomials
-from gmeql.search.direct.projection import beside, determined, refined, shares_of
+from gmeql.search.data.readings import PLAIN
+from gmeql.search.direct.projection import beside, determined, fits, refined, shares_of
 
 
 def test_the_scan_is_least_squares_at_every_frequency() -> None:
@@ -48,6 +49,23 @@ def test_a_fit_ends_at_the_frequency_that_leaves_least() -> None:
     near = fit.frequency + np.linspace(-0.05, 0.05, 201)
     assert fit.squares == pytest.approx(squares(fit.frequency), rel=1e-9)
     assert fit.squares <= min(map(squares, near)) * (1 + 1e-4)
+
+
+def test_a_scan_ends_with_the_time_before_the_last_angle() -> None:
+    X = np.random.default_rng(1).uniform(0, 10, (200, 2))
+    y = X[:, 0] * np.cos(1.3 * X[:, 1])
+    terms, turns = _polynomials(X, 1), np.arange(0.2, 16.0, 0.2)
+    assert terms is not None
+    angles = [(Variable(j), X[:, j]) for j in range(2)]
+    asked = iter([False, True])
+    assert not list(fits(terms, angles, {PLAIN: y}, turns, lambda: next(asked)))
+    assert any(fit.is_exact for fit in fits(terms, angles, {PLAIN: y}, turns, lambda: False))
+
+
+def test_what_stands_beside_a_wave_is_spanned_once() -> None:
+    terms = _polynomials(np.random.default_rng(1).uniform(0, 10, (200, 2)), 1)
+    assert terms is not None
+    assert terms.without(terms.before[0]).beside_basis is terms.beside_basis
 
 
 def test_terms_that_stand_in_for_a_change_of_the_frequency_are_dropped() -> None:

@@ -60,7 +60,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         if left < cost or effort.out_of_time():
             break
         left -= cost
-        for fit in fits(terms, angles, readings, turns):
+        is_long = len(angles) > table.n_columns and not effort.is_quick
+        for fit in fits(terms, angles, readings, turns, effort.out_of_time if is_long else lambda: False):
             if fit.is_near and trimmed < MODULATED.trimmed and not effort.out_of_time():
                 fit, trimmed = determined(fit, readings[fit.reading]), trimmed + 1
             if fit.is_exact:

@@ -10,9 +10,10 @@ Legend: `N` rows, `A` and `B` terms beside and before the wave, `W` frequencies,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +99,9 @@ class Terms:
     def without(self, node: Node) -> Terms:
         """The same with one term less before the wave."""
         kept = [m for m, term in enumerate(self.before) if term != node]
-        return replace(self, before=[self.before[m] for m in kept], before_values=self.before_values[:, kept])
+        fewer = replace(self, before=[self.before[m] for m in kept], before_values=self.before_values[:, kept])
+        vars(fewer)["beside_basis"] = self.beside_basis  # that takes as long as all the rest of a fit
+        return fewer
 
     @property
     def n_scanned(self) -> int:
@@ -180,9 +183,13 @@ class WaveFit:
 
 
 def fits(
-    terms: Terms, angles: list[tuple[Node, FloatArray]], readings: dict[str, FloatArray], turns: FloatArray
+    terms: Terms,
+    angles: list[tuple[Node, FloatArray]],
+    readings: dict[str, FloatArray],
+    turns: FloatArray,
+    has_ended: Callable[[], bool] = lambda: False,
 ) -> Iterator[WaveFit]:
-    """Waves of the frequencies that explain most of what is left beside them, refined."""
+    """Waves of the frequencies that explain most of what is left beside them, refined; none where the time ends."""
     n = terms.n_scanned
     few, targets = terms.first(n), {name: y / math.sqrt(float(y @ y)) for name, y in readings.items()}
     left = beside(few.beside_basis, np.stack([y[:n] for y in targets.values()], axis=1))
@@ -190,7 +197,10 @@ def fits(
     names = [name for name, is_seen in zip(readings, seen, strict=True) if is_seen]
     if not names:
         return
-    shares = np.stack([shares_of(u[:n], few, left[:, seen], turns) for _, u in angles])  # [angles, W, T]
+    scans = [shares_of(u[:n], few, left[:, seen], turns) for _, u in takewhile(lambda _: not has_ended(), angles)]
+    if len(scans) < len(angles):
+        return
+    shares = np.stack(scans)  # [angles, W, T]
     shares[:, 1:-1] = np.where(
         (shares[:, 1:-1] >= shares[:, :-2]) & (shares[:, 1:-1] >= shares[:, 2:]), shares[:, 1:-1], 0.0
     )  # peaks, and both ends
@@ -198,7 +208,7 @@ def fits(
         own = shares[:, :, t]
         for place in np.argsort(-own, axis=None, kind="stable")[: MODULATED.tried if name == PLAIN else 1]:
             i, w = (int(k) for k in np.unravel_index(place, own.shape))
-            if own[i, w] < MODULATED.worth:
+            if own[i, w] < MODULATED.worth or has_ended():
                 break
             node, u = angles[i]
             start = 2 * np.pi * float(turns[w]) / float(np.ptp(u[:n]))
