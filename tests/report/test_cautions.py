@@ -212,3 +212,32 @@ def test_rows_beside_a_target_that_is_mostly_0_are_no_outliers(rng: np.random.Ge
     assert f"The target is 0 on {100 * np.mean(y == 0):.0f} % of the rows" in text and "outliers" not in text
     labels = (X[:, 0] > 1.2).astype(float)
     assert "may be two questions" not in said(build("mul", Constant(0.5), x), X, labels)  # a class has no more to it
+
+
+def test_what_rounding_leaves_of_a_target_in_steps_is_no_pattern_to_look_for(rng: np.random.Generator) -> None:
+    X = rng.uniform(0, 4, (150, 2))
+    law = build("add", build("mul", Constant(0.8), x), build("mul", Constant(0.4), Variable(1)))
+    values = Expression(law, ("x1", "x2"))(X)
+    for step, told in ((1.0, "multiples of 1: rounded so, the formula meets 100 %"), (0.5, "multiples of 0.5: ")):
+        text = said(law, X, step * np.rint(values / step))
+        assert told in text and "more to find" not in text
+    bent = np.rint(values + 2 * X[:, 0] ** 2 - 20)
+    assert "more to find" in said(build("add", build("mul", Constant(9.0), x), Constant(-25.0)), X, bent)
+
+
+def test_a_share_of_which_a_formula_makes_more_than_all_is_told(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(100, 1))
+    y = rng.binomial(20, 1 / (1 + np.exp(-2 * X[:, 0]))) / 20
+    line = build("add", build("mul", Constant(0.3), x), Constant(0.5))
+    assert "between 0 and 1, the formula beyond that on " in said(line, X, y)
+    assert "logistic" not in said(line, X, 2 * y) and "logistic" not in said(Constant(0.5), X, y)
+
+
+def test_a_column_that_ranks_the_target_is_told_and_a_series_is_not(rng: np.random.Generator) -> None:
+    y = rng.standard_normal(60)
+    X = np.column_stack([1000 + np.argsort(np.argsort(y)), rng.standard_normal(60)]).astype(float)
+    line = build("add", build("mul", Constant(0.05), x), Constant(-51.0))
+    told = "x1 numbers the rows in the order of the target"
+    assert told in said(line, X, y)
+    order = np.argsort(y)
+    assert told not in said(line, X[order], y[order]) and told not in said(line, X + 0.5, y)

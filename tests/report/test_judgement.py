@@ -202,7 +202,10 @@ def test_formulas_that_promise_less_error_and_were_passed_over_are_told_with_the
     best = front.select("best").index
     monkeypatch.setattr(judgement, "rivals", lambda *_, **__: ())
     monkeypatch.setattr(Front, "select", lambda self, *_: self[best])
-    for pole, why in ((True, "but a denominator passes through zero among the rows."), (False, "within the spread.")):
+    for pole, why in (
+        (True, "but a denominator passes through zero among the rows or just beyond."),
+        (False, "within the spread."),
+    ):
         better = replace(front[0].outlook, error=0.5 * front[best].outlook.error, pole=pole)
         members = (replace(front[0], outlook=better), *front.members[1:])
         text = " ".join(judge(replace(front, members=members), best, data))

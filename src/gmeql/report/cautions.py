@@ -56,6 +56,14 @@ class CautionConfig:
     copies_alike: float = 0.5
     """... where at least this share of the pairs of rows with one target are alike as a whole: in a table of a few whole
     numbers rows are alike by chance, and most with the same target differ elsewhere."""
+    met_when_rounded: float = 0.9
+    """Share of rows that a formula must meet once its values are rounded as the target is, so that what is left is rounding."""
+    beyond_shares: float = 0.02
+    """Share of rows from which on values below 0 or above 1 are worth a word, where the target is a share, ..."""
+    shares_range: float = 0.5
+    """... which takes up that much of the range from 0 to 1."""
+    ordered_rows: int = 20
+    """Rows that a column of whole numbers must put in the order of the target to be a rank of it."""
 
 
 CAUTIONS = CautionConfig()
@@ -79,7 +87,9 @@ def cautions(
     outliers = outliers_in(training, counted, [member.expression]) if outliers is None else outliers
     sentences = []
     if member.outlook is not None and member.outlook.pole:
-        sentences.append("Careful: a denominator passes through zero among the rows, so unseen rows may lie at a pole.")
+        sentences.append(
+            "Careful: a denominator passes through zero among the rows or just beyond them, so unseen rows may lie at a pole."
+        )
     elif chosen and not exact and training.groups is None:
         sentences += _near_a_pole(member.expression, training)
     constants = int(free_constants(member.expression).sum())
@@ -133,9 +143,38 @@ def cautions(
     elif not far.any() and errors_grow(predicted[rows], training.y[rows], scaled):
         sentences.append("The errors grow with the target: try its logarithm as the target.")
     else:
-        once = scaled[~copies[rows]]
-        sentences += _patterns(predicted[rows & ~copies], np.flatnonzero(rows & ~copies), once, chosen=chosen)
-    return sentences
+        once, kept = scaled[~copies[rows]], rows & ~copies
+        rounding = _rounding(predicted[kept], training.y[kept]) if has_pattern(predicted[kept], once) else []
+        sentences += rounding or _patterns(predicted[kept], np.flatnonzero(kept), once, chosen=chosen)
+    return sentences + _beyond_shares(predicted, training.y)
+
+
+def _rounding(predicted: np.ndarray, y: np.ndarray) -> list[str]:
+    """Of a target in steps, such as whole numbers: that the formula meets it once rounded. What is left then has a pattern, that
+    of rounding, and nothing more is to be found in it."""
+    values = np.unique(y)
+    step = float(np.diff(values).min()) if len(values) > 2 else 0.0
+    with np.errstate(all="ignore"):
+        in_steps = step > 0 and bool(np.allclose(values / step, np.rint(values / step), rtol=0.0, atol=1e-6))
+        met = float(np.mean(np.abs(predicted - y) <= 0.5 * step)) if in_steps else 0.0
+    if met < CAUTIONS.met_when_rounded:
+        return []
+    return [
+        f"The target is rounded to multiples of {four_digits(step)}: rounded so, the formula meets {percent_text(100 * met)} of "
+        "the rows, and what is left shows the pattern of rounding."
+    ]
+
+
+def _beyond_shares(predicted: np.ndarray, y: np.ndarray) -> list[str]:
+    """A target that is a share, of which a formula makes less than nothing or more than all."""
+    beyond = float(np.mean((predicted < 0.0) | (predicted > 1.0)))
+    is_share = float(y.min()) >= 0.0 and float(y.max()) <= 1.0 and np.ptp(y) > CAUTIONS.shares_range
+    if not is_share or beyond < CAUTIONS.beyond_shares or len(np.unique(y)) <= 2:
+        return []
+    return [
+        f"The target lies between 0 and 1, the formula beyond that on {percent_text(100 * beyond)} of the rows: if it is a "
+        "share, loss='logistic' (--loss logistic) keeps it there."
+    ]
 
 
 def _near_a_pole(expression: Expression, training: Training) -> list[str]:
@@ -258,11 +297,20 @@ def _nearly_the_target(training: Training) -> list[str]:
         centred, target = X - X.mean(axis=0), y - y.mean()
         alike = (centred.T @ target) ** 2 / (np.sum(centred**2, axis=0) * float(target @ target))
     found = [training.names[k] for k in np.flatnonzero(alike > CAUTIONS.nearly_the_target)]
-    return (
-        [f"{found[0]} alone follows the target almost exactly: is it the same quantity in another form?"]
-        if found
-        else []
-    )
+    if found:
+        return [f"{found[0]} alone follows the target almost exactly: is it the same quantity in another form?"]
+    ranks = [training.names[k] for k in range(X.shape[1]) if _ranks(X[:, k], y)]
+    numbered = "numbers the rows in the order of the target: is it a rank of it, or the place in a table sorted by it?"
+    return [f"{ranks[0]} {numbered} Then it is not known of other rows."] if ranks else []
+
+
+def _ranks(column: np.ndarray, y: np.ndarray) -> bool:
+    """Whether whole numbers, each once, put rows in the order of the target that do not stand so themselves, as a series may."""
+    if len(y) < CAUTIONS.ordered_rows or (column != np.rint(column)).any() or len(np.unique(column)) < len(column):
+        return False
+    steps, own = np.diff(y[np.argsort(column)]), np.diff(column)
+    is_series = bool((own > 0).all() or (own < 0).all())
+    return not is_series and bool((steps >= 0).all() or (steps <= 0).all())
 
 
 def copied_rows(X: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -251,7 +251,7 @@ def _passed_over(front: Front, best: int, found: tuple[Rival, ...], fitted: int)
     if front[best].is_shrunk and longer and _left_out(front[best]) < min(map(_left_out, longer)):
         within = f"with each row left out this one errs less ({three_digits(_left_out(front[best]))}): what more it promises "
         within += "pays for the choice of its columns"
-    for members, why in ((poles, "a denominator passes through zero among the rows"), (longer, within)):
+    for members, why in ((poles, "a denominator passes through zero among the rows or just beyond"), (longer, within)):
         if members:
             its, promises = ("its", "promises") if len(members) == 1 else ("their", "promise")
             name = _numbered([m.index for m in members])
