@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
-from gmeql.model.far_rows import rows_far_away
+from gmeql.model.far_rows import are_gross, rows_far_away
 from gmeql.model.intervals import MOST_FAR, ConstantInterval, PredictionBasis, constant_intervals
 from gmeql.model.linearised import FittedRows, linearised, slopes_at
 from gmeql.model.member import FrontMember
@@ -84,7 +84,9 @@ def basis_of(
 ) -> PredictionBasis | str:
     """What prediction intervals of `member` need, or the reason why it has none."""
     if not member.is_unmoved:
-        return PredictionBasis.or_reason(expression, X, y, sample_weight, loss, errors)
+        found = PredictionBasis.or_reason(expression, X, y, sample_weight, loss, errors)
+        mixed = not isinstance(found, str) and loss == "squared" and errors is None
+        return _beside_outliers(found, X, y, sample_weight) if mixed else found  # type: ignore[arg-type]
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     kept = deciding_rows(member, X, y, given)
@@ -93,13 +95,42 @@ def basis_of(
     levelled = member.outlook is not None and member.outlook.levelled
     shift = float(np.average(residuals[kept], weights=given[kept])) if levelled else 0.0
     found = PredictionBasis.or_reason(expression, X[kept], y[kept] - shift, given[kept], loss)
-    far = np.sort(residuals[~kept & (given > 0)])
-    if isinstance(found, str) or not len(far):
-        return found
-    share = len(far) / (len(far) + int(kept.sum()))
-    # of more errors than a file keeps, as many evenly spread over their order
+    far = residuals[~kept & (given > 0)]
+    return found if isinstance(found, str) or not len(far) else _mixed(found, far, int(kept.sum()), shift)
+
+
+def _beside_outliers(
+    basis: PredictionBasis, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> PredictionBasis:
+    """The basis of a formula that all rows decide about, outliers too: errors are those of the others, around their own mean, or
+    the outliers' own. Together they are far from normal: of 10 % outliers, all lie beyond twice the spread of all rows."""
+    y = np.asarray(y, dtype=float)
+    given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    with np.errstate(all="ignore"):
+        residuals = y - basis.expression(np.asarray(X, dtype=float))
+    scaled = residuals * np.sqrt(given / given.mean())
+    far = rows_far_away(scaled)
+    kept = ~far & (given > 0)
+    freedom = int(kept.sum()) - len(basis.free)
+    if freedom < 1 or not are_gross(scaled, far):
+        return basis
+    weights = given[kept] / given[kept].mean()
+    shift = float(np.average(residuals[kept], weights=weights))
+    spread = math.sqrt(float(np.sum(weights * (residuals[kept] - shift) ** 2)) / freedom)
+    if not spread > 0:
+        return basis
+    others = replace(basis, spread=spread, freedom=freedom, root=basis.root * (basis.spread / spread))
+    return _mixed(others, residuals[far & (given > 0)], int(kept.sum()), shift)
+
+
+def _mixed(basis: PredictionBasis, far: FloatArray, n_others: int, shift: float) -> PredictionBasis:
+    """The basis of the others with errors of outliers `far` as often as they are.
+
+    Of more than a file keeps these are as many, evenly spread over their order.
+    """
     ranks = np.linspace(0, len(far) - 1, min(len(far), MOST_FAR)).round().astype(int)
-    return replace(found, shift=shift, far_share=share, far=tuple(map(float, far[ranks])))
+    share = len(far) / (len(far) + n_others)
+    return replace(basis, shift=shift, far_share=share, far=tuple(map(float, np.sort(far)[ranks])))
 
 
 def _level_constant(expression: Expression, X: FloatArray) -> int | None:
