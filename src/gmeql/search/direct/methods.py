@@ -76,9 +76,9 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
-    "linear": 0.1, "cancelled": 0.1, "corrected": 3.0, "exponentials": 2.0, "pursuit": 3.0, "nested": 1.5, "waves": 4.0,
-    "peeled": 4.0, "damped": 0.2, "sections": 5.0, "meeting": 3.0, "terms": 3.0, "forms": 2.0, "fast waves": 3.0,
-    "strange": 8.0,
+    "linear": 0.1, "cancelled": 0.1, "corrected": 3.0, "exponentials": 2.0, "pursuit": 3.0, "wave fractions": 3.0,
+    "nested": 1.5, "waves": 4.0, "peeled": 4.0, "damped": 0.2, "sections": 5.0, "meeting": 3.0, "terms": 3.0, "forms": 2.0,
+    "fast waves": 3.0, "strange": 8.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
@@ -89,7 +89,7 @@ SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
     "cancelled", "corrected", "exponentials", "bends", "rational", "pursuit", "sections", "signs", "capped", "nested",
-    "squares", "vocabulary", "subsets",
+    "squares", "vocabulary", "wave fractions", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
