@@ -209,3 +209,18 @@ def test_predict_averages_over_the_best_formulas(several, rows, capsys):
     assert second == ",,,,,"
     run_gmeql("predict", str(several), str(rows), "--average", "3", "--index", "0", expect=2)
     assert "leave one of them out" in capsys.readouterr().err
+
+
+def test_a_kind_that_the_fit_did_not_know_is_said_or_refused(tmp_path, capsys):
+    """Prices of Berlin were those of Aachen, without a word."""
+    X = pd.DataFrame({"t": np.arange(30.0), "town=Bonn": np.arange(30) % 2, "town=Ulm": 1 - np.arange(30) % 2})
+    model = GMEQLRegressor(max_candidates=200, max_time=None, random_state=0).fit(X, X["t"] + 5 * X["town=Bonn"])
+    model.save(tmp_path / "m.json")
+    (tmp_path / "new.csv").write_text("t,town\n1,Bonn\n2,Berlin\n3,\n4,Ulm\n")
+    run_gmeql("predict", str(tmp_path / "m.json"), str(tmp_path / "new.csv"))
+    out, err = capsys.readouterr()
+    assert [float(cell) for cell in out.split()[1:]] == pytest.approx([6, 2, 3, 4])
+    told = "2 of 4 rows have a town that the formula does not know ('Berlin', empty)"
+    assert err == f"{told}: they count as none of Bonn, Ulm\n"
+    run_gmeql("predict", str(tmp_path / "m.json"), str(tmp_path / "new.csv"), "--strict", expect=2)
+    assert told in capsys.readouterr().err

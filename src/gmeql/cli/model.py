@@ -97,6 +97,7 @@ def predict(
     X = np.zeros((len(table.rows), len(names)))
     X[:, used] = _used_columns(table, [names[j] for j in used])
     complete_rows = np.asarray(np.isfinite(X).all(axis=1))
+    _judge_kinds(table, [names[j] for j in used], names, strict=strict)
     _judge_ranges(loaded, X, used, names, strict=strict)
     _say_empty(int((~complete_rows).sum()), len(X), "a value is missing")
     columns = {names[j]: X[:, j] for j in used} if append else {}
@@ -207,6 +208,25 @@ def _used_columns(table: Table, names: list[str]) -> np.ndarray:
             table.source, f"lacks the columns {', '.join(map(show, missing))}", mend="the formula uses them"
         )
     return table.matrix(names)
+
+
+def _judge_kinds(table: Table, used: list[str], names: list[str], *, strict: bool) -> None:
+    """Say which rows are of a kind that the fit did not know, whose columns of 0 and 1 are all 0; or refuse them."""
+    from gmeql.tables.categories import column_of, indicator_name
+
+    for column in dict.fromkeys(column_of(name, table.names) for name in used if name not in table.names):
+        start = indicator_name(column, "")
+        known = [name.removeprefix(start) for name in names if name.startswith(start)]
+        if not known:
+            continue  # dates
+        strange = [word for word in table.column(column, "the formula").words() if word not in known]
+        if not strange:
+            continue
+        kinds = ", ".join(repr(word) if word else "empty" for word in list(dict.fromkeys(strange))[:5])
+        told = f"{len(strange)} of {len(table.rows)} rows have a {column} that the formula does not know ({kinds})"
+        if strict:
+            raise Exit(USAGE, f"gmeql: {told}; without --strict they count as none of {', '.join(known)}")
+        say(f"{told}: they count as none of {', '.join(known)}")
 
 
 def _judge_ranges(model: GMEQLRegressor, X: np.ndarray, used: list[int], names: list[str], *, strict: bool) -> None:
