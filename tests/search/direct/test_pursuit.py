@@ -11,7 +11,7 @@ from thinned import thinned
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.methods import ask
-from gmeql.search.direct.pursuit import PURSUIT, Terms, functions_of, powers_of
+from gmeql.search.direct.pursuit import PURSUIT, Chase, Terms, functions_of, powers_of
 from gmeql.search.direct.table import DirectTable, Effort
 
 Law = Callable[..., np.ndarray]
@@ -79,6 +79,17 @@ def test_nothing_else_is_proposed(f: Law) -> None:
 
 def test_noise_ends_it() -> None:
     assert not proposed(lambda a, b, c, d: a * b / c + a**2 * d, noise=1e-3)[1]
+
+
+def test_what_came_near_is_spanned_only_where_the_target_may_be_its_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spanned(chase: Chase, numbers: list[int]) -> None:
+        raise AssertionError(f"{len(numbers)} terms were spanned")
+
+    monkeypatch.setattr(Chase, "span", spanned)
+    rng = np.random.default_rng(0)
+    X, functions = rng.uniform(0.5, 3.0, (600, 2)), FunctionSet()
+    terms = Terms(X, powers_of(X, functions), functions_of(X, functions), 320, PURSUIT.few_powers)
+    assert terms.sum_for(rng.standard_normal(600)) is None
 
 
 def test_only_functions_that_are_allowed() -> None:
