@@ -368,7 +368,7 @@ class Chase:
 
     def _may_be_sum(self, numbers: Sequence[int], values: FloatArray) -> bool:
         """Whether values [n] may be a sum of some terms with their weights: the last of the triangle that these and the
-        values behind them make is what the terms leave, in a twentieth of the time that a basis of them takes."""
+        values behind them make is what the terms leave, in a fifth of the time that a basis of them takes."""
         columns = self._weighted(self.terms.exact(numbers, len(values)))
         behind = np.vstack([columns, values / np.linalg.norm(values)]).T
         triangle = np.asarray(np.linalg.qr(behind, mode="r"))
