@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import gmeql
+from gmeql.formula.expression import Expression
+from gmeql.formula.parsing import parse_tree
 from gmeql.model.ranges import RangeWarning, column_ranges, rows_outside
 
 RANGES = np.array([[0.0, 1.0], [10.0, 20.0], [-1.0, 1.0]])
@@ -22,6 +24,17 @@ def test_rows_are_counted_once_and_columns_named_that_the_formula_uses():
     )
     assert rows_outside(X[[0, 2, 3]], RANGES, [0, 1]) is None  # only an unused column leaves its range
     assert rows_outside(X, None, [0, 1]) is None and rows_outside(X, RANGES, []) is None
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"), [("a/b", 2), ("a*b", 0), ("a/(b - 12)", 0), ("a/sqrt(25 - b)", 0), ("1/(5 - b)", 3)]
+)
+def test_rows_beside_a_pole_or_beyond_it_are_counted(formula: str, expected: int) -> None:
+    """`x1/x2` of rows with x2 from 0.9 on: of 10,000 fresh ones sixty lay outside, and four beyond 0 made all of the error."""
+    X = np.array([[0.5, 9.0, 0.0], [0.5, -0.5, 0.0], [0.5, 0.1, 0.0], [0.5, 7.0, 0.0], [0.5, 12.0, 0.0]])
+    outside = rows_outside(X, RANGES, [0, 1], [Expression(parse_tree(formula, ("a", "b", "c")), ("a", "b", "c"))])
+    assert outside is not None and (outside.count, outside.at_poles) == (4, expected)
+    assert (f"; on {expected} of these it divides by" in outside.text(["a", "b", "c"])) is (expected > 0)
 
 
 def test_many_columns_are_counted():

@@ -98,7 +98,8 @@ def predict(
     X[:, used] = _used_columns(table, [names[j] for j in used])
     complete_rows = np.asarray(np.isfinite(X).all(axis=1))
     _judge_kinds(table, [names[j] for j in used], names, strict=strict)
-    _judge_ranges(loaded, X, used, names, strict=strict)
+    formulas = [expression for each in shown for expression in each]
+    _judge_ranges(loaded, X, used, names, formulas, strict=strict)
     _say_empty(int((~complete_rows).sum()), len(X), "a value is missing")
     columns = {names[j]: X[:, j] for j in used} if append else {}
     if hasattr(loaded, "classes_"):
@@ -229,11 +230,19 @@ def _judge_kinds(table: Table, used: list[str], names: list[str], *, strict: boo
         say(f"{told}: they count as none of {', '.join(known)}")
 
 
-def _judge_ranges(model: GMEQLRegressor, X: np.ndarray, used: list[int], names: list[str], *, strict: bool) -> None:
+def _judge_ranges(
+    model: GMEQLRegressor,
+    X: np.ndarray,
+    used: list[int],
+    names: list[str],
+    formulas: list[Expression],
+    *,
+    strict: bool,
+) -> None:
     """Say which rows lie outside the values of the fit, or refuse them."""
     from gmeql.model.ranges import rows_outside
 
-    outside = rows_outside(X, getattr(model, "feature_ranges_", None), used)
+    outside = rows_outside(X, getattr(model, "feature_ranges_", None), used, formulas)
     if outside is None:
         return
     if strict:

@@ -77,7 +77,7 @@ class Groups(Formulas):
         """Rows of the user's table, checked for what the formulas use; those outside the ranges of `fit` are a warning."""
         used = self._used_columns(expressions)
         rows: FloatArray = check_rows(self, X, used)
-        outside = rows_outside(rows, getattr(self, "feature_ranges_", None), used)
+        outside = rows_outside(rows, getattr(self, "feature_ranges_", None), used, expressions)
         if outside is not None and not rows_are_held_out():
             warnings.warn(outside.text(column_names(self)), RangeWarning, stacklevel=3)
         return rows
