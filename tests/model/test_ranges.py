@@ -30,7 +30,7 @@ def test_rows_are_counted_once_and_columns_named_that_the_formula_uses():
     ("formula", "expected"), [("a/b", 2), ("a*b", 0), ("a/(b - 12)", 0), ("a/sqrt(25 - b)", 0), ("1/(5 - b)", 3)]
 )
 def test_rows_beside_a_pole_or_beyond_it_are_counted(formula: str, expected: int) -> None:
-    """`x1/x2` of rows with x2 from 0.9 on: of 10,000 fresh ones sixty lay outside, and four beyond 0 made all of the error."""
+    """`x1/x2` of 200 rows: of 10,000 fresh ones 95 to 415 lie outside, and 7 to 16 beside the pole make 99 % of the squares."""
     X = np.array([[0.5, 9.0, 0.0], [0.5, -0.5, 0.0], [0.5, 0.1, 0.0], [0.5, 7.0, 0.0], [0.5, 12.0, 0.0]])
     outside = rows_outside(X, RANGES, [0, 1], [Expression(parse_tree(formula, ("a", "b", "c")), ("a", "b", "c"))])
     assert outside is not None and (outside.count, outside.at_poles) == (4, expected)
