@@ -38,7 +38,8 @@ class LibraryConfig:
     turns: float = 10.0  # of the fastest wave over a column's range
     turns_step: float = 0.25  # between two frequencies: a fit converges from half of that
     slow: tuple[float, ...] = ()  # turns over a column's size of sin(a x) and cos(a x), which begin at zero
-    bumps: int = 8  # places of exp(-(x - a)**2) over a column's range
+    bumps: int = 8  # places of exp(-(x - a)**2) over a column's range,
+    steps: int = 0  # and of tanh(b*(x - a))
     most_terms: int = 16_000
     kinds: tuple[str, ...] = ()  # of plain functions; all where none are named
 
@@ -382,6 +383,9 @@ def _tuned(v: Node, base: Node, low: float, high: float, numbers: LibraryConfig)
     for turns in numbers.slow:
         for name in ("sin", "cos"):
             yield name, build(name, times(2 * np.pi * turns / size, v))
+    for place in np.linspace(low, high, numbers.steps):
+        for rate in (2.0, 5.0, 12.0):
+            yield "step bump", build("tanh", times(rate / span, plus(v, -float(place))))
     for place in np.linspace(low, high, numbers.bumps):
         yield "bump", build("exp", times(-((numbers.bumps / span) ** 2), build("square", plus(v, -float(place)))))
 

@@ -21,6 +21,7 @@ from gmeql.search.direct import (
     fast_waves,
     filled,
     forms,
+    held,
     linear,
     modulated,
     nested,
@@ -51,6 +52,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "bends": bends.propose,
     "rational": rational.propose,
     "pursuit": pursuit.propose,
+    "held": held.propose,
     "vocabulary": vocabulary.propose,
     "wave fractions": wave_fractions.propose,
     "crossed": crossed.propose,
@@ -76,8 +78,8 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
-    "linear": 0.1, "cancelled": 0.1, "corrected": 3.0, "exponentials": 2.0, "pursuit": 3.0, "wave fractions": 3.0,
-    "nested": 1.5, "waves": 4.0, "peeled": 4.0, "damped": 0.2, "sections": 5.0, "meeting": 3.0, "terms": 3.0, "forms": 2.0,
+    "linear": 0.1, "cancelled": 0.1, "corrected": 3.0, "exponentials": 2.0, "pursuit": 3.0, "held": 8.0, "wave fractions": 3.0,
+    "nested": 1.5, "waves": 4.0, "peeled": 4.0, "damped": 0.2, "sections": 7.0, "meeting": 3.0, "terms": 3.0, "forms": 2.0,
     "fast waves": 3.0, "strange": 8.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
@@ -88,7 +90,7 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "bends", "rational", "pursuit", "sections", "signs", "capped", "nested",
+    "cancelled", "corrected", "exponentials", "bends", "rational", "pursuit", "sections", "held", "signs", "capped", "nested",
     "squares", "vocabulary", "wave fractions", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""

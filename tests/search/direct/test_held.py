@@ -1,0 +1,74 @@
+"""Plain sums with a few terms beside them that have constants inside are seen, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import Node, calls, tree_complexity
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.methods import ask
+from gmeql.search.direct.table import DirectTable, Effort
+
+Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def proposed(
+    f: Law, *, noise: float = 0.0, effort: float = 2.0, rows: int = 400, functions: FunctionSet | None = None
+) -> tuple[DirectTable, list[Node]]:
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.uniform(0.1, 30, rows), rng.uniform(0.5, 50, rows)])
+    y = f(*X.T)
+    table = DirectTable(X, y + noise * y.std() * rng.standard_normal(rows), np.ones(rows))
+    return table, list(ask("held", table, functions=functions or FunctionSet(), effort=Effort(effort), rng=rng))
+
+
+@pytest.mark.parametrize(
+    ("f", "complexity"),
+    [
+        (lambda t, p: 0.74 * np.cbrt(p) + 0.74 * (p / 14.6 - 1) * p * (1 - p / 85) - 0.74 * p * np.exp(-0.178 * p), 45),
+        (lambda t, p: 0.28 * p / t**2.48 + 0.28 * p * (1 - np.exp(-0.0374 * p)) + 0.28 * np.cbrt(p), 45),
+        (
+            lambda t, p: 0.19 * p / (1 + np.exp(-0.158 * (t - 19.9))) - 0.19 * p * np.exp(-0.05 * p) + 0.2 * np.cbrt(p),
+            50,
+        ),
+        (lambda t, p: 0.59 * np.sin(np.log(p + 1)) - 0.03 * p**2 * np.exp(-0.13 * t), 30),  # one without a constant
+    ],
+)
+def test_sums_with_constants_inside_some_terms(f: Law, complexity: int) -> None:
+    table, roots = proposed(f)
+    assert table.error(roots[0]) < 1e-9
+    assert tree_complexity(roots[0]) <= complexity
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t, p: 3 * p**2 - 0.2 * p * t + np.sqrt(t),  # a plain sum, which others see
+        lambda t, p: np.log(p + t * np.exp(-p / 9)),
+        lambda t, p: np.zeros_like(t),
+    ],
+)
+def test_nothing_else_is_proposed(f: Law) -> None:
+    assert not proposed(f)[1]
+
+
+def test_noise_too_little_work_and_too_few_rows_end_it() -> None:
+    def law(t: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return p**2 - 9 * p * np.exp(-0.1 * p)
+
+    assert not proposed(law, noise=1e-4)[1]
+    assert not proposed(law, effort=0.05)[1]
+    assert not proposed(law, rows=60)[1]
+    table, roots = proposed(law)
+    assert table.error(roots[0]) < 1e-11
+
+
+def test_only_functions_that_are_allowed() -> None:
+    some = FunctionSet(["add", "mul", "square", "cube", "exp"])
+    table, roots = proposed(lambda t, p: p**2 - 9 * p * np.exp(-0.1 * p), functions=some)
+    assert table.error(roots[0]) < 1e-11
+    assert {call.operator for call in calls(roots[0])} <= {"add", "mul", "square", "cube", "exp", "neg", "sub"}
+    assert not proposed(lambda t, p: p**2 + 5 * np.log(t + 3.3), functions=some)[1]
