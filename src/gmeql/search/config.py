@@ -118,7 +118,7 @@ class ClockConfig:
     islands_candidates: int = 30_000  # but no more than so many candidates
     direct_share: float = 0.09  # given to direct methods; a table on which they see nothing loses up to a tenth
     soon_share: float = 0.025  # ... and so much beside that to each of those quick ones,
-    early_share: float = 0.33  # of which so much is for those that are asked before symmetries are looked for,
+    early_share: float = 0.42  # of which so much is for those that are asked before symmetries are looked for,
     noisy_shares: tuple[float, ...] = (0.3, 0.1)  # so much for each of the smallest tables where even these are noisy,
     first_share: float = 0.59  # so much for both together and for all others, with what becomes of what they see,
     first_least: float = 0.25  # but so much for those others in any case,
