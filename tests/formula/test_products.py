@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable
+from gmeql.formula.nodes import Call, Constant, Node, Variable, leaves, row_values
 from gmeql.formula.products import (
     as_product,
     is_sum,
@@ -17,6 +17,7 @@ from gmeql.formula.products import (
     nicest_factor,
     power_of,
     split_terms,
+    with_gathered_factors,
     write_product,
     writing_order,
 )
@@ -94,3 +95,17 @@ def test_terms_that_are_not_known_yet() -> None:
     roots = [call("add", call("mul", 2.0, x), call("sin", y)), call("add", call("sin", y), call("exp", x))]
     assert new_terms(roots, [x], most=9) == [call("sin", y), call("exp", x)]
     assert new_terms(roots, [x], most=1) == [call("sin", y)]
+
+
+def test_constants_of_a_product_are_gathered_and_no_value_changes():
+    x, y = Variable(0), Variable(1)
+    scaled = Call(
+        "mul", (Constant(2.0**40), Call("mul", (Constant(0.3), Call("mul", (y, Call("mul", (Constant(2.0**-9), x)))))))
+    )
+    root = Call("sub", (Call("sin", (scaled,)), scaled))
+    gathered = with_gathered_factors(root)
+    assert [leaf.value for leaf in leaves(gathered) if isinstance(leaf, Constant)] == [0.3 * 2.0**31] * 2
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    np.testing.assert_array_equal(row_values(gathered, ("x", "y"), X), row_values(root, ("x", "y"), X))
+    assert with_gathered_factors(Call("mul", (Constant(2.0), Call("mul", (Constant(0.5), x))))) == x
+    assert with_gathered_factors(Call("mul", (Constant(2.0), Constant(0.5)))) == Constant(1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -91,3 +92,15 @@ def test_rows_of_no_weight_go_and_some_row_must_count() -> None:
     with pytest.raises(ValueError, match="zero for every row"):
         prepare(X, y, np.zeros(50))
     assert len(prepare(np.repeat(X, 2, axis=0), np.repeat(y, 2), merge=False).y) == 100
+
+
+def test_scales_join_constants_where_nearly_equal_terms_are_subtracted() -> None:
+    """Langevin's law of tiny moments: a shorter form rounds otherwise, and 1/tanh(u) - 1/u keeps little but rounding."""
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.uniform(np.log([1e-23, 0.1, 10]), np.log([1e-21, 10, 1000]), (200, 3)))
+    data = prepare(X, X[:, 0] * X[:, 1] / X[:, 2])
+    m, field, heat = (Variable(j) for j in range(3))
+    u = Call("div", (Call("mul", (Constant(7.1), Call("mul", (m, field)))), heat))
+    law = Call("sub", (Call("inv", (Call("tanh", (u,)),)), Call("inv", (u,))))
+    restored = data.restore_expression(Expression(law, ("m", "B", "T")))
+    assert "*" in str(restored) and not re.search(r"\d\*\d", str(restored))

@@ -65,6 +65,30 @@ def write_product(coefficient: float, powers: Factors) -> Node:
     return build("div", numerator, build("mul", *below)) if below else numerator
 
 
+def with_gathered_factors(root: Node) -> Node:
+    """The same tree with the constants of every product in one, at its front. Nothing is moved across a sum or a function,
+    so where they are powers of two no value changes, not even where nearly equal terms are subtracted."""
+
+    def factor_of(node: Node) -> tuple[float, Node | None]:
+        if isinstance(node, Constant):
+            return node.value, None
+        if isinstance(node, Call) and node.operator == "mul" and isinstance(node.args[0], Constant):
+            return node.args[0].value, node.args[1]
+        return 1.0, node
+
+    def call(node: Call, args: list[Node]) -> Node:
+        if node.operator != "mul":
+            return Call(node.operator, tuple(args), node.protected)
+        (a, left), (b, right) = map(factor_of, args)
+        rest = [each for each in (left, right) if each is not None]
+        product = rest[0] if len(rest) == 1 else Call("mul", tuple(rest)) if rest else None
+        if product is None:
+            return Constant(a * b)
+        return product if a * b == 1.0 else Call("mul", (Constant(a * b), product))
+
+    return fold(root, lambda leaf: leaf, call)
+
+
 def power_of(value: float, exponent: float) -> float:
     try:
         result = value**exponent

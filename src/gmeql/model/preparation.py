@@ -82,6 +82,7 @@ class PreparedData:
         """A formula of the scaled table, in the user's units."""
         if not self.is_scaled:
             return expression
+        from gmeql.formula.products import with_gathered_factors
         from gmeql.formula.simplify import simplify
 
         def leaf(node: Node) -> Node:
@@ -95,11 +96,14 @@ class PreparedData:
         restored = Expression(root, expression.names)
         if self.groups is not None:
             return restored  # its own constants are columns that are not in this table
-        try:
-            shorter = Expression(simplify(root), expression.names)
-        except (ValueError, ArithmeticError):  # a product of scales that no float holds
-            return restored
-        return shorter if self._agree(shorter, restored) else restored
+        for shorten in (simplify, with_gathered_factors):
+            try:
+                shorter = Expression(shorten(root), expression.names)
+            except (ValueError, ArithmeticError):  # a product of scales that no float holds
+                continue
+            if self._agree(shorter, restored):
+                return shorter
+        return restored
 
     def restore_member(self, member: Member) -> Member:
         """A member of the search's front with expression, loss and complexity in the user's units."""
