@@ -31,6 +31,17 @@ def test_equations_on_stdout_model_and_report_in_a_folder(table, tmp_path, capsy
     assert "Phase portrait" in page and page.count("<script") == 2 and '"time": "t"' in page
 
 
+def test_rows_with_a_missing_cell_are_counted(table, tmp_path, capsys):
+    lines = table.read_text().splitlines()
+    lines[7], lines[20] = lines[7].rsplit(",", 1)[0] + ",", "," + lines[20].split(",", 1)[1]
+    table.write_text("\n".join(lines))
+    asked = ("dynamics", str(table), "-t", "t", "-s", "d", "--out", str(tmp_path / "run"), *SMALL[:-1])
+    run_gmeql(*asked)
+    assert "swing.csv: 2 of 30 rows left out: a cell is missing" in capsys.readouterr().err
+    run_gmeql(*asked, "-q")
+    assert "left out" not in capsys.readouterr().err
+
+
 def test_one_json_object_for_programs(table, tmp_path, capsys):
     run_gmeql("dynamics", str(table), "-t", "t", "-s", "d", "--json", "--out", str(tmp_path / "run"), *SMALL)
     record = json.loads(capsys.readouterr().out)

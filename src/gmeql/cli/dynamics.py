@@ -58,6 +58,9 @@ def dynamics(
         raise Exit(USAGE, "gmeql: --states is empty; name the columns whose motion is to be explained, as in x,v")
     table = read(data)
     X, t, u = trajectories(table, time, names, given, runs)
+    left_out = len(table.rows) - (sum(map(len, t)) if isinstance(t, list) else len(t))
+    if left_out and not quiet:
+        say(f"{table.source}: {left_out:,} of {len(table.rows):,} rows left out: a cell is missing")
     from gmeql import GMEQLDynamics  # takes a while to import; mistakes are told before
     from gmeql.cli.present import print_json
     from gmeql.model.fitting import InterruptedWarning
