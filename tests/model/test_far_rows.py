@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from gmeql.model.far_rows import are_gross, rows_far_away, size_grows, varies_by_factors
 
@@ -51,3 +52,13 @@ def test_few_rows_far_off_are_outliers_among_many(rng: np.random.Generator) -> N
     errors[:12] += 90.0
     assert are_gross(errors, rows_far_away(errors))
     assert are_gross(np.r_[np.zeros(20), 5.0], np.arange(21) == 20) and not are_gross(errors, np.zeros(20_000, bool))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [2.0**-900, 2.0**1000])
+def test_units_do_not_matter(unit: float, rng: np.random.Generator) -> None:
+    residuals = rng.standard_normal(300)
+    residuals[:5] = 100.0
+    far = rows_far_away(unit * residuals)
+    assert far.sum() == 5 and are_gross(unit * residuals, far)
+    assert rows_far_away(np.zeros(9)).sum() == 0

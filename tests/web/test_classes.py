@@ -41,8 +41,8 @@ def test_classes_of_words_from_table_to_report(client):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"target": "c"}, "1 classes"),
-        ({"target": "a"}, "2 to 50 can be told apart"),
+        ({"target": "c"}, "holds '7' alone; 2 to 50 classes can be told apart"),
+        ({"target": "a"}, "holds 90 classes; 2 to 50 classes can be told apart"),
         ({"target": "none"}, "no such column"),
         ({"target": ""}, "choose the column of classes"),
         ({"target": "where", "columns": "a"}, "list of names"),

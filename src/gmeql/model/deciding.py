@@ -116,9 +116,11 @@ def _beside_outliers(
         return basis
     weights = given[kept] / given[kept].mean()
     shift = float(np.average(residuals[kept], weights=weights))
-    spread = math.sqrt(float(np.sum(weights * (residuals[kept] - shift) ** 2)) / freedom)
-    if not spread > 0:
+    errors = residuals[kept] - shift
+    largest = float(np.abs(errors).max())  # in units of it all have squares
+    if not largest > 0:
         return basis
+    spread = largest * math.sqrt(float(np.sum(weights * (errors / largest) ** 2)) / freedom)
     others = replace(basis, spread=spread, freedom=freedom, root=basis.root * (basis.spread / spread))
     return _mixed(others, residuals[far & (given > 0)], int(kept.sum()), shift)
 

@@ -51,6 +51,7 @@ def rows_far_away(residuals: np.ndarray) -> np.ndarray:
     Centre and scale are those of the middle half, `s = 1.4826 median |r - median r|`, which outliers do not move: on one
     side of a fit they pull it towards themselves.
     """
+    residuals = _near_one(residuals)
     sizes = np.abs(residuals - np.median(residuals))
     scale = NORMAL_MEDIAN * float(np.median(sizes))
     if not 0 < scale < FAR.robust_share * math.sqrt(float(np.mean(sizes**2))):
@@ -69,7 +70,7 @@ def are_gross(residuals: np.ndarray, far: np.ndarray) -> bool:
     if count == 0:
         return False
     order = np.argsort(residuals, kind="stable")[:: len(residuals) // FAR.tail_rows + 1]
-    residuals, far = residuals[order], far[order]
+    residuals, far = _near_one(residuals[order]), far[order]
     rest, n_rows, count = residuals[~far], len(far), int(far.sum())
     scale = math.sqrt(float(np.mean((rest - np.median(rest)) ** 2)))
     if not scale > 0 or count == 0:
@@ -78,6 +79,11 @@ def are_gross(residuals: np.ndarray, far: np.ndarray) -> bool:
     told = named + count * math.log(float(np.ptp(residuals)))
     told += len(rest) * (math.log(scale) + 0.5 * math.log(2.0 * math.pi * math.e))
     return told + FAR.gross < min(_tail_nats(residuals - np.median(residuals), freedom) for freedom in FAR.tails)
+
+
+def _near_one(residuals: np.ndarray) -> np.ndarray:
+    """Residuals in units of a power of two in which the largest is at most 1, so that all have squares."""
+    return np.asarray(np.ldexp(residuals, -math.frexp(float(np.abs(residuals).max()))[1]))
 
 
 def _tail_nats(residuals: np.ndarray, freedom: float) -> float:
