@@ -111,10 +111,16 @@ def test_the_best_is_the_shortest_description() -> None:
     assert lengths == sorted(lengths) and len(lengths) == 4
 
 
+def roots_given_to(step: str, monkeypatch: pytest.MonkeyPatch) -> list[Node]:
+    """A list that fills with the formulas that a step of the board is asked for."""
+    roots: list[Node] = []
+    whole = getattr(Leaderboard, step)
+    monkeypatch.setattr(Leaderboard, step, lambda *given: roots.append(given[1].root) or whole(*given))
+    return roots
+
+
 def test_hundreds_that_fit_better_and_promise_less_are_not_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    tidied: list[Node] = []
-    keep = Leaderboard._tidied
-    monkeypatch.setattr(Leaderboard, "_tidied", lambda *given: tidied.append(given[1].root) or keep(*given))
+    tidied = roots_given_to("_tidied", monkeypatch)
     board, seen = start()
     board.offer([scored(power_sum(1), 1e-2, seen)], seen)
     longer = [scored(power_sum(n), 1e-3, seen) for n in (2, 6)]
@@ -129,9 +135,7 @@ def test_hundreds_that_fit_better_and_promise_less_are_not_put_in_order(monkeypa
 
 
 def test_a_formula_that_is_in_order_already_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged: list[Node] = []
-    keep = Leaderboard._judged
-    monkeypatch.setattr(Leaderboard, "_judged", lambda *given: judged.append(given[1].root) or keep(*given))
+    judged = roots_given_to("_judged", monkeypatch)
     board, seen = start()
     board.offer([scored(power_sum(1), 1e-2, seen)], seen)
     judged.clear()
