@@ -35,12 +35,30 @@ def test_a_factor_before_something_of_one_sign(f: Function, complexity: int) -> 
     assert tree_complexity(root) <= complexity
 
 
+@pytest.mark.parametrize(
+    ("f", "complexity"),
+    [
+        (lambda a, b, c, d, e: a * np.exp(-b * c) * np.cos(c * d + e), 20),
+        (lambda a, b, c, d: a * np.exp(-c / b) * np.sin(2 * np.pi * (c / a - c * d)), 25),
+        (lambda a, b, c: a * np.cos((b - a) * c / 2) / (1 + b * c**2), 25),
+        (lambda a, b, c, d: np.sin(a * b - c + d) * np.sqrt(a * b + c), 20),
+    ],
+)
+def test_a_wave_before_something_of_one_sign(f: Function, complexity: int) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0.5, 4, (700, f.__code__.co_argcount))
+    table = DirectTable(X, f(*X.T), np.ones(700))
+    (root,) = propose(table, functions=FunctionSet(), effort=Effort(2.0), rng=rng)
+    assert table.error(root) < 1e-9
+    assert tree_complexity(root) <= complexity
+
+
 def test_nothing_is_seen_elsewhere() -> None:
     noise = np.random.default_rng(0)
     for f in (
         lambda a, b: noise.normal(size=len(a)),
         lambda a, b: np.exp(a) + 0 * b,  # of one sign
-        lambda a, b: np.sin(a * b),
+        lambda a, b: np.sin(a * b + 0.3) + 0.2 * np.cos(a),
     ):
         assert proposed(f)[1] == []
     assert proposed(lambda a, b: (a - 2) * np.sqrt(b), FunctionSet(["add", "mul"]))[1] == []
