@@ -18,8 +18,12 @@ from gmeql.cli.options import (
     JobsOption,
     JsonOption,
     QuietOption,
+    Reading,
     SeedOption,
+    cell_options,
     named_functions,
+    read_table,
+    reads_table,
     seconds_option,
     typed_command,
 )
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
     from gmeql.tables.training import Training
 
 
+@reads_table()
 def classify(
     data: DataArgument,
+    reading: Reading,
     target: Annotated[str, typer.Option("--target", "-t", help="Column of classes: words or numbers.")],
     max_time: Annotated[float | None, seconds_option("Seconds to search. (default: 30)")] = None,
     max_candidates: CandidatesOption = None,
@@ -52,9 +58,8 @@ def classify(
     found.
     """
     from gmeql.runs.settings import DEFAULT_SECONDS, split_names
-    from gmeql.tables.read import read
 
-    table = read(data)
+    table = read_table(data, reading)
     from gmeql.cli.present import print_json  # what follows takes a while to import; mistakes are told before
     from gmeql.model.targets import as_list
     from gmeql.report.classes import explained
@@ -65,7 +70,7 @@ def classify(
     chosen = {
         "columns": None if columns is None else split_names(columns),
         "drop": () if drop is None else split_names(drop),
-    }
+    } | cell_options(reading)
     training, labels = class_rows(table, target, weights=weights, **chosen)
     say_notes(training, quiet)
     from gmeql.estimator import GMEQLClassifier

@@ -16,8 +16,12 @@ from gmeql.cli.options import (
     JobsOption,
     JsonOption,
     QuietOption,
+    Reading,
     SeedOption,
+    cell_options,
     named_functions,
+    read_table,
+    reads_table,
     seconds_option,
     typed_command,
 )
@@ -26,8 +30,10 @@ if TYPE_CHECKING:
     from gmeql.differential.motion.dynamics import GMEQLDynamics
 
 
+@reads_table()
 def dynamics(
     data: DataArgument,
+    reading: Reading,
     time: Annotated[str, typer.Option("--time", "-t", help="Column of times.")],
     states: Annotated[str, typer.Option("--states", "-s", help="Columns whose motion is to be explained, as in x,v.")],
     inputs: Annotated[str, typer.Option(help="Columns that act on the states, as in u1,u2.")] = "",
@@ -51,16 +57,18 @@ def dynamics(
     """
     from gmeql.runs.equations import time_name, trajectories, write_report
     from gmeql.runs.settings import split_names
-    from gmeql.tables.read import read
 
     names, given = list(split_names(states)), list(split_names(inputs))
     if not names:
         raise Exit(USAGE, "gmeql: --states is empty; name the columns whose motion is to be explained, as in x,v")
-    table = read(data)
+    table = read_table(data, reading).cleared([time, *names, *given], **cell_options(reading))
     X, t, u = trajectories(table, time, names, given, runs)
     left_out = len(table.rows) - (sum(map(len, t)) if isinstance(t, list) else len(t))
-    if left_out and not quiet:
-        say(f"{table.source}: {left_out:,} of {len(table.rows):,} rows left out: a cell is missing")
+    if not quiet:
+        for note in table.notes:
+            say(f"{table.source}: {note}")
+        if left_out:
+            say(f"{table.source}: {left_out:,} of {len(table.rows):,} rows left out: a cell is missing")
     from gmeql import GMEQLDynamics  # takes a while to import; mistakes are told before
     from gmeql.cli.present import print_json
     from gmeql.model.fitting import InterruptedWarning

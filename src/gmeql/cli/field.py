@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +16,11 @@ from gmeql.cli.options import (
     JobsOption,
     JsonOption,
     QuietOption,
+    Reading,
     SeedOption,
     named_functions,
+    read_table,
+    reads_table,
     seconds_option,
     typed_command,
 )
@@ -25,10 +29,12 @@ if TYPE_CHECKING:
     from gmeql.differential.fields.field import GMEQLField
 
 
+@reads_table("text_as_missing", "keep_codes")  # a grid has no missing cell
 def field(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="Table with a row for each point and time, or arrays by name (.npz).")
     ],
+    reading: Reading,
     space: Annotated[str, typer.Option(help="Coordinates of space, as in x,y.")] = "x",
     time: Annotated[str, typer.Option("--time", "-t", help="Times.")] = "t",
     fields: Annotated[
@@ -52,7 +58,8 @@ def field(
     from gmeql.runs.equations import read_gridded, write_report
     from gmeql.runs.settings import split_names
 
-    u, x, t = read_gridded(data, split_names(space), time, split_names(fields))
+    read = partial(read_table, reading=reading)
+    u, x, t = read_gridded(data, split_names(space), time, split_names(fields), read=read)
     from gmeql import GMEQLField  # takes a while to import; mistakes are told before
     from gmeql.cli.present import print_json
     from gmeql.model.fitting import InterruptedWarning

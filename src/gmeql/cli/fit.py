@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 from gmeql.cli.choices import complete
 from gmeql.cli.exits import NO_MODEL, USAGE, Exit
-from gmeql.cli.options import DataArgument, JsonOption, QuietOption
+from gmeql.cli.options import DataArgument, JsonOption, QuietOption, Reading, in_panel, reads_table
 
 if TYPE_CHECKING:
     from gmeql.runs.execute import RunOutcome
@@ -35,17 +34,15 @@ def _complete_column(context: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
-def _option(panel: str, help: str, *flags: str, complete: Callable[..., list[str]] | None = None) -> Any:
-    return typer.Option(*flags, help=help, rich_help_panel=panel, autocompletion=complete)
-
-
 _search, _knowledge, _table, _output = (
-    partial(_option, panel) for panel in ("The search", "What is known", "The table", "Output")
+    partial(in_panel, panel) for panel in ("The search", "What is known", "The table", "Output")
 )
 
 
+@reads_table()
 def fit(
     data: DataArgument,
+    reading: Reading,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Column to explain.", autocompletion=_complete_column)
     ] = None,
@@ -91,16 +88,6 @@ def fit(
     groups: Annotated[
         str | None, _table("Column of groups: one formula, some constants of each group's own.", "--groups")
     ] = None,
-    delimiter: Annotated[str | None, _table("Between cells, if not found right.")] = None,
-    decimal: Annotated[str | None, _table("Decimal mark: {choices}", complete=complete("decimal"))] = None,
-    header: Annotated[bool | None, _table("Whether the first row names the columns.", "--header/--no-header")] = None,
-    encoding: Annotated[str | None, _table("As in utf-8 or latin-1.")] = None,
-    sheet: Annotated[str | None, _table("Sheet of a workbook.")] = None,
-    skip_bad_rows: Annotated[bool | None, _table("Leave out rows of the wrong length.", "--skip-bad-rows")] = None,
-    text_as_missing: Annotated[bool | None, _table("Count text among numbers as missing.", "--text-as-missing")] = None,
-    keep_codes: Annotated[
-        bool | None, _table("Keep numbers such as -999, not count them as missing.", "--keep-codes")
-    ] = None,
     out: Annotated[str | None, _output("Run folder. (default: gmeql-runs/...)", "--out", "-o")] = None,
     config: Annotated[str | None, _output("TOML file with settings; flags are stronger.")] = None,
     as_json: JsonOption = False,
@@ -114,8 +101,9 @@ def fit(
     from gmeql.runs.settings import resolve
     from gmeql.tables.read import read
 
-    flags = {key: value for key, value in given.items() if key not in ("data", "config", "known", "as_json", "quiet")}
-    settings = resolve(flags, file=config)
+    others = ("data", "reading", "config", "known", "as_json", "quiet")
+    flags = {key: value for key, value in given.items() if key not in others}
+    settings = resolve({**flags, **reading}, file=config)
     table = read(data, **settings.table_options())
     if settings.target is None:
         names = ", ".join(f"'{name}'" for name in table.names[:20])

@@ -11,7 +11,7 @@ import typer
 
 from gmeql.cli.choices import complete, require
 from gmeql.cli.exits import USAGE, Exit, say
-from gmeql.cli.options import DataArgument, JsonOption
+from gmeql.cli.options import DataArgument, JsonOption, Reading, read_table, reads_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gmeql.tables.read import Table
 
 ModelArgument = Annotated[str, typer.Argument(help="model.json or a run folder.", metavar="MODEL")]
+_MEND_CELL = "mend the cell, or leave it empty or count it as missing with --text-as-missing: no prediction then"
 LEVEL = 0.95
 """Chance that low and high of an average hold the target."""
 IndexOption = Annotated[
@@ -62,9 +63,11 @@ def chosen(model: GMEQLRegressor, index: str | None) -> list[int]:
     return picks
 
 
+@reads_table("keep_codes")  # what a row is predicted to be depends on no other row
 def predict(
     model: ModelArgument,
     data: DataArgument,
+    reading: Reading,
     index: IndexOption = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="CSV file instead of stdout.")] = None,
     append: Annotated[bool, typer.Option("--append", help="Keep the columns that the formula uses.")] = False,
@@ -80,14 +83,14 @@ def predict(
     import numpy as np
 
     from gmeql.model.targets import as_list, target_names
-    from gmeql.tables.read import read
 
     if as_json and out is not None:
         raise Exit(USAGE, "gmeql: --json is written to stdout and --out is a CSV file; leave one of them out")
     loaded = load(model)
     picks = chosen(loaded, index)
-    table = read(data)
+    table = read_table(data, reading)
     names = _column_names(loaded, table)
+    table = table.cleared(names, text_as_missing=bool(reading["text_as_missing"]))
     averages = None if average is None else _averages(loaded, average, index)
     shown = [[front[k].expression] for front, k in zip(as_list(loaded.front_), picks, strict=True)]
     if averages is not None:
@@ -208,7 +211,7 @@ def _used_columns(table: Table, names: list[str]) -> np.ndarray:
         raise TableError(
             table.source, f"lacks the columns {', '.join(map(show, missing))}", mend="the formula uses them"
         )
-    return table.matrix(names)
+    return table.matrix(names, mend=_MEND_CELL)
 
 
 def _judge_kinds(table: Table, used: list[str], names: list[str], *, strict: bool) -> None:

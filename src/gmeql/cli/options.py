@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from gmeql.cli.choices import complete
+
+if TYPE_CHECKING:
+    from gmeql.tables.table import Table
 
 DataArgument = Annotated[
     str, typer.Argument(help="CSV, TSV, Parquet or Excel file; - is standard input.", metavar="DATA")
@@ -16,6 +23,69 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, n
 CandidatesOption = Annotated[int | None, typer.Option(min=1, help="Formulas to try: the reproducible budget.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the search.")]
 FolderOption = Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")]
+
+
+def in_panel(panel: str, help: str, *flags: str, complete: Callable[..., list[str]] | None = None) -> Any:
+    """An option of one of the panels of a command's help."""
+    return typer.Option(*flags, help=help, rich_help_panel=panel, autocompletion=complete)
+
+
+# --- how a table is read ----------------------------------------------------------------------------------------------
+
+Reading = Mapping[str, Any]
+"""How a table is to be read: settings of a fit by their names, None where nothing was said."""
+_table = partial(in_panel, "The table")
+READING: dict[str, Any] = {
+    "delimiter": Annotated[str | None, _table("Between cells, if not found right.")],
+    "decimal": Annotated[str | None, _table("Decimal mark: {choices}", complete=complete("decimal"))],
+    "header": Annotated[bool | None, _table("Whether the first row names the columns.", "--header/--no-header")],
+    "encoding": Annotated[str | None, _table("As in utf-8 or latin-1.")],
+    "sheet": Annotated[str | None, _table("Sheet of a workbook.")],
+    "skip_bad_rows": Annotated[bool | None, _table("Leave out rows of the wrong length.", "--skip-bad-rows")],
+    "text_as_missing": Annotated[bool | None, _table("Count text among numbers as missing.", "--text-as-missing")],
+    "keep_codes": Annotated[
+        bool | None, _table("Keep numbers such as -999, not count them as missing.", "--keep-codes")
+    ],
+}
+"""Options of every command that reads a table."""
+
+
+def reads_table(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of `READING`, but for those in `without`; they come to it as its argument `reading`."""
+    options = {name: option for name, option in READING.items() if name not in without}
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def reading_command(**given: Any) -> None:
+            command(reading={name: given.pop(name) for name in options}, **given)
+
+        own = signature(command, eval_str=True)
+        added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=o) for name, o in options.items()]
+        kept = [
+            each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.parameters.values() if each.name != "reading"
+        ]
+        asked = own.replace(parameters=[*kept, *added])
+        reading_command.__signature__ = asked  # type: ignore[attr-defined]
+        reading_command.__annotations__ = {each.name: each.annotation for each in asked.parameters.values()}
+        return reading_command
+
+    return with_options
+
+
+def read_table(data: str, reading: Reading) -> Table:
+    """The table of a command, read as its options say."""
+    from gmeql.runs.settings import resolve
+    from gmeql.tables.read import read
+
+    return read(data, **resolve(reading, environment={}).table_options())
+
+
+def cell_options(reading: Reading) -> dict[str, bool]:
+    """Which cells of a table count as missing, as `Table.select` and `Table.cleared` take it."""
+    return {name: bool(reading[name]) for name in ("text_as_missing", "keep_codes")}
+
+
+# --- options that are checked -----------------------------------------------------------------------------------------
 
 
 def _checked(key: str) -> Callable[[Any], Any]:

@@ -79,9 +79,11 @@ Gridded = tuple[dict[str, Any], list[Any], Any]
 """Fields [*space, T] by name, the coordinates of each axis of space, the times."""
 
 
-def read_gridded(path: str, space: Sequence[str], time: str, fields: Sequence[str] = ()) -> Gridded:
-    """Fields from a file of arrays (.npz), or from a table with a row for each point; `fields` are all others if none
-    are named."""
+def read_gridded(
+    path: str, space: Sequence[str], time: str, fields: Sequence[str] = (), *, read: Callable[[str], Table] = read
+) -> Gridded:
+    """Fields from a file of arrays (.npz), or from a table with a row for each point, which `read` reads; `fields` are
+    all others if none are named."""
     if Path(path).suffix.lower() in (".npz", ".npy"):
         return _arrays(path, space, time, fields)
     return gridded(read(path), space, time, fields)

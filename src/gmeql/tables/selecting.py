@@ -94,9 +94,7 @@ def usable(
             left_out["mostly_empty"].append(column)
         else:
             features.append(column)
-            if column.texts:
-                text = f"text cells of {show(column.name)} that count as missing: {column.texts}"
-                notes.append(Note("text_cells", text, column.texts))
+            notes += about_texts(column)
     if not features:  # then a mostly empty column is better than none
         features, left_out["mostly_empty"] = left_out["mostly_empty"], []
     about = [note for code, columns in left_out.items() for note in _about((c.name for c in columns), code)]
@@ -109,6 +107,12 @@ def usable(
             mend="give at least one column of numbers to explain it with",
         )
     return features
+
+
+def about_texts(column: TableColumn) -> list[Note]:
+    """A note about text among the numbers of a column that counts as missing; none where there is none."""
+    text = f"text cells of {show(column.name)} that count as missing: {column.texts}"
+    return [Note("text_cells", text, column.texts)] if column.texts else []
 
 
 def varying(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,16 @@ from gmeql.tables.cells import Note, TableError, show
 from gmeql.tables.codes import without_codes
 from gmeql.tables.column import TableColumn, with_indicators
 from gmeql.tables.dates import day_numbers, first_day
-from gmeql.tables.selecting import broken_cell, check_target, check_weights, copies, usable, varying, whole_rows
+from gmeql.tables.selecting import (
+    about_texts,
+    broken_cell,
+    check_target,
+    check_weights,
+    copies,
+    usable,
+    varying,
+    whole_rows,
+)
 from gmeql.tables.training import Training
 
 _MEND_PREDICTED = "mend the cell, or leave it empty (its prediction is then empty)"
@@ -83,6 +92,20 @@ class Table:
             if column.kind == "broken" or column.kind == "text":
                 raise broken_cell(self.source, column, mend)
         return np.stack([column.values for column in columns], axis=1) if columns else np.empty((len(self.rows), 0))
+
+    def cleared(self, names: Sequence[str], *, text_as_missing: bool = False, keep_codes: bool = True) -> Table:
+        """The table whose named columns have missing cells where no value stands: codes such as -999 (unless
+        `keep_codes`), and text among numbers (if `text_as_missing`); notes tell which."""
+        notes: list[Note] = []
+        cleared = []
+        for column in self.columns:
+            if column.name in names and not keep_codes:
+                column = without_codes(column, notes)
+            if column.name in names and text_as_missing and column.kind == "broken":
+                notes += about_texts(column)
+                column = replace(column, kind="number", missing=column.missing + column.texts, texts=0)
+            cleared.append(column)
+        return replace(self, columns=tuple(cleared), notes=(*self.notes, *notes))
 
     def select(
         self,
