@@ -126,7 +126,7 @@ def test_the_spreadsheet_formula_names_the_cells_of_the_users_table(partly_used,
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a model of two targets, a + b and a*b, of columns a and b."""
     X = pd.DataFrame(np.random.default_rng(0).uniform(0.5, 5.5, (30, 2)), columns=["a", "b"])
-    Y = np.column_stack([X["a"] + X["b"], X["a"] * X["b"]])
+    Y = pd.DataFrame({"sum": X["a"] + X["b"], "area": X["a"] * X["b"]})
     path = tmp_path_factory.mktemp("several") / "model.json"
     GMEQLRegressor(max_candidates=600, max_time=None, random_state=0).fit(X, Y).save(path)
     return path
@@ -143,19 +143,19 @@ def test_predict_has_a_column_for_each_target(several, rows, tmp_path, capsys):
     run_gmeql("predict", str(several), str(rows))
     out, err = capsys.readouterr()
     head, first, second, third = out.splitlines()
-    assert head == "prediction1,prediction2" and second == ","
+    assert head == "prediction of sum,prediction of area" and second == ","
     assert [float(cell) for cell in first.split(",")] == pytest.approx([5.0, 6.0])
     assert [float(cell) for cell in third.split(",")] == pytest.approx([6.0, 5.0])
     assert err == "1 of 3 predictions are empty: a value is missing\n"
     run_gmeql("predict", str(several), str(rows), "--append", "--out", str(tmp_path / "p.csv"))
-    assert (tmp_path / "p.csv").read_text().startswith("a,b,prediction1,prediction2\n")
+    assert (tmp_path / "p.csv").read_text().startswith("a,b,prediction of sum,prediction of area\n")
 
 
 def test_predict_json_has_a_list_for_each_target(several, rows, capsys):
     run_gmeql("predict", str(several), str(rows), "--json")
     record = json.loads(capsys.readouterr().out)
-    assert record["prediction1"] == [pytest.approx(5.0), None, pytest.approx(6.0)]
-    assert record["prediction2"] == [pytest.approx(6.0), None, pytest.approx(5.0)]
+    assert record["prediction of sum"] == [pytest.approx(5.0), None, pytest.approx(6.0)]
+    assert record["prediction of area"] == [pytest.approx(6.0), None, pytest.approx(5.0)]
 
 
 def test_predict_by_index_takes_one_for_all_or_one_for_each(several, rows, capsys):
@@ -180,7 +180,7 @@ def test_an_index_that_is_none_is_refused(index, words, several, capsys):
 def test_show_each_targets_front(several, capsys):
     run_gmeql("show", str(several))
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert "y1" in lines and "y2" in lines and sum("complexity" in line for line in lines) == 2
+    assert "sum" in lines and "area" in lines and sum("complexity" in line for line in lines) == 2
     chosen = [line for line in lines if line.startswith("▶")]
     assert chosen[0].endswith("a + b") and chosen[1].endswith("a*b")
 
@@ -203,7 +203,8 @@ def test_predict_averages_over_the_best_formulas(several, rows, capsys):
     """As `average` does: mean, low and high of each target; with one formula alone it does not go."""
     run_gmeql("predict", str(several), str(rows), "--average", "3")
     head, first, second, _ = capsys.readouterr().out.splitlines()
-    assert head == "prediction1,prediction1 low,prediction1 high,prediction2,prediction2 low,prediction2 high"
+    names = [f"prediction of {target}{end}" for target in ("sum", "area") for end in ("", " low", " high")]
+    assert head == ",".join(names)
     expected = GMEQLRegressor.load(several).average(pd.DataFrame({"a": [3.0], "b": [2.0]}), 3)
     assert [float(cell) for cell in first.split(",")] == pytest.approx([v[0] for each in expected for v in each])
     assert second == ",,,,,"

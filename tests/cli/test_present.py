@@ -43,6 +43,7 @@ def front(count: int) -> Front:
 class Model:
     def __init__(self, *fronts: Front) -> None:
         self.front_ = list(fronts) if len(fronts) > 1 else fronts[0]
+        self.selected_index_ = [1] * len(fronts)
 
 
 def test_a_record_holds_the_formula_and_its_front() -> None:
@@ -50,7 +51,9 @@ def test_a_record_holds_the_formula_and_its_front() -> None:
     assert record["index"] == 1 and record["loss"] == 0.5 and len(record["front"]) == 3
     assert record["formula"] == record["front"][1]["formula"]
     assert model_record(Model(front(3)), [1]) == record
-    assert model_record(Model(front(3), front(3)), [1, 1]) == {"targets": [record, record]}
+    assert model_record(Model(front(3), front(3)), [1, 1]) == {
+        "targets": [{"name": "y1"} | record, {"name": "y2"} | record]
+    }
 
 
 def test_the_front_marks_the_choice_and_takes_names_as_text() -> None:

@@ -73,12 +73,16 @@ class TestSeveralClasses:
         assert model.predict_proba(X).shape == model.decision_function(X).shape == (150, 3)
         assert model.score(X, y) > 0.9
 
-    def test_a_frame_is_fitted_without_a_warning(self) -> None:
-        """Its names were missed in the rows that the classes' chances were compared on."""
+    def test_a_frame_is_fitted_without_a_warning_each_search_under_the_name_of_its_class(self, capsys) -> None:
+        """The frame's names were missed in the rows that the classes' chances were compared on."""
         X = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 7})
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            quick(max_candidates=50).fit(X, np.arange(30) // 10).predict(X)
+            model = quick(max_candidates=50, verbose=2).fit(X, np.repeat(["old", "new", "other"], 10))
+            model.predict(X)
+        told = capsys.readouterr()
+        assert "class new (1 of 3): " in told.out + told.err
+        assert str(model).splitlines()[1].startswith("  logit of new = ")
 
     def test_chances_are_a_softmax_whose_sharpness_the_rows_decide(self, tmp_path) -> None:
         """Three overlapping clouds: against the factor found by trying many; where classes part, logits count in full."""

@@ -23,6 +23,22 @@ class TestPrinting:
         first, second = fitted.expression_
         assert str(fitted) == f"GMEQLRegressor:\n  y1 = {first}\n  y2 = {second}"
 
+    def test_targets_of_a_frame_are_called_by_their_names(self, table, tmp_path: Path, capsys) -> None:
+        X, y = table
+        frame = pd.DataFrame({"the sum": y, "<first>": X[:, 0]})
+        fitted = quick(verbose=2, max_candidates=200).fit(X, frame)
+        told = capsys.readouterr()
+        assert "the sum (1 of 2): " in told.out + told.err and "<first> (2 of 2): " in told.out + told.err
+        first, second = fitted.expression_
+        assert str(fitted) == f"GMEQLRegressor:\n  the sum = {first}\n  <first> = {second}"
+        assert "<p>&lt;first&gt;</p>" in fitted._html_repr()
+        fitted.save(tmp_path / "model.json")
+        loaded = GMEQLRegressor.load(tmp_path / "model.json")
+        assert loaded.target_names_ == ("the sum", "<first>") and str(loaded) == str(fitted)
+        main_of = quick(max_candidates=200)
+        assert str(main_of.fit(X, frame["the sum"])) == f"GMEQLRegressor: the sum = {main_of.expression_}"
+        assert not hasattr(main_of.fit(X, y), "target_names_")
+
     def test_repr_is_that_of_scikit_learn(self, model) -> None:
         blank = quick(max_candidates=20_000)
         assert repr(model) == repr(blank) == str(blank)

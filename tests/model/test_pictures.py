@@ -50,6 +50,6 @@ def test_what_is_not_fitted_or_was_loaded_says_so(one, tmp_path) -> None:
 
 
 def test_notebooks_show_each_targets_formula(one, two) -> None:
-    assert one._html_repr().count("<summary>front of") == 1 and "target 1" not in one._html_repr()
-    assert two._html_repr().count("<summary>front of") == 2 and "target 2" in two._html_repr()
+    assert one._html_repr().count("<summary>front of") == 1 and "<p>y" not in one._html_repr()
+    assert two._html_repr().count("<summary>front of") == 2 and "<p>y2</p>" in two._html_repr()
     assert "<summary>front of" not in GMEQLRegressor()._html_repr()

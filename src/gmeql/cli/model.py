@@ -82,7 +82,7 @@ def predict(
     """Values of the formula for a new table, one row for each of its rows, one column for each target."""
     import numpy as np
 
-    from gmeql.model.targets import as_list, target_names
+    from gmeql.model.targets import as_list, names_of, target_names
 
     if as_json and out is not None:
         raise Exit(USAGE, "gmeql: --json is written to stdout and --out is a CSV file; leave one of them out")
@@ -113,6 +113,8 @@ def predict(
     tables = _seen(loaded, X, table)
     predicted: dict[str, Any] = {}
     labels = target_names(len(picks), "prediction")
+    if len(picks) > 1 and hasattr(loaded, "target_names_"):
+        labels = [f"prediction of {name}" for name in names_of(loaded)]
     for place, (label, (expression, *_), seen) in enumerate(zip(labels, shown, tables, strict=True)):
         if averages is not None:
             of_label = zip(("", " low", " high"), averaged(averages[place], [seen] * len(averages[place]), LEVEL))
@@ -310,7 +312,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """The formula of a model in another form, or the whole front; of several targets, one after the other."""
-    from gmeql.model.targets import as_list, target_names
+    from gmeql.model.targets import as_list, names_of
 
     if format is not None:
         require("format", format)
@@ -325,7 +327,7 @@ def show(
     if as_json:
         return present.print_json(present.model_record(loaded, picks))
     if format is None and index is None:
-        titles = target_names(len(fronts)) if len(fronts) > 1 else [""]
+        titles = names_of(loaded) if len(fronts) > 1 else [""]
         for title, front, k in zip(titles, fronts, picks, strict=True):
             present.print_front(front, k, title=title, file=sys.stdout)
         return None

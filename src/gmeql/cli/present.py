@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from gmeql.model.targets import as_list
+from gmeql.model.targets import as_list, names_of
 from gmeql.model.weighing import counted_rows
 from gmeql.report.judgement import figures, judge, predictions
 from gmeql.report.numbers import four_digits
@@ -67,7 +67,9 @@ def fit_record(run: Run, training: Training, outcome: RunOutcome) -> dict[str, A
 def model_record(model: GMEQLRegressor, picks: Sequence[int]) -> dict[str, Any]:
     """A model's formula and front for programs; with several targets, a list of them under "targets"."""
     records = [formula_record(front, k) for front, k in zip(as_list(model.front_), picks, strict=True)]
-    return records[0] if len(records) == 1 else {"targets": records}
+    if len(records) == 1:
+        return records[0]
+    return {"targets": [{"name": name} | each for name, each in zip(names_of(model), records, strict=True)]}
 
 
 def formula_record(front: Front, index: int) -> dict[str, Any]:

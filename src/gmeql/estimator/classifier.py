@@ -168,6 +168,9 @@ feature_ranges_
         codes = (values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
         return np.asarray(self.classes_[codes])
 
+    def _called(self) -> Sequence[str]:
+        return [f"class {label}" for label in self.classes_]
+
     def _config(self) -> SearchConfig:
         """As a rule a chance is wanted before a formula: unless its length is limited, a sum may have many columns."""
         most = MOST_SUMMED if self.max_complexity is None else None

@@ -20,7 +20,7 @@ from gmeql.model.model_file import StoredModel, load_model, save_model
 from gmeql.model.parameters import rebuilt, to_plain
 from gmeql.model.pictures import Pictures
 from gmeql.model.storage import StorageError
-from gmeql.model.targets import as_list, one_or_list, target_names
+from gmeql.model.targets import as_list, names_of, one_or_list
 
 
 class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
@@ -37,6 +37,12 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
         self.front_ = one_or_list(fronts)
         self.selected_index_ = one_or_list(selected)
         self.expression_ = one_or_list([f[k].expression for f, k in zip(fronts, selected, strict=True)])
+
+    def _keep_names(self, names: tuple[str, ...] | None) -> None:
+        if names is not None:
+            self.target_names_ = names
+        elif hasattr(self, "target_names_"):
+            del self.target_names_  # of an earlier fit
 
     def _fronts(self) -> list[Front]:
         check_is_fitted(self)
@@ -102,7 +108,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
         if not hasattr(self, "expression_"):
             return repr(self)
         expressions = as_list(self.expression_)
-        lines = [f"{name} = {e}" for name, e in zip(target_names(len(expressions)), expressions, strict=True)]
+        lines = [f"{name} = {e}" for name, e in zip(names_of(self), expressions, strict=True)]
         return type(self).__name__ + (": " if len(lines) == 1 else ":\n  ") + "\n  ".join(lines)
 
     # --- files -------------------------------------------------------------------------------------------------------
@@ -131,6 +137,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
                 seconds=self.seconds_,
                 ranges=None if ranges is None else tuple((float(low), float(high)) for low, high in ranges),
                 table_columns=getattr(self, "table_columns_", None),
+                target_names=getattr(self, "target_names_", None),
                 classes=self._stored_classes(),
                 sharpness=getattr(self, "sharpness_", None),
                 groups=tuple(as_list(self.group_constants_)) if hasattr(self, "group_constants_") else None,
@@ -161,6 +168,7 @@ class Formulas(Pictures, BaseEstimator):  # type: ignore[misc]  # untyped
             self.feature_ranges_ = np.array(stored.ranges, dtype=np.float64)
         if stored.table_columns is not None:
             self.table_columns_ = stored.table_columns
+        self._keep_names(stored.target_names)
         if stored.groups is not None:
             self.group_constants_ = one_or_list(stored.groups)
         if stored.bases is not None:

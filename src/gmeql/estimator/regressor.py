@@ -32,7 +32,7 @@ from gmeql.model.intervals import ConstantInterval, PredictionBasis
 from gmeql.model.member import FrontMember
 from gmeql.model.methods import METHODS
 from gmeql.model.parameters import check_parameters
-from gmeql.model.targets import one_or_list
+from gmeql.model.targets import given_names, one_or_list, target_names
 from gmeql.tables.codes import codes_in_words
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ callable, default="squared"
         Constants of each group's own, after a fit with groups (a list when `y` has several columns); see `group_table`.
     feature_names_in_ : ndarray of str
         Names of those columns, when they had names.
+    target_names_ : tuple of str
+        What the columns of `y` are called, when they had names.
     feature_ranges_ : ndarray of shape (n_features_in_, 2)
         Smallest and largest value of each of those columns; `predict` warns beyond them.
 
@@ -229,6 +231,7 @@ callable, default="squared"
         if groups is not None and not METHODS[self.method].takes_groups:
             raise ValueError(f'method={self.method!r} knows no groups; use method="fitted", or leave groups out')
         rows, target_columns = check_training(self, X, y, sample_weight, groups)
+        self._keep_names(given_names(y))
         self._tell_codes(rows)
         errors = input_errors(x_error, y_error, column_names(self), len(rows.X))
         if errors is not None:
@@ -239,7 +242,8 @@ callable, default="squared"
 
     def _tell_codes(self, rows: TrainingRows) -> None:
         """Warn of numbers such as -999 that may stand for a missing value."""
-        targets = [("y", one) for one in rows.targets.T]
+        names = getattr(self, "target_names_", None) or target_names(rows.targets.shape[1])
+        targets = zip(names, rows.targets.T, strict=True)
         told = codes_in_words([*zip(column_names(self), rows.X.T, strict=True), *targets])
         if told is not None:
             warnings.warn(told, stacklevel=3)

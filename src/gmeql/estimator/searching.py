@@ -82,11 +82,23 @@ class Searching(Groups):
             checkpoint_seconds=self.checkpoint_interval,
             earlier=earlier,
             keep_states=self.warm_start,
+            titles=self._titles(rows.targets.shape[1]),
         )
         if self.warm_start:
             self._warm_data: str = data
             self._warm: list[RunResult] = results
         return results
+
+    def _titles(self, count: int) -> list[str] | None:
+        """What stands above each of several searches, where somebody named their targets."""
+        names = self._called()
+        if names is None or count == 1:
+            return None
+        return [f"{name} ({j + 1} of {count})" for j, name in enumerate(names)]
+
+    def _called(self) -> Sequence[str] | None:
+        """What the targets are called, where somebody named them."""
+        return getattr(self, "target_names_", None)
 
     def _config(self) -> SearchConfig:
         from gmeql.search.config import SearchConfig

@@ -285,20 +285,22 @@ def search_targets(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     earlier: Sequence[RunResult] | None = None,
     keep_states: bool = True,
+    titles: Sequence[str] | None = None,
 ) -> list[RunResult]:
     """One search per target of `rows`, the budget of `config` shared between them; once interrupted, one step for each.
 
     `knowledge` is what the user knows of each target, `earlier` are runs to go on from, and `keep_states` says whether
-    somebody may want to go on from these.
+    somebody may want to go on from these. `titles` are what the targets of several are called where people watch.
     """
     count = rows.targets.shape[1]
+    titles = titles or [f"target {j + 1} of {count}" if count > 1 else "" for j in range(count)]
     results: list[RunResult] = []
     for j in range(count):
         kept: dict[str, Any] = {"groups": rows.groups, "errors": rows.errors}
         data = prepare(rows.X, rows.targets[:, j], rows.weight, names, merge=METHODS[method].takes_weights, **kept)
         seconds, candidates = sum(r.seconds for r in results), sum(r.candidates for r in results)
         folder = checkpoint / f"target-{j}" if checkpoint is not None and count > 1 else checkpoint
-        with _display(config.max_time, verbose, j, count) as display:
+        with _display(config.max_time, verbose, titles[j]) as display:
             result = run_search(
                 data,
                 method=method,
@@ -349,12 +351,9 @@ def _for_target(config: SearchConfig, knowledge: Knowledge | None, data: Prepare
     return replace(config, knowledge=replace(knowledge, scene=scene))
 
 
-def _display(
-    max_time: float | None, verbose: int, target: int, count: int
-) -> AbstractContextManager[ProgressDisplay | None]:
+def _display(max_time: float | None, verbose: int, title: str) -> AbstractContextManager[ProgressDisplay | None]:
     """Where a search shows itself: nowhere, live, or in plain lines."""
     if not verbose:
         return nullcontext()
-    title = f"target {target + 1} of {count}" if count > 1 else ""
     budget = f"of {max_time:g} s" if max_time is not None else ""
     return ProgressDisplay("lines" if verbose >= 2 else "auto", title=title, budget=budget)

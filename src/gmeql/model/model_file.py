@@ -27,8 +27,8 @@ from gmeql.search.groups.table import OwnConstants
 
 Model = TypeVar("Model")
 MODEL_FORMAT = "gmeql-model"
-MODEL_VERSION = 3
-"""Version 3 holds constants of groups' own, classes, or what prediction intervals need; version 2 may hold the columns'
+MODEL_VERSION = 4
+"""Version 4 holds names of targets; version 3 holds constants of groups' own, classes, or what prediction intervals need; version 2 may hold the columns'
 ranges and the columns of the user's table; what an earlier version can hold is written and read as that version's."""
 MAX_MODEL_BYTES = 4 << 20
 """JSON of this size parses within about 100 MB, whatever it contains; a front of 50 long formulas takes 100 kB."""
@@ -57,6 +57,8 @@ class StoredModel:
     """Smallest and largest training value of each column; None in files of version 1."""
     table_columns: tuple[str, ...] | None = None
     """All columns of the table that the training columns were taken from, in its order; None where it is not known."""
+    target_names: tuple[str, ...] | None = None
+    """What the targets are called; None where nobody named them."""
     classes: tuple[Any, ...] | None = None
     """Classes that a classifier tells apart; None for a regressor."""
     sharpness: float | None = None
@@ -77,7 +79,7 @@ _MODEL_FIELDS = {
     "candidates",
     "seconds",
 }
-_OPTIONAL_FIELDS = {"ranges", "table_columns", "groups", "classes", "sharpness", "bases"}
+_OPTIONAL_FIELDS = {"ranges", "table_columns", "target_names", "groups", "classes", "sharpness", "bases"}
 
 
 def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
@@ -99,6 +101,8 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         payload["ranges"] = [list(pair) for pair in model.ranges]
     if model.table_columns is not None:
         payload["table_columns"] = list(model.table_columns)
+    if model.target_names is not None:
+        payload["target_names"] = list(model.target_names)
     if model.classes is not None:
         payload["classes"] = list(model.classes)
     if model.sharpness is not None:
@@ -107,8 +111,8 @@ def save_model(path: str | os.PathLike[str], model: StoredModel) -> None:
         payload["groups"] = [own.to_dict() for own in model.groups]
     if model.bases is not None:
         payload["bases"] = [basis if isinstance(basis, str) else basis.to_dict() for basis in model.bases]
-    newest = bool(model.groups or model.classes or model.bases)
-    write_payload(path, payload, MODEL_FORMAT, MODEL_VERSION if newest else MODEL_VERSION - 1)
+    version = 3 if model.groups or model.classes or model.bases else 2
+    write_payload(path, payload, MODEL_FORMAT, version if model.target_names is None else MODEL_VERSION)
 
 
 def write_payload(path: str | os.PathLike[str], payload: Any, format_name: str, version: int) -> None:
@@ -248,6 +252,7 @@ def _model_from_payload(payload: Any) -> StoredModel:
         seconds=float(seconds),
         ranges=_check_ranges(payload.get("ranges"), n_features),
         table_columns=_check_table_columns(payload.get("table_columns")),
+        target_names=_check_target_names(payload.get("target_names"), len(fronts)),
         classes=_check_classes(payload.get("classes"), len(fronts)),
         sharpness=_check_sharpness(payload.get("sharpness")),
         groups=groups,
@@ -308,6 +313,14 @@ def _check_table_columns(names: Any) -> tuple[str, ...] | None:
         return None
     if not isinstance(names, list) or len(names) > MAX_COLUMNS or not all(isinstance(name, str) for name in names):
         raise ValueError(f"table_columns must be a list of at most {MAX_COLUMNS} texts")
+    return tuple(names)
+
+
+def _check_target_names(names: Any, n_fronts: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if not isinstance(names, list) or len(names) != n_fronts or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"target_names must be a list of {n_fronts} texts, one per front")
     return tuple(names)
 
 

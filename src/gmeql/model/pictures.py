@@ -12,7 +12,7 @@ from sklearn.utils._repr_html.estimator import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from gmeql.formula.expression import Expression
-from gmeql.model.targets import as_list, one_or_list
+from gmeql.model.targets import as_list, names_of, one_or_list
 
 
 class Pictures:
@@ -77,8 +77,8 @@ class Pictures:
             return diagram
         parts = []
         picks = as_list(self.selected_index_)
-        for j, (front, k) in enumerate(zip(as_list(self.front_), picks, strict=True)):
-            title = f"<p>target {j + 1}</p>" if len(picks) > 1 else ""
+        for name, front, k in zip(names_of(self), as_list(self.front_), picks, strict=True):
+            title = f"<p>{escape(name)}</p>" if len(picks) > 1 else ""
             formula = front[k].expression._repr_html_()
             parts.append(
                 f'{title}<div style="font-size:1.3em;margin:0.5em 0">{formula}</div>'
