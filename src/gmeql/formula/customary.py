@@ -9,6 +9,8 @@ has to be written twice:
     -a/(1 - b/x)         a*x/(b - x)              constants above and below are positive where they can be
     a/(x*y - x)          a/(x*(y - 1))            what all terms of a sum have in common before its brackets
     (-x - y)*a           -a*(x + y)               no sum of nothing but minus signs
+    sin(-x*(y + z))      -sin(x*(y + z))          no sign in an odd or even function that can stand before it
+    abs(3*x), abs(x)**2  3*abs(x), x**2           nor a factor in a size, nor a size where it makes no difference
     -a*sin(w*x + p)      a*sin(w*x + p')          a phase within half a turn, a positive amplitude beside it
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
@@ -30,11 +32,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from typing import TypeGuard
 
 from gmeql.formula.fractions import common_factors, lifted, positive_sums, saturation
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, tree_complexity
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, exponent_of, fold, tree_complexity
 from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of, write_product
-from gmeql.formula.simplify import simplify
+from gmeql.formula.simplify import EVEN, ODD, simplify
 from gmeql.formula.sums import merge_powers
 from gmeql.formula.terms import Term, exchanged, split_sum, write_sum
 
@@ -65,8 +68,10 @@ def customary(root: Node) -> Node:
         if node.protected:
             return Call(node.operator, tuple(args), protected=True)
         same = node if tuple(args) == node.args else build(node.operator, *args)
-        if node.operator in _WAVES:
-            return _within_half_a_turn(node.operator, args[0])
+        if node.operator in ODD or node.operator in EVEN:
+            return _without_sign(node.operator, args[0])
+        if (exponent := exponent_of(node.operator, args)) is not None and exponent % 2.0 == 0.0 and _is_size(args[0]):
+            return build(node.operator, args[0].args[0], *args[1:])
         if is_sum(same):
             return _sum(same)
         return _product(same, nested=same is not node) if node.operator in _PRODUCTS else same
@@ -106,13 +111,32 @@ def _sum(node: Node) -> Node:
     return _sum(best) if forms and tree_complexity(best) <= longest else node
 
 
+def _without_sign(name: str, argument: Node) -> Node:
+    """An odd or even function of an argument without a sign; a size without a factor; a wave with a phase near zero."""
+    if name in EVEN and _is_size(argument):
+        argument = argument.args[0]
+    if name in _WAVES:
+        argument = _phased(argument)
+    if is_sum(argument):
+        return build(name, argument)
+    coefficient, powers = as_product(argument)
+    outside = abs(coefficient) if name == "abs" else 1.0
+    if not powers or not math.isfinite(coefficient) or (coefficient >= 0.0 and outside == 1.0):
+        return build(name, argument)
+    inner = _without_sign(name, write_product(abs(coefficient) / outside, powers))
+    return write_product(-outside if name in ODD and coefficient < 0.0 else outside, {inner: 1.0})
+
+
+def _is_size(node: Node) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.operator == "abs" and not node.protected
+
+
 # --- waves --------------------------------------------------------------------------------------------------------
 
 
-def _within_half_a_turn(name: str, angle: Node) -> Node:
-    """A wave whose phase lies within half a turn of zero."""
-    phase = _phase(angle)
-    return build(name, angle if abs(phase) <= math.pi else _turned(angle, 0.0))
+def _phased(angle: Node) -> Node:
+    """An angle whose phase lies within half a turn of zero."""
+    return angle if abs(_phase(angle)) <= math.pi else _turned(angle, 0.0)
 
 
 def _positive_amplitude(coefficient: float, powers: Factors) -> Term | None:

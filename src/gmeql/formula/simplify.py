@@ -31,8 +31,8 @@ from gmeql.formula.products import ROUNDING, Factors
 from gmeql.formula.rearranging import shortest_product
 from gmeql.formula.sums import merge_powers
 
-_ODD = frozenset({"sin", "tanh", "asin", "atan"})
-_EVEN = frozenset({"cos", "abs"})
+ODD = frozenset({"sin", "tanh", "asin", "atan"})
+EVEN = frozenset({"cos", "abs"})
 
 
 def simplify(root: Node, positive: Positive = never) -> Node:
@@ -63,12 +63,12 @@ def _simplified(node: Call, args: list[Node], positive: Positive) -> Node:
         return shortest_product(coefficient, powers, positive)
     if (power := exponent_of(name, args)) is not None:
         return shortest_product(*raised(args[0], power, positive), positive)
-    if name in _ODD or name in _EVEN:
+    if name in ODD or name in EVEN:
         constant, terms = as_sum(args[0], positive)
         leading = next(iter(terms.values()), constant)
         if leading < 0:
             flipped = build(name, scaled_sum(-1.0, constant, terms, positive))
-            return negated(flipped, positive) if name in _ODD else flipped
+            return negated(flipped, positive) if name in ODD else flipped
         return build(name, args[0])
     if name == "exp":
         return normal_exponential(*as_sum(args[0], positive), positive)

@@ -98,6 +98,8 @@ class Notation:
         return " - " if negative else " + "
 
     def negate(self, piece: Written) -> Written:
+        if self.pretty and _is_all_negative(piece):
+            return self._opposite(piece)
         if piece.level == SUM:
             piece = Written(self.group(piece.text), nesting=piece.nesting + 1)
         return replace(piece, negative=not piece.negative)
@@ -108,6 +110,7 @@ class Notation:
         above = [replace(piece, negative=False) for piece in factors]
         below = [replace(piece, negative=False) for piece in divisors]
         if self.pretty:
+            negative ^= self._hand_on_signs(above, below)
             above, below = (
                 [part for piece in above for part in _factors(piece)] + [d for piece in below for d in piece.divisors],
                 [d for piece in above for d in piece.divisors] + [part for piece in below for part in _factors(piece)],
@@ -123,6 +126,24 @@ class Notation:
         text = self.fraction(above, below) if below else self.times(above)
         nesting = _nesting((*above, *below), len(above) + len(below) - 1)
         return Written(text, PRODUCT, negative, factors=tuple(above), divisors=tuple(below), nesting=nesting)
+
+    def _hand_on_signs(self, above: list[Written], below: list[Written]) -> bool:
+        """Write sums of nothing but negative terms without signs; whether an odd number of them is left over, which a
+        difference that stands below the line, or beside them, takes by its order."""
+        odd = False
+        for pieces in (above, below):
+            for place, piece in enumerate(pieces):
+                if _is_all_negative(piece):
+                    pieces[place], odd = self._opposite(piece), not odd
+        for pieces in (below, above) if odd else ():
+            for place, piece in enumerate(pieces):
+                if any(term.negative for term in piece.terms):
+                    pieces[place] = self._opposite(piece)
+                    return False
+        return odd
+
+    def _opposite(self, total: Written) -> Written:
+        return self.sum([replace(term, negative=not term.negative) for term in total.terms])
 
     def times(self, factors: Sequence[Written]) -> str:
         first = self.render(factors[0], POWER if self.pretty else PRODUCT)
@@ -142,6 +163,8 @@ class Notation:
                 return self.product([], [self.power(base, replace(exponent, negative=False))])
             if value == 1.0:
                 return base
+            if value % 2.0 == 0.0 and _is_all_negative(base):
+                base = self._opposite(base)
         is_column = base.is_column and value is not None
         return replace(self.raised(base, exponent), is_column=is_column, nesting=_nesting((base, exponent), 1))
 
@@ -169,6 +192,10 @@ class Notation:
 
 def is_negative(value: float) -> bool:
     return math.copysign(1.0, value) < 0
+
+
+def _is_all_negative(piece: Written) -> bool:
+    return bool(piece.terms) and all(term.negative for term in piece.terms)
 
 
 def _factors(piece: Written) -> tuple[Written, ...]:
