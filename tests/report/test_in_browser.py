@@ -10,6 +10,10 @@ import pytest
 from browsing import HOSTILE, LINE
 
 from gmeql import cli
+from gmeql.formula.bounds import Bounds
+from gmeql.report.numbers import four_digits
+from gmeql.report.unseen import unseen_text
+from gmeql.search.judging.outlook import Outlook
 
 pytestmark = pytest.mark.browser
 
@@ -97,6 +101,17 @@ TICKS = """(kind) => {
   }
   return found;
 }"""
+
+
+def test_figures_are_those_that_python_writes(page, run):
+    """The page of a running search showed 1.42e5 where the report says 141700."""
+    page.goto((run / "report.html").as_uri())
+    errors = [141_734.0, 0.0, 14513.2, 0.50487, 1.2e-7, 999_960.0, 2.345e6, 0.00012345, 9.9996e-5, -3.14159, 5e20, 1.0]
+    assert page.evaluate("(values) => values.map(Charts.show)", errors) == [four_digits(error) for error in errors]
+    spreads = [(141_734.0, 1234.0), (0.5, 0.00234), (2.345e6, 45_600.0), (1.2e-7, 3e-9), (3.5, 0.0), (0.12, 7.5)]
+    outlooks = [Outlook(*spread, pole=False, support=1.0, bounds=Bounds(0.0, 1.0, True)) for spread in spreads]
+    given = [{"outlook": {"error": error, "standard_error": spread}} for error, spread in spreads]
+    assert page.evaluate("(all) => all.map(Charts.unseenText)", given) == [unseen_text(outlook) for outlook in outlooks]
 
 
 @pytest.mark.parametrize("kind", ["linearTicks", "logTicks"])

@@ -9,12 +9,15 @@ const Charts = (() => {
     return node;
   };
 
+  /* Figures as `report/numbers.py` writes them: four digits, no power of ten between these sizes. */
+  const PLAIN = [1e-4, 1e6], powerOf = (value) => Number(value.toExponential().split("e")[1]);
+  const tenTo = (power) => `e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
   const show = (value) => {
     if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-    if (value === 0) return "0";
-    const size = Math.abs(value);
-    if (size >= 1e5 || size < 1e-3) return value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
-    return String(Number(value.toPrecision(4)));
+    const rounded = Number(value.toPrecision(4)), size = Math.abs(rounded);
+    if (size === 0 || (size >= PLAIN[0] && size < PLAIN[1])) return String(rounded);
+    const [digits, power] = rounded.toExponential().split("e");
+    return digits + tenTo(Number(power));
   };
 
   /* Ticks stand at 1, 2 or 5 times a power of ten, and a label says its value exactly: it has the digits that the step needs. */
@@ -203,15 +206,17 @@ const Charts = (() => {
     render();
   }
 
+  const MOST_DIGITS = 7;
   const BEYOND = 3; /* errors on unseen rows above this many times the largest loss leave the plot */
   /* Error and standard error with the digits that the standard error justifies, two of its own. */
   const unseenText = ({ outlook }) => {
     if (!outlook) return "–";
     const { error, standard_error: spread } = outlook;
     if (error === null) return "no bound";
-    if (!spread || spread < 1e-3 || error >= 1e5) return show(error) + (spread ? " ± " + show(Number(spread.toPrecision(2))) : "");
-    const decimals = Math.max(0, 1 - Number(spread.toExponential().split("e")[1]));
-    return `${error.toFixed(decimals)} ± ${spread.toFixed(decimals)}`;
+    if (!spread || spread <= error / 10 ** MOST_DIGITS) return show(Number(error.toPrecision(3)));
+    const power = powerOf(Math.max(error, spread)), last = Math.max(powerOf(spread) - 1, power - MOST_DIGITS + 1);
+    if (Math.max(error, spread) < PLAIN[0] || Math.max(error, spread) >= PLAIN[1]) return [error, spread].map((v) => (v / 10 ** power).toFixed(power - last) + tenTo(power)).join(" ± ");
+    return [error, spread].map((v) => (last > 0 ? Math.round(v / 10 ** last) * 10 ** last : v).toFixed(Math.max(0, -last))).join(" ± ");
   };
   const unseenSeries = (members) => {
     const top = BEYOND * Math.max(...members.map((m) => m.loss).filter((v) => v !== null)), known = members.filter((m) => m.outlook);
