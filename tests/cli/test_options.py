@@ -61,7 +61,9 @@ def test_classes_and_motions_are_read_as_the_options_say(tmp_path, capsys, monke
     run_gmeql("classify", "-", "-t", "x2", *reading, expect=2)
     assert "column 'x2' holds 'x' alone" in capsys.readouterr().err
     path = tmp_path / "motion.csv"
-    path.write_text("t x\n" + "".join(f"{i} -9999\n" for i in range(3)) + "".join(f"{i} {i % 5}\n" for i in range(3, 15)))
+    path.write_text(
+        "t x\n" + "".join(f"{i} -9999\n" for i in range(3)) + "".join(f"{i} {i % 5}\n" for i in range(3, 15))
+    )
     run_gmeql("dynamics", str(path), "-t", "t", "-s", "x", "--delimiter", "space", "--order", "7", expect=2)
     told = capsys.readouterr().err
     assert "3 cells of -9999, far from all others: they count as missing" in told and "3 of 15 rows left out" in told

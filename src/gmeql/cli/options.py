@@ -61,9 +61,7 @@ def reads_table(*without: str) -> Callable[[Callable[..., None]], Callable[..., 
 
         own = signature(command, eval_str=True)
         added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=o) for name, o in options.items()]
-        kept = [
-            each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.parameters.values() if each.name != "reading"
-        ]
+        kept = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.parameters.values() if each.name != "reading"]
         asked = own.replace(parameters=[*kept, *added])
         reading_command.__signature__ = asked  # type: ignore[attr-defined]
         reading_command.__annotations__ = {each.name: each.annotation for each in asked.parameters.values()}

@@ -28,8 +28,9 @@ from gmeql.search.groups.table import OwnConstants
 Model = TypeVar("Model")
 MODEL_FORMAT = "gmeql-model"
 MODEL_VERSION = 4
-"""Version 4 holds names of targets; version 3 holds constants of groups' own, classes, or what prediction intervals need; version 2 may hold the columns'
-ranges and the columns of the user's table; what an earlier version can hold is written and read as that version's."""
+"""Version 4 holds names of targets, version 3 constants of groups' own, classes, or what prediction intervals need; version 2
+may hold the columns' ranges and the columns of the user's table; what an earlier version can hold is written and read as that
+version's."""
 MAX_MODEL_BYTES = 4 << 20
 """JSON of this size parses within about 100 MB, whatever it contains; a front of 50 long formulas takes 100 kB."""
 MAX_OUTPUTS = 1000
