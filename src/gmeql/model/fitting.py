@@ -17,6 +17,7 @@ from typing import Any
 
 from gmeql.formula.nodes import Node
 from gmeql.knowledge.knowledge import Knowledge
+from gmeql.model.chance import with_chance
 from gmeql.model.exponents import with_round_exponents
 from gmeql.model.front import Front
 from gmeql.model.inputs import TrainingRows
@@ -201,7 +202,7 @@ def _front(search: Any, data: PreparedData, config: SearchConfig, seen: Mapping[
         beaten=beaten,
     ).with_sums([data.restore_member(m) for m in (search.sums if whole else ())])
     if whole and data.groups is None and data.errors is None:
-        front = with_unmoved(front, *data.as_given, config=config)
+        front = with_chance(with_unmoved(front, *data.as_given, config=config), *data.as_given, config=config)
     return front
 
 

@@ -93,12 +93,12 @@ class Front(Sequence[FrontMember]):
         figured = [FrontMember(m.expression, m.loss, m.expression.complexity, 0.0, -1, m.outlook) for m in sums]
         members, fitted = repriced(self.members, [m for m in figured if not m.is_shrunk])
         front, length = replace(self, members=members), self.description_length
-        shortest = length(front._briefest())
+        shortest = length(front.briefest())
         brief = sorted((m for m in fitted if _is_supported(m) and length(m) < shortest), key=length)
         tries = ((front.joined(m), m.expression) for m in brief)  # some gain more than is sure, and are not chosen
-        found = next((joined for joined, e in tries if joined._briefest().expression is e), front)
+        found = next((joined for joined, e in tries if joined.briefest().expression is e), front)
         for m in (m for m in figured if m.is_shrunk):
-            found = found.joined(m) if found._is_better(m, found._briefest()) else found
+            found = found.joined(m) if found._is_better(m, found.briefest()) else found
         return found
 
     def joined(self, member: FrontMember) -> Front:
@@ -265,10 +265,10 @@ class Front(Sequence[FrontMember]):
         exact = self._exact_members()
         if exact:
             return exact[0]
-        best = next((m for m in self.members if m.is_settled), None) or self._briefest()
+        best = next((m for m in self.members if m.is_settled), None) or self.briefest()
         return next((m for m in self.members if m.is_shrunk and not best.is_settled and self._is_better(m, best)), best)
 
-    def _briefest(self) -> FrontMember:
+    def briefest(self) -> FrontMember:
         """The shortest description whose gain over simpler ones has support, of those with freely fitted constants."""
         best, *longer = [m for m in self.members if not m.is_shrunk and _is_supported(m)] or self.members[:1]
         for m in longer:

@@ -65,10 +65,15 @@ class FrontMember:
         return self.marked is not None and self.marked.rounded
 
     @property
+    def is_by_chance(self) -> bool:
+        """Whether it is chosen since chance does as well as what would be chosen in its place (`chance.py`)."""
+        return self.marked is not None and self.marked.by_chance > 0
+
+    @property
     def is_settled(self) -> bool:
-        """Whether it is the choice whatever the front's own rule says: of rows without outliers, of a series, or in round
-        exponents."""
-        return self.is_unmoved or self.is_by_steps or self.is_rounded
+        """Whether it is the choice whatever the front's own rule says: of rows without outliers, of a series, in round
+        exponents, or where chance does as well as a longer one."""
+        return self.is_unmoved or self.is_by_steps or self.is_rounded or self.is_by_chance
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         return self.expression(np.asarray(X, dtype=float))

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gmeql.formula.messages import shortened
+from gmeql.model.chance import passed_over
 from gmeql.model.evidence import Rival, alternative_weights, rivals
 from gmeql.model.exponents import with_fitted_exponents
 from gmeql.model.outliers import Outliers
 from gmeql.model.series import nearest_to_rows
 from gmeql.model.weighing import CountedRows, counted_rows
 from gmeql.report.cautions import cautions, outliers_in
-from gmeql.report.numbers import three_digits
+from gmeql.report.numbers import percent_text, three_digits
 from gmeql.report.unseen import unseen_text
 from gmeql.search.losses.converging import mean_loss_of_constant
 from gmeql.search.losses.losses import Loss, find_loss
@@ -172,7 +173,8 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
     if index == best:
         fitted = with_fitted_exponents(front).index
         found = tuple(rival for rival in found if rival.index != fitted)
-        others = _beside_the_next_best(front, best, found, counted) + _passed_over(front, best, found, fitted)
+        others = _beside_the_next_best(front, best, found, counted) + _by_chance(front, best)
+        others += _passed_over(front, best, found, fitted)
         return _in_round_exponents(front, best, fitted) + others
     if not found:
         return (
@@ -199,6 +201,15 @@ def _by_steps(front: Front, index: int, best: int) -> list[str]:
         f"{name} lies nearer to the rows, but from one row to the next it says no more than {chosen}: columns that drift "
         "resemble the target by chance."
     ]
+
+
+def _by_chance(front: Front, best: int) -> list[str]:
+    """Of a formula that is chosen since chance does as well as a longer one: how often it does."""
+    if not front[best].is_by_chance:
+        return []
+    longer, share = passed_over(front), front[best].outlook.by_chance  # type: ignore[union-attr]
+    tables = f"{percent_text(100 * share)} of tables with the same rows and the target shuffled"
+    return [f"Chance alone does as well as formula {longer.index}, {_short(longer)}, in {tables}."]
 
 
 def _in_round_exponents(front: Front, best: int, fitted: int) -> list[str]:

@@ -54,6 +54,7 @@ OPTIONAL = {
     "by_steps",
     "step_loss",
     "rounded",
+    "by_chance",
 }
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
@@ -107,6 +108,9 @@ class Outlook:
     """Beside such a formula: root mean squared error of what errors do not follow from those of the row before; else None."""
     rounded: bool = False
     """Whether it is chosen since the rows do not refute its round exponents (`model/exponents.py`)."""
+    by_chance: float = 0.0
+    """Share of tables with the target shuffled in which chance does as well as the formula that would be chosen in its place,
+    where that is why it is chosen (`model/chance.py`); else 0."""
 
     @property
     def doubtful_pole(self) -> bool:
@@ -147,6 +151,7 @@ class Outlook:
             **({"by_steps": True} if self.by_steps else {}),
             **({} if self.step_loss is None else {"step_loss": self.step_loss}),
             **({"rounded": True} if self.rounded else {}),
+            **({"by_chance": self.by_chance} if self.by_chance else {}),
             **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
         }
 
@@ -163,6 +168,9 @@ class Outlook:
         for name, given in (("nats", nats), ("freedom", freedom), ("rest_loss", rest), ("step_loss", steps)):
             if given is not None and (type(given) not in (int, float) or not 0.0 <= given < math.inf):
                 raise ValueError(f"{where}.{name} must be a finite number of at least 0")
+        by_chance = data.get("by_chance", 0.0)
+        if type(by_chance) not in (int, float) or not 0.0 <= by_chance <= 1.0:
+            raise ValueError(f"{where}.by_chance must be a number from 0 to 1")
         outliers = data.get("outliers", 0)
         if type(outliers) is not int or outliers < 0:
             raise ValueError(f"{where}.outliers must be a whole number of at least 0")
@@ -197,6 +205,7 @@ class Outlook:
             by_steps=data.get("by_steps", False),
             step_loss=None if steps is None else float(steps),
             rounded=data.get("rounded", False),
+            by_chance=float(by_chance),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:

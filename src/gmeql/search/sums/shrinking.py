@@ -16,7 +16,7 @@ Legend: `N` rows, `V` columns.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +86,7 @@ def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_column
     varying = len(columns)
     found = _Ridge.of(X[:, columns], y, weights)
     if varying > most_columns:
-        kept = np.sort(np.argsort(-np.abs(found.factors(found.best())), kind="stable")[:most_columns])
-        columns = columns[kept]
+        columns = columns[_counting_most(found, most_columns)]
         found = _Ridge.of(X[:, columns], y, weights)
     penalty = found.best()
     freedom = None if penalty == 0.0 else found.freedom(penalty)
@@ -98,6 +97,31 @@ def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_column
     errors = found.left_out(penalty) / np.sqrt(np.where(weights > 0, weights, 1.0))
     nats = math.log(varying + 1) + math.log(math.comb(varying, len(columns)))
     return ShrunkSum(root, errors**2, freedom, nats)
+
+
+def least_left_out_squares(X: FloatArray, targets: FloatArray, *, most_columns: int) -> FloatArray:
+    """The sum of squared errors on rows left out of `shrunk_sum`, whatever it is worth, for each of some targets [N, S]: [S]."""
+    weights = np.ones(len(X))
+    columns = independent_columns(X, weights)
+    if not columns or most_columns < 1:
+        return np.full(targets.shape[1], math.inf)
+    found = _Ridge.of(X[:, columns], targets[:, 0], weights)
+    several = replace(found, target=targets - targets.mean(axis=0))
+    if len(columns) <= most_columns:
+        squares = [np.sum(several.left_out(float(each)) ** 2, axis=0) for each in found.penalties]
+        return np.asarray(np.min(squares, axis=0))
+    least = []
+    for target in several.target.T:
+        one = replace(found, target=target)
+        kept = _counting_most(one, most_columns)
+        few = _Ridge.of(X[:, np.array(columns)[kept]], target, weights)
+        least.append(min(float(np.sum(few.left_out(float(each)) ** 2)) for each in few.penalties))
+    return np.array(least)
+
+
+def _counting_most(found: _Ridge, most_columns: int) -> NDArray[np.intp]:
+    """The places of the columns that count most, in their order."""
+    return np.sort(np.argsort(-np.abs(found.factors(found.best())), kind="stable")[:most_columns])
 
 
 def shrunk_likelihood_sum(
@@ -142,6 +166,7 @@ class _Ridge:
     singular: FloatArray
     right: FloatArray
     target: FloatArray
+    """[N], or several [N, S]."""
     leverage: FloatArray
     """Of the rows [N] on the mean alone."""
 
@@ -154,10 +179,15 @@ class _Ridge:
         parts = np.linalg.svd((X - centre) / spreads * root[:, None], full_matrices=False)
         return cls(centre, spreads, mean, *parts, (y - mean) * root, weights / weights.sum())
 
+    @property
+    def penalties(self) -> FloatArray:
+        """Those that are tried."""
+        return len(self.target) * np.geomspace(SHRINKING.weakest, SHRINKING.strongest, SHRINKING.tried)
+
     def best(self) -> float:
         """The penalty with least error on rows left out; 0, least squares, where that is nearly as good."""
-        penalties = len(self.target) * np.geomspace(SHRINKING.weakest, SHRINKING.strongest, SHRINKING.tried)
-        squares = [float(np.sum(self.left_out(penalty) ** 2)) for penalty in penalties]
+        penalties = self.penalties
+        squares = [float(np.sum(self.left_out(float(penalty)) ** 2)) for penalty in penalties]
         best = int(np.argmin(squares))
         determined = self.singular[-1] > SHRINKING.independent * self.singular[0]
         if determined and len(self.singular) + 2 < len(self.target):
@@ -173,9 +203,10 @@ class _Ridge:
     def left_out(self, penalty: float) -> FloatArray:
         """Errors of the rows [N] with each left out, times the roots of their weights."""
         shares = self._shares(penalty)
-        residual = self.target - self.left @ (shares * (self.left.T @ self.target))
+        along = self.left.T @ self.target
+        residual = self.target - self.left @ (shares * along.T).T
         leverage = self.leverage + self.left**2 @ shares
-        return np.asarray(residual / np.maximum(1.0 - leverage, math.sqrt(np.finfo(float).eps)))
+        return np.asarray((residual.T / np.maximum(1.0 - leverage, math.sqrt(np.finfo(float).eps))).T)
 
     def freedom(self, penalty: float) -> float:
         """How many freely fitted constants the sum is worth, the one that stands alone among them."""

@@ -1,0 +1,113 @@
+"""What chance finds: on noise the constant is the choice nearly always, what columns say stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.model.chance import CHANCE, chance_of, least_lengths, passed_over, with_chance
+from gmeql.model.front import Front
+from gmeql.model.member import FrontMember
+from gmeql.report.judgement import judge
+from gmeql.search.config import SearchConfig
+from gmeql.search.data.rows import SearchRows
+from gmeql.search.front.leaderboard import Leaderboard
+from gmeql.search.front.plain_sums import judged_sums
+from gmeql.search.judging.outlook import Outlook
+from gmeql.tables.training import Training
+from judged_fronts import judged
+
+NOISE = range(40)
+
+
+def sums(X: np.ndarray, y: np.ndarray) -> Front:
+    """The front of the constant and what all sums and curves add to it."""
+    rows = SearchRows.of(X, y, config=SearchConfig())
+    board = Leaderboard.start(rows.config, rows)
+    board.look_out(rows)
+    members = board.front(rows)
+    spread = {"rows": len(y), "target_spread": float(y.std()), "target_largest": float(np.abs(y).max())}
+    return Front.from_members(members[:1], **spread).with_sums(judged_sums(members, rows))
+
+
+def luckiest(X: np.ndarray, y: np.ndarray) -> Front:
+    """The front of the constant and the column that fits best."""
+    factors = X.T @ y / np.sum(X**2, axis=0)
+    best = int(np.argmin(np.sum((y[:, None] - X * factors) ** 2, axis=0)))
+    return judged(X, y, f"{float(factors[best])!r}*x{best + 1}")
+
+
+def noise(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((15, 20)), rng.standard_normal(15)
+
+
+def asked(front: Front, X: np.ndarray, y: np.ndarray) -> Front:
+    return with_chance(front, X, y, None, config=SearchConfig())
+
+
+@pytest.fixture(scope="module")
+def of_noise() -> list[Front]:
+    return [asked(luckiest(*noise(seed)), *noise(seed)) for seed in NOISE]
+
+
+def test_on_noise_the_constant_is_the_choice(of_noise: list[Front]) -> None:
+    before = sum(bool(passed_over(front).expression.variables) for front in of_noise)
+    after = sum(bool(front.select("best").expression.variables) for front in of_noise)
+    assert before >= 5 and after <= 2
+
+
+def test_a_sum_drawn_towards_0_that_chance_finds_as_well_steps_back() -> None:
+    rng = np.random.default_rng([25, 8, 13])
+    X, y = rng.standard_normal((25, 8)), rng.standard_normal(25)
+    front = asked(sums(X, y), X, y)
+    assert passed_over(front).is_shrunk and not front.select("best").expression.variables
+
+
+def _chosen(X: np.ndarray, y: np.ndarray) -> FrontMember:
+    return asked(sums(X, y), X, y).select("best")
+
+
+def test_what_columns_say_stays() -> None:
+    rng = np.random.default_rng(1)
+    one, many = rng.standard_normal((40, 8)), rng.standard_normal((40, 8))
+    of_one = _chosen(one, one[:, 2] + rng.standard_normal(40))
+    of_many = _chosen(many, many @ np.full(8, 0.4) + rng.standard_normal(40))
+    assert 2 in of_one.expression.variables and not of_one.is_by_chance
+    assert len(of_many.expression.variables) >= 5 and not of_many.is_by_chance
+
+
+def test_the_mark_is_kept_in_files_and_told(of_noise: list[Front]) -> None:
+    seed, front = next((k, f) for k, f in zip(NOISE, of_noise, strict=True) if f[0].is_by_chance)
+    again = Front.from_dict(front.to_dict())
+    assert again.select("best").index == 0 and again[0].outlook == front[0].outlook
+    X, y = noise(seed)
+    told = " ".join(judge(front, 0, Training(X, y, tuple("abcdefghijklmnopqrst"), "y", None, np.arange(15), (), "t")))
+    assert f"formula {passed_over(front).index}" in told and "target shuffled" in told
+    with pytest.raises(ValueError, match="by_chance"):
+        Outlook.from_dict(front[0].outlook.to_dict() | {"by_chance": 2.0})
+
+
+def test_shares_of_noise_are_even() -> None:
+    """The luckiest column of noise does as well as chance in any share of shuffles alike."""
+    rng = np.random.default_rng(0)
+    shares = []
+    for _ in range(300):
+        X, y = rng.standard_normal((12, 3)), rng.standard_normal(12)
+        luckiest = least_lengths(X, y[:, None])[0]
+        shuffled = np.stack([rng.permutation(y) for _ in range(40)], axis=1)
+        shares.append(float(np.mean(least_lengths(X, shuffled) <= luckiest)))
+    assert np.mean(np.array(shares) <= 0.2) == pytest.approx(0.2, abs=0.09)
+    assert np.mean(np.array(shares) <= 0.5) == pytest.approx(0.5, abs=0.11)
+
+
+def test_units_do_not_matter_and_who_knows_better_is_not_asked(of_noise: list[Front]) -> None:
+    seed, front = next((k, f) for k, f in zip(NOISE, of_noise, strict=True) if f[0].is_by_chance)
+    X, y = noise(seed)
+    huge = luckiest(X, y * 2.0**100)
+    assert (
+        chance_of(huge, huge.select("best"), huge[0], X, y * 2.0**100, 14) == front[0].outlook.by_chance > CHANCE.often
+    )
+    plain = luckiest(X, y)
+    assert with_chance(plain, X, y, np.arange(1.0, 16.0), config=SearchConfig()) is plain
+    assert with_chance(plain, X, y, None, config=SearchConfig(loss="robust")) is plain
