@@ -36,11 +36,14 @@ SLOW = {
     "dynamics",
     "groups",
     "losses",
+    "noise",
     "paper-method",
+    "reading-the-front",
+    "saving-and-resuming",
     "solve",
     "templates",
     "units",
-}  # four seconds or more each
+}  # two seconds or more each
 RUNS = [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] if p.stem in SLOW else []) for p in PAGES]
 
 

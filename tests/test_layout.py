@@ -108,8 +108,10 @@ def test_functions_are_short() -> None:
 def test_every_file_of_the_package_says_what_it_is() -> None:
     """It opens with a sentence; names of code stand in single backticks, in all docstrings."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = parsed(SOURCES[str(path.relative_to(ROOT))])
-        first = (ast.get_docstring(tree) or "").split("\n\n")[0]
-        assert first.endswith((".", ":")) or not tree.body, f"{path.relative_to(ROOT)} does not say what it is"
+        text = SOURCES[str(path.relative_to(ROOT))]
+        opening = re.match(r'(?:#.*\n)*r?"""(.*?)"""', text, re.DOTALL)
+        first = opening[1].strip().split("\n\n")[0] if opening else ""
+        assert first.endswith((".", ":")) or not text.strip(), f"{path.relative_to(ROOT)} does not say what it is"
+        tree = parsed(text) if "``" in text else ast.Module([], [])  # parsing takes long
         texts = [ast.get_docstring(node) or "" for node in (tree, *definitions(tree))]
         assert not any("``" in text for text in texts), f"{path.relative_to(ROOT)}: double backticks"

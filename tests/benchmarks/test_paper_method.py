@@ -25,6 +25,7 @@ def compared(driver: HostDriver) -> dict[tuple[int, str], dict]:
 
 
 @needs_compiler
+@pytest.mark.slow  # the engine's own tests hold the kernel against JAX
 def test_the_kernel_is_as_far_from_float64_as_jax_is():
     found = compared(HostDriver())
     for by in ("jax", "kernel"):
@@ -33,6 +34,7 @@ def test_the_kernel_is_as_far_from_float64_as_jax_is():
 
 
 @needs_compiler
+@pytest.mark.slow  # as above
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -40,10 +42,9 @@ def test_the_kernel_is_as_far_from_float64_as_jax_is():
         pytest.param(
             "total += is_sound ? gradient : 0.0f;",
             "total += is_sound && p > 0 ? gradient : 0.0f;",
-            marks=pytest.mark.slow,
             id="a lost addend",
         ),
-        pytest.param("gradient /= OFFLINE;", "gradient /= OFFLINE - 1;", marks=pytest.mark.slow, id="another divisor"),
+        pytest.param("gradient /= OFFLINE;", "gradient /= OFFLINE - 1;", id="another divisor"),
     ],
 )
 def test_a_fault_shows_at_the_first_step(right, wrong):

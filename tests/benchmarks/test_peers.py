@@ -152,6 +152,7 @@ def run(fakes, path, names, **options):
     return execute.run(work, interpreters, path, runners=fakes, cores=[()], show=lambda _: None, **options)
 
 
+@pytest.mark.slow  # a process for each of them
 def test_a_peer_that_crashes_hangs_or_lies_is_a_record(fakes, tmp_path, monkeypatch):
     monkeypatch.setattr(execute, "START", 3.0)
     records = {r["system"]: r for r in run(fakes, tmp_path / "records.jsonl", list(PEERS))}

@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import pytest
 
 from gmeql import solve
 from gmeql.differential.solving.solutions import Solutions
@@ -34,6 +35,7 @@ def test_a_proven_solution_with_its_exact_form_over_the_numbers():
         np.testing.assert_allclose(part["y"], np.sin(root * np.array(part["x"])) / root, atol=1e-4)
 
 
+@pytest.mark.slow  # the same page is written in tests of the command
 def test_no_closed_form_is_said_with_the_nearest_formula():
     page = build(solved("y' = x^2 + y^2", ics="y(0)=0", domain="0..1"), equation="y' = x^2 + y^2")
     assert "No closed form was found; the nearest formula" in page and "largest residual" in page and "≈" in page

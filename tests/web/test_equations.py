@@ -11,6 +11,7 @@ TIMES = np.linspace(0.0, 6.0, 40)
 SWING = 't,"q, m",v,same\n' + "\n".join(f"{t},{np.cos(2 * t)},{-2 * np.sin(2 * t)},1" for t in TIMES.tolist())
 
 
+@pytest.mark.slow  # classes go the same way from table to report, and the command is tested by itself
 def test_a_time_series_from_table_to_report(client):
     body = {"table": upload(client, SWING)["table"], "time": "t", "states": ["q, m", "v"], "max_time": 3, "seed": 0}
     state = ended(client, "/motions", body)

@@ -52,6 +52,7 @@ def test_a_law_of_open_form_is_found_by_the_search() -> None:
     assert str(model) == "u_t = exp(-u)"
 
 
+@pytest.mark.slow  # two whole searches
 def test_the_same_seed_gives_the_same_front() -> None:
     def front() -> list[str]:
         options = dict(functions=["+", "*"], max_candidates=300, max_time=None, order=1)

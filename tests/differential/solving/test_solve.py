@@ -49,6 +49,7 @@ def test_no_closed_form_is_a_clear_no() -> None:
     assert 0 < found.best.residual < 1
 
 
+@pytest.mark.slow  # two whole searches
 def test_the_same_seed_gives_the_same_front() -> None:
     def front() -> list[str]:
         return [str(m) for m in gmeql.solve(sympy.Eq(SLOPE, sympy.sin(x * y(x))), y(x), ics={y(0): 1}, **FEW)]

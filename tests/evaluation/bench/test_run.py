@@ -67,6 +67,7 @@ def test_a_failing_cell_costs_only_itself_and_is_tried_again(tmp_path: Path, job
     assert len(path.read_text().splitlines()) == before + 1
 
 
+@pytest.mark.slow  # two processes of Python; a cell that fails costs only itself above
 def test_a_worker_that_dies_costs_only_its_cell() -> None:
     records = bench(options={"failure": "die"}, problems=["b1"], seeds=3, jobs=2)
     assert [r.seed for r in records] == [0, 1, 2]

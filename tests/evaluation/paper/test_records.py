@@ -9,6 +9,7 @@ from gmeql.evaluation.paper import records
 from gmeql.evaluation.paper.cells import Cell
 from gmeql.evaluation.paper.train import train
 from fake_records import SMOKE, fake_record
+from thinned import thinned
 
 
 def test_records_survive_a_torn_line_and_keep_the_finished_one(tmp_path):
@@ -33,7 +34,7 @@ def test_checksum_tells_results_from_dates_and_order(tmp_path):
     assert records.checksum(tmp_path / "a") != records.checksum(tmp_path / "b")
 
 
-@pytest.mark.parametrize("method", [pytest.param("gmeql", marks=pytest.mark.slow), "eql", "fitted"])
+@pytest.mark.parametrize("method", thinned(["fitted", "eql", "gmeql"], 1))
 def test_a_small_cell_of_each_method_becomes_a_record(method, tmp_path):
     pytest.importorskip("jax")
     tiny = dataclasses.replace(SMOKE, gmeql_stage1=10, gmeql_stage2=40, eql_steps=40, fitted_candidates=512)

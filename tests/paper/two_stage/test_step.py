@@ -29,7 +29,7 @@ RELEASED = dataclasses.asdict(TwoStageConfig.released())
             {"weights_mean": 1.0, "weights_scale": 0.1, "logits_scale": 0.5, "resample_fraction": 1.0},
             marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             TINY,
             {
                 "draw_law": "released",
@@ -46,6 +46,7 @@ RELEASED = dataclasses.asdict(TwoStageConfig.released())
                 "elite_weights": True,
                 "batch_rows": 5,
             },
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             TINY,

@@ -8,7 +8,7 @@ The methods import lazily: EQL and DSR need JAX, GP needs gplearn (`pip install 
 
 >>> import numpy as np
 >>> X = np.linspace(-1, 1, 40)[:, None]
->>> result, = fit("gp", [Task(X, 2 * X[:, 0], seed=0)], Budget(candidates=2000))
+>>> result, = fit("gp", [Task(X, 2 * X[:, 0], seed=0)], Budget(candidates=500))
 >>> result.method, result.expression(X)[-1].round(6).item()
 ('gp', 2.0)
 """

@@ -13,6 +13,7 @@ from sampled_tables import uniform_table
 from sampled_texts import SMALL, drawn_texts
 
 
+@pytest.mark.slow  # compiling takes seconds
 def test_device_evaluation_and_slopes_match_expressions():
     library, _, batch = drawn_texts()
     X = uniform_table(4, 2, 20, 0.5, 1.5)

@@ -72,6 +72,7 @@ def test_the_prior_on_length_holds_back_early_ends_and_late_functions():
             np.testing.assert_allclose(bends[t], always[t] + (ending[t] if place == 1 else 0.0))
 
 
+@pytest.mark.slow  # 20,000 texts
 def test_log_likelihood_is_the_probability_of_drawing():
     config = DSRConfig(functions=("add", "sin"), batch_size=20_000, min_length=1, max_length=3, max_constants=1)
     library = library_of(config, 1)
