@@ -125,6 +125,7 @@ class ClockConfig:
     beside_share: float = 0.4  # and more where other processes look, which keep nobody waiting;
     later_share: float = 0.035  # the least for those that are asked again each time when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
+    noisy_later_share: float = 0.14  # or this where the target is noisy: of 20 s enough to see a small table,
     last_share: float = 0.23  # the least for the first of those that are asked last
     growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
     growing_share: float = 0.025  # with so much each time

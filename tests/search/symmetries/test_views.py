@@ -10,6 +10,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 from gmeql.search.symmetries import View, find_views
+from gmeql.search.symmetries.views import unitless
 
 
 def table(*ranges, rows=500, seed=0):
@@ -38,6 +39,14 @@ def test_units_are_read_off_the_data():
     assert views and all(len(view.columns) == 1 for view in views)
     for column, factor in monomials(views, 3):
         assert column in ([0, 1, -1], [0, -1, 1]) and factor == [1, 0, 0]
+
+
+def test_whole_exponents_come_before_roots():
+    """J/(m r²) and r√m/√J are one column; a law that is short in the first is long in the second."""
+    scalings = np.array([[1.0, 1.0, 0.0], [2.0, 0.0, 1.0]])  # J with m, J with the square of r
+    plainest, *_ = unitless(View.raw(3), scalings, np.zeros(2), np.zeros(3, bool))
+    ((column, _),) = monomials([plainest], 3)
+    assert column in ([1, -1, -2], [-1, 1, 2])
 
 
 def decades(*ranges, rows=500, seed=0):

@@ -94,11 +94,19 @@ def noisy_views_of(state: SearchState) -> list[tuple[View, float]]:
     """The smallest tables, where even there no smooth fit comes near the target: what it leaves is noise. Each with its
     share of the time for direct methods."""
     smaller = plainest_views(state)[:-1]
-    if not smaller:
-        return []
-    table = _table(smaller[0], state)
-    is_noisy = table is not None and min(table.unexplained, smooth_error(table)) > SYMMETRIES.noisy
-    return list(zip(smaller, state.config.clock.noisy_shares, strict=False)) if is_noisy else []
+    is_noise = bool(smaller) and _is_noisy(smaller[0], state)
+    return list(zip(smaller, state.config.clock.noisy_shares, strict=False)) if is_noise else []
+
+
+def is_noisy(state: SearchState) -> bool:
+    """Whether no smooth fit comes near the target in the smallest table that there is; not where there is none."""
+    smaller = [table.view for table in state.portfolio.tables if not table.view.is_raw]
+    return bool(smaller) and _is_noisy(min(smaller, key=lambda view: len(view.columns)), state)
+
+
+def _is_noisy(view: View, state: SearchState) -> bool:
+    table = _table(view, state)
+    return table is not None and min(table.unexplained, smooth_error(table)) > SYMMETRIES.noisy
 
 
 def go_on(state: SearchState, clock: Clock) -> None:
@@ -132,7 +140,7 @@ def views_of_leading(
 def look_again(state: SearchState, clock: Clock) -> None:
     """Let the methods for noisy targets see the smallest tables, the newest first, with what is left of the share."""
     numbers, seconds = state.config.clock, state.config.direct_seconds
-    left = later_seconds(state)
+    left = later_seconds(state, is_noisy=is_noisy(state))
     state.later_looks += 1
     _look(state, clock, asked_of(state, LATER), left, cut=True)
     if state.later_looks < len(numbers.later_from):

@@ -96,6 +96,9 @@ class SymmetriesConfig:
     largest_exponent: float = 12.0
     singular: float = 1e-6
     """Determinant below which columns cannot serve as units together."""
+    root_cost: float = 2.0
+    """What a fractional power in a view costs beside its size: J/(m r²) and r√m/√J are one column, but a law that is short
+    in the first is long in the second, and under noise its look-alikes come before it."""
     unit_choices: int = 20_000
     """Choices of columns as units that are looked at, at most."""
     unit_views_tried: int = 40

@@ -361,7 +361,7 @@ def unitless(
         fractional = np.abs(powers - np.round(powers)) > 1e-9
         if fractional[whole[list(chosen)]].any():
             continue
-        cost = float(np.abs(powers).sum() + fractional.sum())
+        cost = float(np.abs(powers).sum() + SYMMETRIES.root_cost * fractional.sum())
         choices.append((cost, chosen, others, powers))
     views = []
     for _, chosen, others, powers in sorted(choices, key=lambda choice: choice[:2])[:most]:
