@@ -20,7 +20,7 @@ from gmeql.formula.nodes import Node
 from gmeql.formula.operators import OPERATORS
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
-from gmeql.search.direct.methods import AT_FIRST, EARLY, LAST, LATER, NOISY
+from gmeql.search.direct.methods import AT_FIRST, EARLY, LAST, NOISY
 from gmeql.search.islands.island import Island
 from gmeql.search.lookers.jobs import DirectLook, FormulaLook, Job, SymmetryLook
 from gmeql.search.lookers.pool import Lookers, Ticket, shared_lookers
@@ -30,6 +30,7 @@ from gmeql.search.offers.seeing import (
     PlannedLook,
     asked_of,
     is_brief,
+    later_shares,
     look_at_smaller,
     noisy_views_of,
     offer_seen,
@@ -144,7 +145,7 @@ class LooksBeside:
         if not self._has_begun:
             self._begin(state, clock)
         elif not self._waiting and not self._running and is_time_to_look_again(state):
-            self._later_seconds = later_seconds(state) * self._config.lookers_boost
+            self._later_seconds = later_seconds(state)
             state.later_looks += 1
             roots = [scored.root for scored in state.leaderboard.leading(self._config.formulas_viewed)]
             self._ask(0.0, FormulaLook(roots, state.rows.polished.X, SYMMETRIES.formula_slacks))
@@ -246,7 +247,9 @@ class LooksBeside:
         new = [view for view in views if view not in known]
         take_views(new)
         look_at_smaller(state, clock, new)
-        self._plan(1.0, state, asked_of(state, LATER), self._later_seconds, plainest_views(state))
+        views = plainest_views(state)
+        for names, seconds in later_shares(state, self._later_seconds):
+            self._plan(1.0, state, names, seconds * self._config.lookers_boost, views)
         if state.later_looks == len(self._config.clock.later_from):
             seconds = self._config.clock.last_share * self._config.direct_seconds * self._config.lookers_boost
             self._plan(2.0, state, asked_of(state, LAST), seconds, [state.portfolio.tables[0].view])

@@ -140,9 +140,11 @@ def views_of_leading(
 def look_again(state: SearchState, clock: Clock) -> None:
     """Let the methods for noisy targets see the smallest tables, the newest first, with what is left of the share."""
     numbers, seconds = state.config.clock, state.config.direct_seconds
-    left = later_seconds(state, is_noisy=is_noisy(state))
+    left = later_seconds(state)
     state.later_looks += 1
-    _look(state, clock, asked_of(state, LATER), left, cut=True)
+    views = plainest_views(state)
+    for names, share in later_shares(state, left):
+        _look(state, clock, names, share, cut=True, views=views)
     if state.later_looks < len(numbers.later_from):
         return
     for name, at_least in zip(LAST, (numbers.last_share, 0.0), strict=True):
@@ -150,6 +152,18 @@ def look_again(state: SearchState, clock: Clock) -> None:
         left, asked = max(seconds - state.direct_spent, at_least * seconds), asked_of(state, [name])
         if asked and left > 0 and not has_exact_formula(state):
             _look(state, clock, asked, left, cut=True, views=[state.portfolio.tables[0].view])
+
+
+def later_shares(state: SearchState, seconds: float) -> list[tuple[list[str], float]]:
+    """Methods of the later looks with their seconds, of so many in all; where noise is seen, those for it have most of these,
+    and enough to begin in any case."""
+    if not is_noisy(state):
+        return [(asked_of(state, LATER), seconds)]
+    numbers, whole = state.config.clock, state.config.direct_seconds
+    others = asked_of(state, [name for name in LATER if name not in NOISY])
+    theirs = numbers.later_share * whole
+    own = max(seconds - theirs, numbers.noisy_later_share * whole)
+    return [(others, theirs), (asked_of(state, NOISY), own)]
 
 
 def asked_of(state: SearchState, names: Iterable[str]) -> list[str]:
