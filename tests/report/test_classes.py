@@ -24,7 +24,9 @@ def model(rows) -> GMEQLClassifier:
 
 def test_counts_and_figures_are_those_of_the_model(model, rows):
     X, y = rows
-    page = build(model, X, y, target="kind", pages=["a.html", "b.html", "c.html"])
+    created = "2026-11-18T11:28:05+00:00"
+    page = build(model, X, y, target="kind", pages=["a.html", "b.html", "c.html"], created=created)
+    assert "2026-11-18 11:28:05 UTC" in page and "formulas: all candidates are tried<" in page
     assert explained(model) == ["<b>", "mid", "up"]
     for i, line in enumerate(confusion_matrix(y, model.predict(X))):
         cells = "".join(

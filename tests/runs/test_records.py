@@ -20,8 +20,8 @@ from gmeql.runs.records import (
     log_entries,
     member_record,
     progress_record,
-    reason_text,
 )
+from gmeql.search.events import reason_text
 from gmeql.search.events import REASONS, Member, Progress
 from gmeql.search.judging.outlook import Outlook
 

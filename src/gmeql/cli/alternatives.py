@@ -58,10 +58,12 @@ def _print(found: list[dict[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from gmeql.formula.printing.notation import four_digits
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("evidence", "complexity", "loss", "formula"):
         table.add_column(name, justify="left" if name == "formula" else "right", overflow="fold")
     for row in found:
-        numbers = f"{float(row['weight']):.1%}", str(int(float(row["complexity"]))), f"{float(row['loss']):.4g}"
+        numbers = f"{float(row['weight']):.1%}", str(int(float(row["complexity"]))), four_digits(float(row["loss"]))
         table.add_row(*map(Text, (*numbers, str(row["formula"]))))
     Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 200).print(table)

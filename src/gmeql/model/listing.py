@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from gmeql.formula.printing.notation import four_digits
 from gmeql.model.member import FrontMember
 
 
@@ -14,7 +15,7 @@ def html_table(members: Iterable[FrontMember], selected: int | None) -> str:
     rows = []
     for m in members:
         mark = ' style="font-weight:bold"' if m.index == selected else ""
-        cells = f"<td>{m.index}</td><td>{m.complexity}</td><td>{m.loss:.4g}</td><td>{m.score:.3g}</td>"
+        cells = f"<td>{m.index}</td><td>{m.complexity}</td><td>{four_digits(m.loss)}</td><td>{m.score:.3g}</td>"
         rows.append(f'<tr{mark}>{cells}<td style="text-align:left"><code>{escape(str(m))}</code></td></tr>')
     head = "<tr><th>index</th><th>complexity</th><th>loss</th><th>score</th><th>formula</th></tr>"
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gmeql.formula.messages import shortened
+from gmeql.formula.printing.notation import four_digits
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -51,7 +52,7 @@ def summary(progress: Progress, budget: str = "") -> str:
     """
     spent = f"{progress.elapsed:.1f} s{' ' + budget if budget else ''}"
     best = progress.best
-    formula = f"loss {best.loss:.4g}, complexity {best.complexity}: {_clip(str(best.expression))}"
+    formula = f"loss {four_digits(best.loss)}, complexity {best.complexity}: {_clip(str(best.expression))}"
     if progress.note:
         return f"{progress.note}; until then {formula}"
     return f"{spent}, {progress.candidates:,} candidates ({progress.rate:,.0f}/s), {formula}"
@@ -83,15 +84,15 @@ def front_table(
         # Text, not markup: a column may be called "[bold]" or "[/]".
         style = "bold green" if member.complexity == progress.best.complexity else ""
         formula = Text(_clip(str(member.expression)), style=style, no_wrap=True, overflow="ellipsis")
-        table.add_row(Text(str(member.complexity), style=style), Text(f"{member.loss:.4g}", style=style), formula)
+        table.add_row(Text(str(member.complexity), style=style), Text(four_digits(member.loss), style=style), formula)
     return table
 
 
 def _why_over(progress: Progress) -> str:
     """Why a search ended, in words."""
-    from gmeql.search.events import REASONS
+    from gmeql.search.events import reason_text
 
-    return REASONS.get(progress.reason, progress.reason)
+    return reason_text(progress.reason)
 
 
 def shown_members(progress: Progress) -> tuple[Member, ...]:
@@ -104,7 +105,7 @@ def shown_members(progress: Progress) -> tuple[Member, ...]:
 def front_html(progress: Progress, title: str = "") -> str:
     """`front_table` as HTML for notebooks, every text escaped."""
     rows = "".join(
-        f'<tr><td>{m.complexity}</td><td>{m.loss:.4g}</td><td style="text-align:left">'
+        f'<tr><td>{m.complexity}</td><td>{four_digits(m.loss)}</td><td style="text-align:left">'
         f"<code>{escape(_clip(str(m.expression)))}</code></td></tr>"
         for m in shown_members(progress)
     )

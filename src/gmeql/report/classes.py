@@ -10,8 +10,9 @@ import numpy as np
 from gmeql._version import __version__
 from gmeql.model.targets import as_list
 from gmeql.report import asset, environment, policy
-from gmeql.report.content import safe_json
+from gmeql.report.content import moment_text, safe_json
 from gmeql.report.numbers import four_digits
+from gmeql.search.events import reason_text
 
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLClassifier
@@ -62,13 +63,14 @@ def build(
         }
         for label, expression, page in zip(explained(model), as_list(model.expression_), pages, strict=True)
     ]
+    reasons = as_list(getattr(model, "stop_reason_", ""))
     script = asset("charts.js") + asset("motion.js")
     return (
         environment()
         .get_template("classes.html.j2")
         .render(
             title=f"Classes of {target}",
-            subtitle=" · ".join(part for part in (source, created) if part),
+            subtitle=" · ".join(part for part in (source, moment_text(created)) if part),
             target=target,
             formulas=formulas,
             n_classes=len(classes),
@@ -84,7 +86,7 @@ def build(
             command=command,
             seconds=f"{model.seconds_:.1f}",
             candidates=f"{model.candidates_:,}",
-            reason=model.stop_reason_,
+            reason=", ".join(dict.fromkeys("stopped" if r == "interrupted" else reason_text(r) for r in reasons)),
             version=__version__,
             style=Markup(asset("style.css")),
             script=Markup(script),

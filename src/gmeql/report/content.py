@@ -113,7 +113,7 @@ def assemble(
     names, drawn = ", ".join(columns), [front[k].expression for k in members]
     if own is not None and training.groups is not None:
         drawn = [own.compact(expression, len(columns)) for expression in drawn]
-    written = created.replace("T", " ").replace("+00:00", " UTC")
+    written = moment_text(created)
     view = {
         "title": f"{training.target} from {_listing(given_columns(training, columns))}"
         + ("" if own is None else f", by {own.column}"),
@@ -161,6 +161,15 @@ def assemble(
         "axes": AXES.get(loss, [f"measured {training.target}", f"predicted {training.target}"]),
     }
     return Content(view, payload)
+
+
+def moment_text(created: str) -> str:
+    """A moment in ISO form as people write it.
+
+    >>> moment_text("2026-11-18T11:28:05+00:00")
+    '2026-11-18 11:28:05 UTC'
+    """
+    return created.replace("T", " ").replace("+00:00", " UTC")
 
 
 def member_view(

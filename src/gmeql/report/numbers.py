@@ -7,18 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gmeql.formula.printing.notation import PLAIN, unfolded
+from gmeql.formula.printing.notation import four_digits as four_digits
+
 MOST_DIGITS = 7  # of a number that is certain to rounding
 DIGITS = 6  # of numbers in plots
-PLAIN = (1e-4, 1e6)  # sizes written without a power of ten
 SURE = 0.95  # a larger share of the evidence is said in words; odds beyond 20 to 1 are said by no sentence either
-
-
-def four_digits(value: float) -> str:
-    """
-    >>> four_digits(14513.2), four_digits(0.50487), four_digits(1.2e-7)
-    ('14510', '0.5049', '1.2e-07')
-    """
-    return _unfold(f"{value:.4g}") if math.isfinite(value) else "not finite"
 
 
 def three_digits(value: float) -> str:
@@ -26,7 +20,7 @@ def three_digits(value: float) -> str:
     >>> three_digits(2388.2), three_digits(0.50487), three_digits(1.2e-7)
     ('2390', '0.505', '1.2e-07')
     """
-    return _unfold(f"{value:.3g}")
+    return unfolded(f"{value:.3g}")
 
 
 def outward(value: float, *, up: bool) -> str:
@@ -39,12 +33,7 @@ def outward(value: float, *, up: bool) -> str:
     if (float(text) < value) if up else (float(text) > value):
         last = 10.0 ** (_power(value) - 3)
         text = f"{float(text) + (last if up else -last):.4g}"
-    return _unfold(text)
-
-
-def _unfold(text: str) -> str:
-    """1.451e+04 as 14510."""
-    return f"{float(text):.0f}" if 1e3 <= abs(float(text)) < PLAIN[1] and "e" in text else text
+    return unfolded(text)
 
 
 def r2_text(r2: float) -> str:

@@ -23,11 +23,11 @@ from gmeql.runs.records import (
     front_csv,
     groups_csv,
     member_record,
-    reason_text,
 )
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge, standard_functions
 from gmeql.model.storage import StorageError
+from gmeql.search.events import reason_text
 from gmeql.tables.training import Training
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.model.alternatives import alternatives
-from gmeql.search.events import REASONS
+from gmeql.search.events import reason_text
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
@@ -41,11 +41,6 @@ def alternatives_csv(records: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(records)
     return buffer.getvalue()
-
-
-def reason_text(reason: str) -> str:
-    """Why a search ended, for people."""
-    return REASONS.get(reason, str(reason))
 
 
 def progress_record(progress: Progress) -> dict[str, Any]:

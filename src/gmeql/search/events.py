@@ -18,6 +18,11 @@ REASONS = {
 """Why a search ends by itself, and what people are told. Whoever ends it from outside gives a reason of their own."""
 
 
+def reason_text(reason: str) -> str:
+    """Why a search ended, for people."""
+    return REASONS.get(reason, str(reason))
+
+
 @dataclass(frozen=True)
 class Member:
     """One formula of the front; `loss` is the weighted root mean squared error in the target's units.

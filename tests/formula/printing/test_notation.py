@@ -11,6 +11,7 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable
 from gmeql.formula.printing.notation import (
+    four_digits,
     display_names,
     identifiers,
     number_text,
@@ -86,3 +87,9 @@ def test_many_repeated_names_take_no_time() -> None:
     names = identifiers(["x"] * 50_000, str.isidentifier)
     assert len(set(names)) == 50_000
     assert len(set(display_names(["x"] * 50_000))) == 50_000
+
+
+def test_a_figure_has_four_digits_and_no_power_of_ten_where_one_can_read_without():
+    """Live tables and lists wrote 1.417e+05 where the table at the end of a fit wrote 141700."""
+    assert [four_digits(value) for value in (141_734.0, 0.0, 999_960.0, 1e-4)] == ["141700", "0", "1e+06", "0.0001"]
+    assert four_digits(math.inf) == "not finite"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -13,6 +14,8 @@ GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
     "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
 )
+PLAIN = (1e-4, 1e6)
+"""Sizes of figures that are written without a power of ten."""
 DIGITS = 5
 """Significant digits of constants shown to people,"""
 MOST_DIGITS = 10
@@ -66,6 +69,20 @@ def number_text(value: float, digits: int | None = None) -> str:
         return short if float(short) == value else f"{value:.{MOST_DIGITS}g}"
     text = repr(float(value))
     return text[:-2] if text.endswith(".0") else text
+
+
+def four_digits(value: float) -> str:
+    """A figure, such as a loss, wherever people read one.
+
+    >>> four_digits(14513.2), four_digits(0.50487), four_digits(1.2e-7)
+    ('14510', '0.5049', '1.2e-07')
+    """
+    return unfolded(f"{value:.4g}") if math.isfinite(value) else "not finite"
+
+
+def unfolded(text: str) -> str:
+    """1.451e+04 as 14510."""
+    return f"{float(text):.0f}" if 1e3 <= abs(float(text)) < PLAIN[1] and "e" in text else text
 
 
 def round_constants(root: Node, digits: Sequence[int] | None = None) -> Node:
@@ -150,11 +167,13 @@ def identifiers(names: Sequence[str], keep: Callable[[str], bool]) -> tuple[str,
 
     >>> identifiers(["x1", "petal length (cm)", "1st", "", "x1"], str.isidentifier)
     ('x1', 'petal_length_cm', 'x_1st', 'x4', 'x1_2')
+    >>> identifiers(["Länge (m)", "Straße", "Größe [m²]"], str.isascii)
+    ('Lange_m', 'Strasse', 'Grosse_m2')
     """
     safe = []
     for index, name in enumerate(names):
         if not keep(name):
-            name = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:40] or f"x{index + 1}"
+            name = re.sub(r"[^A-Za-z0-9_]+", "_", _without_accents(name)).strip("_")[:40] or f"x{index + 1}"
             name = name if name[0].isalpha() and keep(name) else f"x_{name}"
         safe.append(name)
     # Kept names come first in the queue for their own spelling, made-up ones give way.
@@ -164,6 +183,12 @@ def identifiers(names: Sequence[str], keep: Callable[[str], bool]) -> tuple[str,
     for place, name in zip(order, distinct, strict=True):
         result[place] = name
     return tuple(result)
+
+
+def _without_accents(name: str) -> str:
+    """Letters and digits as near to ASCII as they have a form there."""
+    parts = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+    return "".join(part for part in parts if not unicodedata.combining(part))
 
 
 def symbol_names(names: Sequence[str]) -> tuple[str, ...]:
