@@ -29,6 +29,7 @@ def test_the_command_is_repeated_as_a_person_would_type_it(monkeypatch):
         ("dynamics", set()),
         ("predict", {"keep_codes"}),
         ("field", {"keep_codes", "text_as_missing"}),
+        ("show", {"keep_codes", "text_as_missing"}),
     ],
 )
 def test_every_command_that_reads_a_table_can_be_told_how(command, without):

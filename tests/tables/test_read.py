@@ -97,6 +97,23 @@ def workbook() -> bytes:
     return buffer.getvalue()
 
 
+def test_numbers_of_a_workbook_keep_all_their_digits():
+    """The reader writes cells beside a heading with nine decimals: Planck's constant was read as 0."""
+    import openpyxl
+
+    values = [6.62607015e-34, 1 / 3, 1.2e20, 3.0, -12345.678901234567]
+    book = openpyxl.Workbook()
+    book.active.append(["x", "y", "word"])
+    for value, word in zip(values, ("a", "1,5", "7.25", None, "true"), strict=True):
+        book.active.append([value, 2.0 * value, word])
+    data = io.BytesIO()
+    book.save(data)
+    table = tables.read(data.getvalue(), name="book.xlsx")
+    assert table.column("x", "").values.tolist() == pytest.approx(values, rel=1e-15)
+    assert table.column("y", "").values.tolist() == pytest.approx([2.0 * value for value in values], rel=1e-15)
+    assert table.preview[0][2] == "a" and table.preview[1][2] == "1,5" and table.preview[4][2] == "true"
+
+
 def test_excel_is_read_like_any_other_table():
     training = tables.read(workbook(), name="book.xlsx").select("y")
     assert training.names == ("t",) and training.X.ravel().tolist() == T and training.rows.tolist() == [2, 3, 5]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -300,8 +300,10 @@ def _write_csv(columns: dict[str, Any], out: str | None) -> None:
         write_atomic(out, buffer.getvalue())
 
 
+@reads_table("text_as_missing", "keep_codes")  # of the table, only the names are needed
 def show(
     model: ModelArgument,
+    reading: Reading,
     format: Annotated[
         str | None, typer.Option("--format", "-f", help="{choices}.", autocompletion=complete("format"))
     ] = None,
@@ -333,18 +335,17 @@ def show(
         return None
     expressions = [front[k].expression for front, k in zip(fronts, picks, strict=True)]
     if format == "spreadsheet":
-        return _show_spreadsheet(loaded, expressions, table)
+        return _show_spreadsheet(loaded, expressions, None if table is None else read_table(table, reading).names)
     for expression in expressions:
         print(expression.export(format or "text"))
     return None
 
 
-def _show_spreadsheet(model: GMEQLRegressor, expressions: list[Expression], table: str | None) -> None:
+def _show_spreadsheet(model: GMEQLRegressor, expressions: list[Expression], table: Sequence[str] | None) -> None:
     """Formulas for cells on stdout, and on stderr which cell is which column."""
     from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
-    from gmeql.tables.read import read
 
-    columns = read(table).names if table is not None else getattr(model, "table_columns_", None)
+    columns = table if table is not None else getattr(model, "table_columns_", None)
     for expression in expressions:
         try:
             print(to_spreadsheet(expression, columns), flush=True)

@@ -14,7 +14,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from gmeql.tables.judging import judged
 from gmeql.tables.table import Table
 from gmeql.tables.training import Training
 from gmeql.tables.text import Grid, TextTable, name_columns, read_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Note", "Table", "TableColumn", "TableError", "Training", "read"]
 
@@ -196,17 +199,19 @@ def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | Non
         raise TableError(
             name, "no reader for Excel files is installed", mend="pip install fastexcel, or save the sheet as CSV"
         )
+    as_it_is: dict[str, Any] = {
+        "sheet_name": sheet,
+        "engine": engine,
+        "has_header": False,
+        "drop_empty_rows": False,
+        "drop_empty_cols": False,
+        "raise_if_empty": False,
+    }
     try:
-        frame = pl.read_excel(
-            io.BytesIO(data),
-            sheet_name=sheet,
-            engine=engine,
-            has_header=False,
-            infer_schema_length=0,
-            drop_empty_rows=False,
-            drop_empty_cols=False,
-            raise_if_empty=False,
-        )
+        frame = pl.read_excel(io.BytesIO(data), infer_schema_length=0, **as_it_is)
+        if engine == "calamine" and frame.width:
+            floats = {"dtypes": dict.fromkeys(range(frame.width), "float")}
+            frame = _with_all_digits(frame, pl.read_excel(io.BytesIO(data), read_options=floats, **as_it_is))
     except Exception as error:  # noqa: BLE001  the readers raise their own unrelated types
         names = _sheet_names(data)
         if sheet is not None and names and sheet not in names:
@@ -221,6 +226,20 @@ def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | Non
         )
     grid = Grid(tuple(column.cast(pl.String) for column in frame.get_columns()), np.arange(1, frame.height + 1))
     return _judge(name_columns(grid, [], delimiter=",", decimal=decimal, header=header), name)
+
+
+def _with_all_digits(cells: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+    """The cells of a sheet as text, which the reader wrote with nine decimals, with every digit of those that are numbers."""
+    import polars as pl
+
+    if cells.shape != numbers.shape:
+        return cells
+    columns = []
+    for text, number in zip(cells.get_columns(), numbers.get_columns(), strict=True):
+        exact, shown = number.cast(pl.Float64, strict=False), text.cast(pl.Float64, strict=False)
+        differs = (shown != exact).fill_null(False)
+        columns.append(text.zip_with(~differs, exact.cast(pl.String)))
+    return pl.DataFrame(columns)
 
 
 def _sheet_names(data: bytes) -> list[str]:
