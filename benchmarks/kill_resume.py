@@ -4,8 +4,9 @@ usage: python benchmarks/kill_resume.py [--kills 100] [--kills-per-run 10] [--ca
 
 Each run has a candidate budget and a checkpoint folder. It is killed (SIGKILL) at random moments and started again
 until it ends by itself. Shown: every resume works, the checkpoint never lies more than one interval (and the event
-under way) behind the last progress reported, the final loss is never worse than any reported, and the final front is,
-formula by formula, that of the unbroken run with the same seed. The exit status is 0 only if all of that holds.
+under way) behind the last progress reported, and the final front is, formula by formula, that of the unbroken run with the
+same seed. (Its losses may lie above those reported on the way: at its end a search drops terms that the rows do not
+support.) The exit status is 0 only if all of that holds.
 """
 
 from __future__ import annotations
@@ -67,13 +68,12 @@ class Record:
     resumed: int = 0
     most_lost: float = 0.0
     allowed: float = 0.0
-    never_worse: bool = True
     same_front: bool = False
     problems: list[str] = field(default_factory=list)
 
     @property
     def good(self) -> bool:
-        return self.same_front and self.never_worse and not self.problems and self.most_lost <= self.allowed
+        return self.same_front and not self.problems and self.most_lost <= self.allowed
 
 
 def start(folder: str, seed: int, candidates: int, interval: float) -> subprocess.Popen[str]:
@@ -95,7 +95,6 @@ def broken(seed: int, candidates: int, interval: float, kills: int, rng: np.rand
 
     record = Record(seed)
     expected = unbroken(seed, candidates)
-    lowest = float("inf")
     with tempfile.TemporaryDirectory() as folder:
         while True:
             process = start(folder, seed, candidates, interval)
@@ -112,7 +111,6 @@ def broken(seed: int, candidates: int, interval: float, kills: int, rng: np.rand
                     timer.start()
                 gap = max(gap, message["elapsed"] - last["elapsed"] if last else 0.0)
                 last = message
-                lowest = min(lowest, message["loss"])
             if timer is not None:
                 timer.cancel()
             process.stdout.close()
@@ -120,7 +118,6 @@ def broken(seed: int, candidates: int, interval: float, kills: int, rng: np.rand
             code = process.wait()
             if front is not None:
                 record.same_front = front == expected
-                record.never_worse = front[-1][1] <= lowest * (1 + 1e-12)
                 return record
             if code != -signal.SIGKILL:
                 record.problems.append(error[-2000:])
