@@ -29,6 +29,7 @@ from gmeql.search.direct import (
     pursuit,
     rational,
     roots,
+    scaled,
     sections,
     signs,
     squares,
@@ -50,6 +51,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "corrected": corrected.propose,
     "exponentials": exponentials.propose,
     "bends": bends.propose,
+    "scaled": scaled.propose,
     "rational": rational.propose,
     "pursuit": pursuit.propose,
     "held": held.propose,
@@ -78,9 +80,9 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 }
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
-    "linear": 0.1, "cancelled": 0.5, "corrected": 4.0, "exponentials": 2.0, "pursuit": 3.0, "held": 8.0, "wave fractions": 3.0,
-    "nested": 2.0, "waves": 4.0, "peeled": 4.0, "damped": 0.2, "sections": 7.0, "meeting": 3.0, "terms": 3.0, "forms": 2.0,
-    "fast waves": 3.0, "strange": 8.0,
+    "linear": 0.1, "cancelled": 0.5, "corrected": 4.0, "exponentials": 2.0, "scaled": 2.0, "pursuit": 3.0, "held": 8.0,
+    "wave fractions": 3.0, "nested": 2.0, "waves": 4.0, "peeled": 4.0, "damped": 0.2, "sections": 7.0, "meeting": 3.0,
+    "terms": 3.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
@@ -90,8 +92,8 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "bends", "rational", "pursuit", "sections", "held", "signs", "capped", "nested",
-    "squares", "vocabulary", "wave fractions", "subsets",
+    "cancelled", "corrected", "exponentials", "bends", "scaled", "rational", "pursuit", "sections", "held", "signs", "capped",
+    "nested", "squares", "vocabulary", "wave fractions", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")

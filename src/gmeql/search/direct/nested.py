@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
-from gmeql.search.direct.logarithms import LOGARITHMS, factors_of_logarithm
 from gmeql.search.direct.readings import DIRECT_READINGS, OUTER_READINGS, direct_readings, outer_readings
 from gmeql.search.direct.signs import Signs
 from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.scaled import SCALED, sums_behind
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, formulas_in, sum_of
 from gmeql.search.data.readings import PLAIN
 
@@ -102,7 +102,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     X = table.X[:n]
     terms = brief_vocabulary(X, functions.allows, most_terms=size)
     span, steps = Span(terms.values, terms.node), Steps(X, functions)
-    fewer = [Span(terms.values[:m], terms.node) for m in LOGARITHMS.spanned if m < size]
+    fewer = [Span(terms.values[:m], terms.node) for m in SCALED.sizes if m < size]
 
     def formulas(stage: Stage) -> Iterator[Node]:
         yield from formulas_in(span, X, direct_readings(stage.target, functions), functions, stage.sign)
@@ -110,8 +110,9 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             found = span.sparse(target)
             if found is not None:
                 yield OUTER_READINGS[name].invert(sum_of(found), stage.sign)
-        if functions.allows({"log"}):
-            yield from _logarithms(fewer if stage.steps else [*fewer, span], stage.target)
+        yield from sums_behind(
+            fewer if stage.steps else [*fewer, span], stage.target, functions, is_read=stage.steps[-1:] == ("reading",)
+        )
 
     most = min(most, NESTED.stages)
     yield from behind_steps(table, steps, formulas, most=most, depth=NESTED.depth, has_ended=effort.out_of_time)
@@ -143,17 +144,6 @@ def behind_steps(
         if len(stage.steps) < depth:
             with np.errstate(all="ignore"):
                 waiting += [s for s in steps.of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
-
-
-def _logarithms(spans: Sequence[Span], target: FloatArray) -> Iterator[Node]:
-    """c log(Q) with Q in one of the spans, the smallest first: the fewer its terms, the sharper they tell c."""
-    for span in spans:
-        for factor in factors_of_logarithm(target, span.left):
-            inner = span.sparse(np.exp((target - target.mean()) / factor))
-            if inner is not None:
-                scale = math.exp(float(target.mean()) / factor)
-                scaled = sum_of([(scale * c, node) for c, node in inner])
-                yield build("mul", Constant(float(f"{factor:.13g}")), build("log", scaled))
 
 
 class Steps:
