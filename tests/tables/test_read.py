@@ -117,8 +117,11 @@ def test_numbers_of_a_workbook_keep_all_their_digits():
 def test_excel_is_read_like_any_other_table():
     training = tables.read(workbook(), name="book.xlsx").select("y")
     assert training.names == ("t",) and training.X.ravel().tolist() == T and training.rows.tolist() == [2, 3, 5]
-    assert {note.code for note in training.notes} == {"text_columns", "missing_rows"}
-    assert tables.read(workbook(), name="book.xlsx", sheet="more").names == ("a", "b")
+    assert {note.code for note in training.notes} == {"text_columns", "missing_rows", "other_sheets"}
+    more = tables.read(workbook(), name="book.xlsx", sheet="more")
+    assert more.names == ("a", "b") and not more.notes
+    with pytest.raises(TableError, match="no such column.*first sheet is read; --sheet takes another, such as 'more'"):
+        tables.read(workbook(), name="book.xlsx").column("price", "--target")
     with pytest.raises(TableError, match="book.xlsx: has no sheet 'none'; --sheet takes one of 'Sheet', 'more'"):
         tables.read(workbook(), name="book.xlsx", sheet="none")
 
@@ -142,7 +145,8 @@ def test_options_of_text_that_other_files_do_not_need_are_noted():
     assert "not used, the file is no text: --delimiter, --encoding, --decimal, --header" in map(str, notes)
     notes = tables.read(workbook(), **told).notes
     assert "not used, the file is no text: --delimiter, --encoding" in map(str, notes)
-    assert not tables.read(workbook(), decimal=",", header=True).notes
+    notes = tables.read(workbook(), decimal=",", header=True).notes
+    assert [note.code for note in notes] == ["other_sheets"]
 
 
 def test_excel_without_a_reader_says_what_to_install(monkeypatch):

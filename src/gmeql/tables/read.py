@@ -22,7 +22,7 @@ from gmeql.tables.cells import DECIMAL_MARKS, Note, TableError, show
 from gmeql.tables.names import tidy_names
 from gmeql.tables.column import TableColumn
 from gmeql.tables.judging import judged
-from gmeql.tables.table import Table
+from gmeql.tables.table import OTHER_SHEETS, Table
 from gmeql.tables.training import Training
 from gmeql.tables.text import Grid, TextTable, name_columns, read_text
 
@@ -33,6 +33,7 @@ __all__ = ["Note", "Table", "TableColumn", "TableError", "Training", "read"]
 
 MAX_UNPACKED_BYTES = 4 * 2**30  # a compressed file may not grow beyond this
 PREVIEW_ROWS = 8
+MOST_SHEETS = 5  # that a note names
 OTHER_FILES = (b"%PDF", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF", b"\x89HDF", b"\x93NUMPY", b"BZh", b"\xfd7zXZ")
 MARK_UP = (b"{", b"[{", b"[[", b"<html", b"<!doctype", b"<?xml", b"<table")  # JSON, HTML and XML, in lower case
 MARK_UP_BYTES = 64  # in which they show
@@ -225,7 +226,13 @@ def _read_workbook(data: bytes, name: str, sheet: str | None, decimal: str | Non
             name, "the sheet is empty", mend=f"choose another with --sheet{f', such as {others}' if others else ''}"
         )
     grid = Grid(tuple(column.cast(pl.String) for column in frame.get_columns()), np.arange(1, frame.height + 1))
-    return _judge(name_columns(grid, [], delimiter=",", decimal=decimal, header=header), name)
+    table = _judge(name_columns(grid, [], delimiter=",", decimal=decimal, header=header), name)
+    unread = _sheet_names(data)[1:] if sheet is None else []
+    if not unread:
+        return table
+    listed = ", ".join(map(show, unread[:MOST_SHEETS])) + (" and more" if len(unread) > MOST_SHEETS else "")
+    note = Note(OTHER_SHEETS, f"the first sheet is read; --sheet takes another, such as {listed}", len(unread))
+    return replace(table, notes=(*table.notes, note))
 
 
 def _with_all_digits(cells: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:

@@ -29,6 +29,8 @@ from gmeql.tables.selecting import (
 )
 from gmeql.tables.training import Training
 
+OTHER_SHEETS = "other_sheets"
+"""The code of the note that a workbook has others: a column that is missed may stand there."""
 _MEND_PREDICTED = "mend the cell, or leave it empty (its prediction is then empty)"
 
 
@@ -64,7 +66,8 @@ class Table:
             mend = (
                 f"{option} takes one of {shown}" if option.startswith("--") else f"{option} needs it; there is {shown}"
             )
-        raise TableError(self.source, "there is no such column", column=name, mend=mend)
+        sheets = "".join(f" ({note.message})" for note in self.notes if note.code == OTHER_SHEETS)
+        raise TableError(self.source, "there is no such column", column=name, mend=mend + sheets)
 
     def knows(self, name: str) -> bool:
         """Whether there is a column of that name, or a text column of which it names a category."""
