@@ -19,6 +19,7 @@ from gmeql.model.member import FrontMember
 from gmeql.model.unmoved import with_unmoved
 from gmeql.search.config import SearchConfig
 from gmeql.search.judging.outlook import outlooks
+from gmeql.search.sums.shrinking import shrunk_sum
 from judged_fronts import judged
 
 TABLES = thinned([40, 100], 1)
@@ -141,3 +142,24 @@ def test_fresh_rows_hold_beside_outliers_that_a_formula_follows_as_well(rng: np.
         low, high = basis.interval(fresh)
         shares.append(np.mean((low <= measured) & (measured <= high)))
     assert 0.93 < np.mean(shares) < 0.97
+
+
+def test_factors_drawn_towards_0_have_prediction_intervals_even_where_they_are_more_than_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, weights = rng.standard_normal((25, 40)), np.ones(25)
+    y = X @ np.full(40, 0.4) + rng.standard_normal(25)
+    found = shrunk_sum(X, y, weights, most_columns=100)
+    assert found is not None and found.freedom is not None
+    names = tuple(f"x{k}" for k in range(40))
+    (outlook,) = outlooks([found.root], X, y, weights, shrunk={found.root: found})
+    member = FrontMember(Expression(found.root, names), 1.0, 161, 0.0, 0, outlook)
+    basis = basis_of(member, member.expression, X, y, None, "squared")
+    assert isinstance(basis, PredictionBasis)
+    fresh = rng.standard_normal((2000, 40))
+    low, high = basis.interval(fresh)
+    measured = fresh @ np.full(40, 0.4) + rng.standard_normal(2000)
+    assert 0.85 < np.mean((low <= measured) & (measured <= high)) < 1.0
+    assert (
+        PredictionBasis.from_dict(basis.to_dict(), member.expression).interval(fresh[:3])[0].tolist()
+        == low[:3].tolist()
+    )

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-MOST_SUMMED = 100
-"""Columns of the sum of all of them at most, where `max_complexity` is not given."""
 LEAST_SHARPNESS = 0.01
 """Below it the formulas say nothing of the classes."""
 
@@ -172,9 +170,7 @@ feature_ranges_
         return [f"class {label}" for label in self.classes_]
 
     def _config(self) -> SearchConfig:
-        """As a rule a chance is wanted before a formula: unless its length is limited, a sum may have many columns."""
-        most = MOST_SUMMED if self.max_complexity is None else None
-        return replace(super()._config(), has_classes=True, most_summed=most)
+        return replace(super()._config(), has_classes=True)
 
     def _knowledge(self, names: Sequence[str], n_targets: int) -> list[Knowledge | None]:
         return [None] * n_targets

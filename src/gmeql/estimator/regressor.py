@@ -58,7 +58,8 @@ class GMEQLRegressor(MultiOutputMixin, RegressorMixin, Alternatives):  # type: i
         Formulas the search may try, all targets together. The reproducible budget: the same seed and number give the
         same result; use `max_time=None` with it.
     max_complexity : int or None, default=None
-        Formulas more complex than this are not kept; None takes the default of `SearchConfig`.
+        Formulas more complex than this are not kept; None takes the default of `SearchConfig`, and lets the sum of all
+        columns with factors drawn towards 0 have up to 100 columns.
     loss : {"squared", "huber", "robust", "absolute", "quantile", "relative", "log-cosh", "poisson", "logistic"} or \
 callable, default="squared"
         What the constants minimise: "squared", the mean squared error; "huber", which outliers move less; "robust",

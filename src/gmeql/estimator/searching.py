@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from gmeql.search.config import SearchConfig
     from gmeql.search.events import Progress
 
+MOST_SUMMED = 100
+"""Columns of the sum of all of them with factors drawn towards 0 at most, where `max_complexity` is not given: of many that each
+say a little none can be left out."""
+
 
 class Searching(Groups):
     """An estimator whose fronts come from one search for each target."""
@@ -112,6 +116,7 @@ class Searching(Groups):
             n_jobs=self.n_jobs,
             device=self.device,
             max_complexity=SearchConfig.max_complexity if self.max_complexity is None else self.max_complexity,
+            most_summed=MOST_SUMMED if self.max_complexity is None else None,
         )
 
     def _knowledge(self, names: Sequence[str], n_targets: int) -> list[Knowledge | None]:

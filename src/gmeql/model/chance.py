@@ -3,8 +3,9 @@
 A search finds something in any table. The price of a formula tells how many there are of its kind, not how far the luckiest of
 all kinds gets on few rows with many columns: of tables of nothing but noise one in six ended with a formula. So the formula that
 would be chosen is held against what the same rows give with their targets in another order (Fisher 1935; of the luckiest of many,
-Westfall and Young 1993): each column and each product of two, with a level and without, sums of several chosen step by step, and
-the sum of all columns with factors drawn towards 0. Where chance gets as far too often, the constant is the choice.
+Westfall and Young 1993): each column and each product of two, with a level and without, and sums of several chosen step by step.
+Where chance gets as far too often, the constant is the choice. Of the sum of all columns with factors drawn towards 0 the same is
+asked before it takes the place of a constant (`search/sums/shrinking.py`).
 
 Legend: `N` rows, `V` columns, `M` columns and products of them, `S` shuffles.
 """
@@ -21,14 +22,12 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
-from gmeql.model.rules import stating_nats
+from gmeql.model.rules import SELECTION, stating_nats
 from gmeql.search.config import SearchConfig
-from gmeql.search.front.plain_sums import NODES_PER_COLUMN
 from gmeql.search.judging.outlook import outlooks
 from gmeql.search.judging.structure import linear_columns
 from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
-from gmeql.search.sums.shrinking import least_left_out_squares
 from gmeql.search.sums.textbook import SHAPES, TEXTBOOK
 
 FloatArray = NDArray[np.float64]
@@ -39,8 +38,6 @@ class ChanceConfig:
     """How chance is asked, and how often it may do as well."""
 
     shuffles: int = 200
-    often: float = 0.05
-    """Share of shuffles that may do as well as the formula that would be chosen: the usual level of a test."""
     sure: float = 15.0
     """Nats saved beside the constant that chance does not reach."""
     least_rows: int = 8
@@ -70,14 +67,14 @@ def with_chance(
         return front
     if not CHANCE.least_rows <= len(y) <= CHANCE.most_rows or (weights is not None and np.ptp(weights) > 0):
         return front
-    most_columns = (config.max_complexity - 1) // NODES_PER_COLUMN
     constant = front[0] if not front[0].expression.variables else _mean(front, X, y)
-    share = chance_of(front, best, constant, X, y, most_columns)
-    if share <= CHANCE.often:
+    fitted = front.briefest()
+    share = best.outlook.chance if best.is_shrunk else chance_of(front, fitted, constant, X, y)  # type: ignore[union-attr]
+    if share is None or share <= SELECTION.by_chance:
         return front
     chosen = constant
-    if best.is_shrunk and (fitted := front.briefest()).expression.variables:
-        chosen = fitted if chance_of(front, fitted, constant, X, y, most_columns) <= CHANCE.often else constant
+    if best.is_shrunk and fitted.expression.variables:
+        chosen = fitted if chance_of(front, fitted, constant, X, y) <= SELECTION.by_chance else constant
     front = front if chosen in front.members else front.joined(chosen)
     return replace(front, members=tuple(_marked(m, share) if m.expression is chosen.expression else m for m in front))
 
@@ -101,16 +98,9 @@ def passed_over(front: Front) -> FrontMember:
     return replace(front, members=plain).select("best")
 
 
-def chance_of(
-    front: Front, member: FrontMember, constant: FrontMember, X: FloatArray, y: FloatArray, most_columns: int
-) -> float:
-    """Share of shuffles in which a formula of its kind does as well: errs as little on rows left out with factors drawn towards
-    0, else describes the rows as briefly."""
-    assert member.outlook is not None
+def chance_of(front: Front, member: FrontMember, constant: FrontMember, X: FloatArray, y: FloatArray) -> float:
+    """Share of shuffles in which a column, a product of two or a sum of as many columns describes the rows as briefly."""
     largest = float(np.abs(y).max())  # in units of it all have squares
-    if member.is_shrunk:
-        reached = len(y) * (member.outlook.left_out / largest) ** 2
-        return float(np.mean(least_left_out_squares(X, _shuffled(y / largest), most_columns=most_columns) <= reached))
     length = front.description_length(member)
     if front.description_length(constant) - length > CHANCE.sure:
         return 0.0

@@ -83,6 +83,8 @@ def basis_of(
     errors: InputErrors | None = None,
 ) -> PredictionBasis | str:
     """What prediction intervals of `member` need, or the reason why it has none."""
+    if member.is_shrunk and errors is None:
+        return _of_shrunk(member, expression, y)
     if not member.is_unmoved:
         found = PredictionBasis.or_reason(expression, X, y, sample_weight, loss, errors)
         mixed = not isinstance(found, str) and loss == "squared" and errors is None
@@ -97,6 +99,13 @@ def basis_of(
     found = PredictionBasis.or_reason(expression, X[kept], y[kept] - shift, given[kept], loss)
     far = residuals[~kept & (given > 0)]
     return found if isinstance(found, str) or not len(far) else _mixed(found, far, int(kept.sum()), shift)
+
+
+def _of_shrunk(member: FrontMember, expression: Expression, y: ArrayLike) -> PredictionBasis:
+    """The basis of factors drawn towards 0, of which there may be more than rows: errors are those on rows left out, which hold
+    what is not known of the factors."""
+    assert member.outlook is not None
+    return PredictionBasis(expression, (), member.outlook.left_out, max(len(np.asarray(y)) - 1, 1), np.zeros((0, 0)))
 
 
 def _beside_outliers(

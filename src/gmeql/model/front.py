@@ -21,7 +21,8 @@ from gmeql.model.listing import html_table, members_frame
 from gmeql.model.member import FrontMember, checked_fields, checked_number
 from gmeql.model.pricing import repriced
 from gmeql.model.validation import simplest_valid
-from gmeql.model.rules import EPS, RULES, SELECTION, excess_of_zero, is_next_to_zero, rounding_level, stating_nats
+from gmeql.model.rules import EPS, RULES, SELECTION, excess_of_zero, is_beyond_chance, is_next_to_zero
+from gmeql.model.rules import rounding_level, stating_nats
 from gmeql.search.losses.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.judging.deferred import carried
@@ -301,18 +302,17 @@ class Front(Sequence[FrontMember]):
     def _is_better(self, shrunk: FrontMember, best: FrontMember) -> bool:
         """Whether a sum with factors drawn towards 0, which no search chose, errs less on rows left out or is briefer.
 
-        Instead of a constant it must promise less error on unseen rows as well, and by more than chance does: columns of
-        noise err a little less by luck. Under a likelihood what is promised is all, however long the formula.
+        Instead of a constant it must do so more than chance does. Instead of a sum of some columns, which were chosen out
+        of many, it is enough that it promises clearly less. Under a likelihood what is promised is all.
         """
         assert shrunk.outlook is not None and best.outlook is not None
-        if not best.expression.variables and (
-            shrunk.outlook.error >= best.outlook.error or shrunk.outlook.support < SELECTION.standard_errors
-        ):
+        if not best.expression.variables and not is_beyond_chance(shrunk.outlook, best.outlook):
             return False
         is_nats = self.has_own_loss and self._loss.mean_is_nats
-        if not is_nats and shrunk.outlook.left_out < best.outlook.left_out:
-            return True
-        return self.description_length(shrunk) < self.description_length(best)
+        is_sum = linear_columns(best.expression.root) is not None
+        is_clear = is_sum and shrunk.outlook.error < SELECTION.clearly_less * best.outlook.error
+        errs_less = not is_nats and (is_clear or shrunk.outlook.left_out < best.outlook.left_out)
+        return errs_less or self.description_length(shrunk) < self.description_length(best)
 
     @property
     def exact_level(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.search.config import FrontConfig
+from gmeql.search.judging.outlook import Outlook
 from gmeql.search.judging.structure import linear_columns, power_columns, structure_nats
 
 RULES = {
@@ -43,6 +44,11 @@ class SelectionConfig:
     all chose alike on messy tables (benchmarks/trust.py); with less, odd forms came before sums that predict better."""
     least_support: float = 0.5
     """A gain over a simpler member must be this many standard errors of the paired difference, row by row."""
+    by_chance: float = 0.05
+    """Share of shuffles of the target in which a sum with factors drawn towards 0 may err as little on rows left out and still
+    take the place of a constant: the usual level of a test."""
+    clearly_less: float = 0.95
+    """Share of the error that a sum of some columns promises below which the sum of all, drawn towards 0, takes its place."""
     pole_price: float = FrontConfig.pole_price
     """The squared error of a formula with a pole among the rows counts this many times, as while the search goes on."""
     standard_errors: float = 1.0
@@ -88,3 +94,11 @@ def excess_of_zero(expression: Expression, target_spread: float) -> float:
     if expression.variables or not expression.constants or not target_spread > 0:
         return 0.0
     return math.log1p(min(abs(float(expression.constants[0])) / target_spread, 1.0) ** 2)
+
+
+def is_beyond_chance(shrunk: Outlook, constant: Outlook) -> bool:
+    """Whether a sum with factors drawn towards 0 says more than chance does with the target shuffled; where nobody asked, whether
+    it promises less error than a constant by a standard error."""
+    if shrunk.chance is not None:
+        return shrunk.chance <= SELECTION.by_chance
+    return shrunk.error < constant.error and shrunk.support >= SELECTION.standard_errors

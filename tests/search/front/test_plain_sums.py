@@ -85,3 +85,16 @@ def test_columns_of_noise_seldom_take_the_place_of_a_constant() -> None:
         shrunk = [m for m in judged_sums(members, rows) if m.outlook.freedom is not None]
         taken += len(constant.with_sums(shrunk)) > 1
     assert taken <= 2
+
+
+def test_of_many_columns_that_each_say_a_little_none_is_left_out_where_formulas_may_be_long() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 30))
+    y = X @ np.full(30, 0.3) + rng.standard_normal(60)
+    short, long = (SearchRows.of(X, y, config=SearchConfig(most_summed=most)) for most in (None, 100))
+    columns = []
+    for rows in (short, long):
+        (shrunk,) = (m for m in judged_sums(front(rows), rows) if m.outlook.freedom is not None)
+        assert shrunk.outlook.chance == 0.0
+        columns.append(len(shrunk.expression.variables))
+    assert columns == [14, 30]

@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import tree_complexity, used_columns
 from gmeql.search.losses.losses import LOSSES, sigmoid
-from gmeql.search.sums.shrinking import SHRINKING, ShrunkSum, _Likelihood, _Ridge, shrunk_likelihood_sum, shrunk_sum
+from gmeql.search.sums.shrinking import SHRINKING, ShrunkSum, _Likelihood, _Ridge
+from gmeql.search.sums.shrinking import chance_of_shrunk, shrunk_likelihood_sum, shrunk_sum
 from gmeql.search.judging.soundness import left_out_errors
 from gmeql.search.judging.structure import linear_columns
 
@@ -139,3 +140,20 @@ def test_no_sum_of_noise_and_none_where_folds_have_no_rows(rng: np.random.Genera
     assert noise is None or noise.freedom < 3
     assert shrunk_likelihood_sum(X[:8], y[:8], np.ones(8), LOSSES["logistic"], most_columns=5) is None
     assert shrunk_likelihood_sum(np.ones((40, 2)), y[:40], np.ones(40), LOSSES["logistic"], most_columns=2) is None
+
+
+@pytest.mark.parametrize("most_columns", [3, 6])
+def test_chance_does_as_well_on_noise_in_any_share_of_shuffles(most_columns: int) -> None:
+    rng = np.random.default_rng(0)
+    shares = []
+    for _ in range(12):
+        X, y, weights = rng.standard_normal((20, 6)), rng.standard_normal(20), np.repeat([0.5, 1.5], 10)
+        y /= np.sqrt(weights)
+        found = shrunk_sum(X, y, weights, most_columns=most_columns)
+        reached = math.inf if found is None else float(weights @ found.costs)
+        shares.append(chance_of_shrunk(X, y, weights, reached, most_columns=most_columns))
+    assert sum(share <= 0.5 for share in shares) <= 11 and min(shares) < 0.6
+    y = X @ np.full(6, 4.0) + rng.standard_normal(20)
+    found = shrunk_sum(X, y, weights, most_columns=most_columns)
+    assert found is not None
+    assert chance_of_shrunk(X, y, weights, float(weights @ found.costs), most_columns=most_columns) <= 0.05

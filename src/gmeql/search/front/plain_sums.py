@@ -30,12 +30,16 @@ from gmeql.search.data.rows import SearchRows
 from gmeql.search.sums.power_laws import power_laws
 from gmeql.search.sums.products import plain_products
 from gmeql.search.sums.textbook import textbook_curves
-from gmeql.search.sums.shrinking import ShrunkSum, shrunk_likelihood_sum, shrunk_sum
+from gmeql.search.sums.shrinking import ShrunkSum, chance_of_shrunk, shrunk_likelihood_sum, shrunk_sum
 
 MOST_ROWS = 20_000
 """Beyond so many rows luck is small and least squares needs no help."""
 SAME_FACTOR = 1e-9
 """How far the quotient of two formulas may vary, relative to itself, where one is a multiple of the other."""
+MOST_SHUFFLED = 2_000
+"""Rows up to which chance is asked what it does: beyond, errors on rows left out are enough."""
+LONGER_SUM = 0.98
+"""Share of the error that a sum of more columns than other formulas may have must promise: less is no reason for its length."""
 NODES_PER_COLUMN = 4
 """Complexity of one more column in a sum: plus, times, factor, column."""
 
@@ -64,9 +68,8 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
     laws = power_laws(rows.X, rows.y, rows.weights, functions)
     laws = [root for root in laws if not any(_is_multiple(root, one, rows) for one in known)]
     found += [root for root in laws if tree_complexity(root) <= config.max_complexity]
-    shrunk = shrunk_sum(rows.X, rows.y, rows.weights, most_columns=most)
     found = [_rounded(root, rows) for root in found]
-    shrunk = None if shrunk is None else replace(shrunk, root=_rounded(shrunk.root, rows))
+    shrunk = _shrunk_sums(rows, most)
     kinds = sums_of_kinds(rows.X, rows.y, rows.weights, most_columns=most, products=functions.allows({"mul"}))
     curves = textbook_curves(rows.X, rows.y, rows.weights, functions)
     curves += plain_products(rows.X, rows.y, rows.weights, functions)
@@ -75,8 +78,7 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
     for root, nats in [(_rounded(root, rows), nats) for root, nats in stated]:
         if tree_complexity(root) <= config.max_complexity:
             known_costs[root] = ShrunkSum(root, left_out_costs(root, rows.X, rows.y, rows.weights), None, nats)
-    if shrunk is not None:
-        known_costs[shrunk.root] = shrunk
+    known_costs |= {each.root: each for each in shrunk}
     roots = [root for root in dict.fromkeys([*found, *known_costs]) if math.isfinite(_loss(root, rows))]
     judged = outlooks(roots, rows.X, rows.y, rows.weights, rivals=known, shrunk=known_costs)
     sums = []
@@ -84,7 +86,36 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
         error, expression = _loss(root, rows), Expression(root, rows.names)
         if is_printable(root, error, rows.polished):
             sums.append(Member(expression, math.sqrt(error), expression.complexity, outlook))
-    return tuple(sums)
+    return tuple(_with_chance(member, rows) for member in _with_one_shrunk(sums))
+
+
+def _shrunk_sums(rows: SearchRows, most: int) -> list[ShrunkSum]:
+    """The sum of all columns with factors drawn towards 0: of as many as formulas may have, and of more where those may."""
+    lengths = dict.fromkeys(min(each, rows.X.shape[1]) for each in (most, max(most, rows.config.most_summed or 0)))
+    found = [shrunk_sum(rows.X, rows.y, rows.weights, most_columns=each) for each in lengths]
+    return [replace(each, root=_rounded(each.root, rows)) for each in found if each is not None]
+
+
+def _with_one_shrunk(sums: Sequence[Member]) -> list[Member]:
+    """All sums but for the longer of two with factors drawn towards 0, or the shorter where that one promises more error."""
+    shrunk = sorted((m for m in sums if _freedom(m) is not None), key=lambda m: m.complexity)
+    if len(shrunk) < 2:
+        return list(sums)
+    errors = [m.outlook.error for m in shrunk if m.outlook is not None]
+    return [m for m in sums if m is not shrunk[0 if errors[1] < LONGER_SUM * errors[0] else 1]]
+
+
+def _freedom(member: Member) -> float | None:
+    return None if member.outlook is None else member.outlook.freedom
+
+
+def _with_chance(member: Member, rows: SearchRows) -> Member:
+    """A sum with factors drawn towards 0 with how often chance does as well; any other, or of many rows, as it is."""
+    if member.outlook is None or _freedom(member) is None or len(rows.y) > MOST_SHUFFLED:
+        return member
+    table, most = (rows.X, rows.y, rows.weights), len(member.expression.variables)
+    chance = chance_of_shrunk(*table, float(rows.weights.sum()) * member.outlook.left_out**2, most_columns=most)
+    return replace(member, outlook=replace(member.outlook, chance=chance))
 
 
 def _likelihood_sums(known: Sequence[Node], rows: SearchRows, loss: Loss, most_columns: int) -> tuple[Member, ...]:

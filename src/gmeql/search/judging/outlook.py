@@ -42,20 +42,8 @@ MOST_ROWS = 2_000
 """Rows between which such points are drawn."""
 MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
-OPTIONAL = {
-    "luck",
-    "nats",
-    "freedom",
-    "pole_seen",
-    "gains",
-    "outliers",
-    "levelled",
-    "rest_loss",
-    "by_steps",
-    "step_loss",
-    "rounded",
-    "by_chance",
-}
+_MARKS = {"outliers", "levelled", "rest_loss", "by_steps", "step_loss", "rounded", "by_chance", "chance"}
+OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains"} | _MARKS
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
 """Share of the rows, at least one, without which a gain must show where few rows outweigh all others, ..."""
@@ -111,6 +99,8 @@ class Outlook:
     by_chance: float = 0.0
     """Share of tables with the target shuffled in which chance does as well as the formula that would be chosen in its place,
     where that is why it is chosen (`model/chance.py`); else 0."""
+    chance: float | None = None
+    """Of factors drawn towards 0: the share of such tables in which they err as little on rows left out, where it was asked."""
 
     @property
     def doubtful_pole(self) -> bool:
@@ -152,6 +142,7 @@ class Outlook:
             **({} if self.step_loss is None else {"step_loss": self.step_loss}),
             **({"rounded": True} if self.rounded else {}),
             **({"by_chance": self.by_chance} if self.by_chance else {}),
+            **({} if self.chance is None else {"chance": self.chance}),
             **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
         }
 
@@ -168,9 +159,9 @@ class Outlook:
         for name, given in (("nats", nats), ("freedom", freedom), ("rest_loss", rest), ("step_loss", steps)):
             if given is not None and (type(given) not in (int, float) or not 0.0 <= given < math.inf):
                 raise ValueError(f"{where}.{name} must be a finite number of at least 0")
-        by_chance = data.get("by_chance", 0.0)
-        if type(by_chance) not in (int, float) or not 0.0 <= by_chance <= 1.0:
-            raise ValueError(f"{where}.by_chance must be a number from 0 to 1")
+        for name in ("by_chance", "chance"):
+            if type(share := data.get(name, 0.0)) not in (int, float) or not 0.0 <= share <= 1.0:
+                raise ValueError(f"{where}.{name} must be a number from 0 to 1")
         outliers = data.get("outliers", 0)
         if type(outliers) is not int or outliers < 0:
             raise ValueError(f"{where}.outliers must be a whole number of at least 0")
@@ -205,7 +196,8 @@ class Outlook:
             by_steps=data.get("by_steps", False),
             step_loss=None if steps is None else float(steps),
             rounded=data.get("rounded", False),
-            by_chance=float(by_chance),
+            by_chance=float(data.get("by_chance", 0.0)),
+            chance=data.get("chance"),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
@@ -392,6 +384,6 @@ def _standard_error(square: NDArray[np.float64], mean: float, weights: NDArray[n
 
 
 def times_power(value: float, exponent: int) -> float:
-    """The value times 2**`exponent`; infinite where that is beyond the numbers."""
+    """The value times 2**`exponent`; infinite beyond the numbers."""
     with np.errstate(over="ignore"):
         return float(np.ldexp(value, exponent))

@@ -43,6 +43,10 @@ class ShrinkingConfig:
     """Singular values below this share of the largest are none: the columns follow from each other."""
     least_freedom: float = 1.5
     """A sum worth fewer constants than this is the mean and little else."""
+    shuffles: int = 200
+    """Orders of the target in which chance is asked, ..."""
+    shuffles_of_some: int = 60
+    """... and where only the columns that count most are kept, which are others in each."""
     folds: int = 5
     seed: int = 0
     most_rows: int = 3000
@@ -99,24 +103,31 @@ def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_column
     return ShrunkSum(root, errors**2, freedom, nats)
 
 
-def least_left_out_squares(X: FloatArray, targets: FloatArray, *, most_columns: int) -> FloatArray:
-    """The sum of squared errors on rows left out of `shrunk_sum`, whatever it is worth, for each of some targets [N, S]: [S]."""
-    weights = np.ones(len(X))
+def chance_of_shrunk(X: FloatArray, y: FloatArray, weights: FloatArray, reached: float, *, most_columns: int) -> float:
+    """The share of shuffles of the target in which `shrunk_sum`, whatever it is worth, errs as little on rows left out: by a
+    weighted sum of squares of no more than `reached`.
+
+    What is shuffled are the deviations from the mean in units that the weights give them, so that all are alike.
+    """
     columns = independent_columns(X, weights)
     if not columns or most_columns < 1:
-        return np.full(targets.shape[1], math.inf)
-    found = _Ridge.of(X[:, columns], targets[:, 0], weights)
-    several = replace(found, target=targets - targets.mean(axis=0))
+        return 1.0
+    rng = np.random.default_rng(SHRINKING.seed)
+    found = _Ridge.of(X[:, columns], y, weights)
+    root = np.sqrt(weights)
+    shuffles = SHRINKING.shuffles if len(columns) <= most_columns else SHRINKING.shuffles_of_some
+    deviations = np.stack([rng.permutation(found.target) for _ in range(shuffles)], axis=1)
+    deviations -= np.outer(root, root @ deviations / weights.sum())
     if len(columns) <= most_columns:
-        squares = [np.sum(several.left_out(float(each)) ** 2, axis=0) for each in found.penalties]
-        return np.asarray(np.min(squares, axis=0))
-    least = []
-    for target in several.target.T:
-        one = replace(found, target=target)
-        kept = _counting_most(one, most_columns)
-        few = _Ridge.of(X[:, np.array(columns)[kept]], target, weights)
-        least.append(min(float(np.sum(few.left_out(float(each)) ** 2)) for each in few.penalties))
-    return np.array(least)
+        several = replace(found, target=deviations)
+        least = np.min([np.sum(several.left_out(float(each)) ** 2, axis=0) for each in found.penalties], axis=0)
+        return float(np.mean(least <= reached))
+    as_low = 0
+    for target in deviations.T:
+        kept = _counting_most(replace(found, target=target), most_columns)
+        few = replace(_Ridge.of(X[:, np.array(columns)[kept]], y, weights), target=target)
+        as_low += min(float(np.sum(few.left_out(float(each)) ** 2)) for each in few.penalties) <= reached
+    return as_low / shuffles
 
 
 def _counting_most(found: _Ridge, most_columns: int) -> NDArray[np.intp]:
