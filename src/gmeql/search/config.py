@@ -123,12 +123,12 @@ class ClockConfig:
     first_share: float = 0.62  # so much for both together and for all others, with what becomes of what they see,
     first_least: float = 0.23  # but so much for those others in any case,
     beside_share: float = 0.4  # and more where other processes look, which keep nobody waiting;
-    later_share: float = 0.035  # the least for those that are asked again each time when
+    later_share: float = 0.032  # the least for those that are asked again each time when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     noisy_later_share: float = 0.14  # or this where the target is noisy: of 20 s enough to see a small table,
     last_share: float = 0.23  # the least for the first of those that are asked last
     growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
-    growing_share: float = 0.025  # with so much each time
+    growing_share: float = 0.0285  # with so much each time
     later_candidates: int = 100_000  # candidates of which these are shares where nothing is limited
     trail_share: float = 0.2  # kept for the first of them that has seen part of a formula
     candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share

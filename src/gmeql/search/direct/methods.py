@@ -21,6 +21,7 @@ from gmeql.search.direct import (
     fast_waves,
     filled,
     forms,
+    grown,
     held,
     linear,
     modulated,
@@ -73,6 +74,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "terms": terms.propose,
     "forms": forms.propose,
     "meeting": meeting.propose,
+    "grown": grown.propose,
     "filled": filled.propose,
     "fast waves": fast_waves.propose,
     "pairs": pairs.propose,
@@ -82,7 +84,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 SHARES: dict[str, float] = {
     "linear": 0.1, "cancelled": 0.5, "corrected": 4.0, "exponentials": 2.0, "scaled": 2.0, "pursuit": 3.0, "held": 8.0,
     "wave fractions": 3.0, "nested": 2.0, "waves": 4.0, "peeled": 4.0, "damped": 0.2, "sections": 7.0, "meeting": 3.0,
-    "terms": 3.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0,
+    "terms": 3.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0, "grown": 0.14,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
@@ -100,7 +102,7 @@ LATER = ("fast waves", "pairs")
 """Methods for targets that are noise or look like it, asked once nothing exact was found for long."""
 NOISY = ("pairs",)
 """Methods that are asked about the smallest tables at once where even these are noisy."""
-GROWING = ("filled",)
+GROWING = ("grown", "filled")
 """Methods that go on from formulas found so far, asked a few times at set shares of the budget."""
 LAST = ("strange", "waves")
 """Methods that take long to begin, asked about the columns as they are when all others had their time."""
