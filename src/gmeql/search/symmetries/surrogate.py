@@ -200,31 +200,35 @@ def _learn_lengths(U: np.ndarray, rest: np.ndarray, out_of_time: Callable[[], bo
 
     The minimum of rᵀ K⁻¹ r / 2 + log|K| / 2 + c Σ (log length - middle)² over logarithms, K the damped kernel matrix.
     """
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+    from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
     from scipy.optimize import minimize
 
     n, d = U.shape
     size = float(rest.std()) + 1e-12
-    squares = np.stack([((U[:, i, None] - U[:, i]) ** 2).ravel() for i in range(d)])
+    columns, rows = np.triu_indices(n, 1)  # all matrices here are symmetric: what stands below the diagonal is enough,
+    below = rows + n * columns  # column after column, as LAPACK has it
+    squares = np.stack([(U[rows, i] - U[columns, i]) ** 2 for i in range(d)])
     middle, prior = SYMMETRIES.middle_length, SYMMETRIES.length_prior
+    damped = np.zeros((n, n), order="F")
+    flat = damped.T.reshape(-1)
 
     def loss(p: np.ndarray) -> tuple[float, np.ndarray]:
         if out_of_time():
             raise OutOfTime
         precision, amplitude, noise = np.exp(-2 * p[:d]), math.exp(2 * p[d]), math.exp(2 * p[d + 1])
-        kernel = (amplitude * np.exp(-0.5 * (precision @ squares))).reshape(n, n)
-        damped = kernel.copy()
-        damped.flat[:: n + 1] += noise
-        try:
-            factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
+        kernel = amplitude * np.exp(-0.5 * (precision @ squares))
+        flat[below] = kernel
+        flat[:: n + 1] = amplitude + noise
+        factor, failed = dpotrf(damped, lower=1, clean=0)
+        if failed:
             return SYMMETRIES.not_definite, np.zeros_like(p)
-        weights = cho_solve(factor, rest)
-        half = 0.5 * (_inverse(factor[0]) - np.outer(weights, weights))
-        weighed = half * kernel
-        value = 0.5 * rest @ weights + np.log(np.diag(factor[0])).sum() + prior * np.sum((p[:d] - middle) ** 2)
-        slopes = precision * (squares @ weighed.ravel())
-        gradient = np.array([*slopes, 2 * weighed.sum(), 2 * noise * np.trace(half)])
+        weights = dpotrs(factor, rest, lower=1)[0]
+        value = 0.5 * rest @ weights + np.log(np.diag(factor)).sum() + prior * np.sum((p[:d] - middle) ** 2)
+        inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
+        trace = 0.5 * float(np.trace(inverse) - weights @ weights)
+        weighed = (inverse.T.reshape(-1)[below] - weights[rows] * weights[columns]) * kernel
+        slopes = precision * (squares @ weighed)
+        gradient = np.array([*slopes, 2 * (weighed.sum() + amplitude * trace), 2 * noise * trace])
         gradient[:d] += 2 * prior * (p[:d] - middle)
         return float(value), gradient
 

@@ -231,17 +231,19 @@ def _merged_views(fitted: FittedView) -> Iterator[View]:
     size = np.sqrt(np.mean((slopes * table.std(axis=0)) ** 2, axis=0))
     allowed = float(np.clip(SYMMETRIES.roughness * fitted.error, SYMMETRIES.merge_misfit, SYMMETRIES.rough_misfit))
     proposals = []
+    # slopes by powers of every column, and where they are finite: a square has none to divide where its column is zero
+    by_powers: list[list[tuple[float, np.ndarray, np.ndarray]]] = []
+    for i, column in enumerate(table.T):
+        told = [
+            p for p in SYMMETRIES.powers if size[i] >= SYMMETRIES.least_slope * size.max() and _has_power(column, p)
+        ]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = [slopes[:, i] * column ** (1 - p) / p for p in told]
+        by_powers.append([(p, slope, np.isfinite(slope)) for p, slope in zip(told, each, strict=True)])
     for i, j in itertools.combinations(range(len(columns)), 2):
-        if min(size[i], size[j]) < SYMMETRIES.least_slope * size.max():
-            continue
-        for p, q in itertools.product(SYMMETRIES.powers, repeat=2):
-            if not (_has_power(table[:, i], p) and _has_power(table[:, j], q)):
-                continue
-            with np.errstate(divide="ignore", invalid="ignore"):
-                left = slopes[:, i] * table[:, i] ** (1 - p) / p
-                right = slopes[:, j] * table[:, j] ** (1 - q) / q
-            told = np.isfinite(left) & np.isfinite(right)  # a square has no slope to divide where its column is zero
-            left, right = left[told], right[told]
+        for (p, left, has_left), (q, right, has_right) in itertools.product(by_powers[i], by_powers[j]):
+            both = has_left & has_right
+            left, right = left[both], right[both]
             square = float(left @ left)
             ratio = float(left @ right) / square if square > 0 else math.inf
             if not abs(abs(ratio) - 1) <= max(SYMMETRIES.ratio_slack, allowed):
@@ -252,8 +254,8 @@ def _merged_views(fitted: FittedView) -> Iterator[View]:
                 proposals.append((misfit + SYMMETRIES.power_cost * (abs(p) + abs(q)), i, j, p, q, sign))
     for _, i, j, p, q, sign in sorted(proposals):
         first, second = power(columns[i], p), power(columns[j], q)
-        both = build("add" if sign > 0 else "sub", first, second)
-        yield View((*(c for k, c in enumerate(columns) if k not in (i, j)), both), fitted.view.factor)
+        one = build("add" if sign > 0 else "sub", first, second)
+        yield View((*(c for k, c in enumerate(columns) if k not in (i, j)), one), fitted.view.factor)
 
 
 def _has_power(column: np.ndarray, power: float) -> bool:
