@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,11 @@ class FunctionSet:
 
     def allows(self, operators: set[str]) -> bool:
         """Whether formulas of these operators can be made: Π holds products and powers, Σ sums."""
+        return operators <= self._allowed
+
+    @cached_property
+    def _allowed(self) -> set[str]:
+        """Every operator that formulas may hold."""
         allowed = {*self.binary, *self.unary, *self.dense, *self.seen, "neg"}
         if "prod" in allowed:
             allowed |= {"mul", "div", "pow", *_POWERS}
@@ -72,7 +78,7 @@ class FunctionSet:
             allowed.add("inv")
         if "sum" in allowed:
             allowed |= {"add", "sub"}
-        return operators <= allowed
+        return allowed
 
 
 class Draft(NamedTuple):

@@ -9,7 +9,8 @@ import pytest
 
 from gmeql.formula.nodes import calls, row_values
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.library import PLAIN_TERMS, LibraryConfig, library, vocabulary
+from gmeql.search.direct.column_functions import PLAIN_TERMS, LibraryConfig
+from gmeql.search.direct.library import library, vocabulary
 
 RNG = np.random.default_rng(0)
 SIGNED = RNG.uniform(-2, 2, (40, 1))

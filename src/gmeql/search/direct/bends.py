@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Constant, Node, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.direct.vocabulary import VOCABULARY, Span, small_terms, sum_of
+from gmeql.search.direct.denominators import small_terms
+from gmeql.search.direct.vocabulary import VOCABULARY, Span, sum_of
 
 FloatArray = NDArray[np.float64]
 

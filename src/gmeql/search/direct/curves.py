@@ -19,7 +19,8 @@ from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.nodes import Constant, Node, Variable, leaves, transform
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.choice import TermChoice, TermsConfig
-from gmeql.search.direct.library import TUNED, Library, LibraryConfig, library
+from gmeql.search.direct.column_functions import LibraryConfig
+from gmeql.search.direct.library import TUNED, Library, library
 from gmeql.search.polish.scoring import JudgedRows
 
 FloatArray = NDArray[np.float64]

@@ -19,7 +19,8 @@ from gmeql.formula.calculus import expand
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, used_columns
 from gmeql.formula.operators import DERIVATIVE
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.library import LIBRARY, library
+from gmeql.search.direct.column_functions import LIBRARY
+from gmeql.search.direct.library import library
 from gmeql.search.direct.table import DirectTable, Effort
 
 FloatArray = NDArray[np.float64]

@@ -17,7 +17,8 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Leaf, Node, Variable, build, fold, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.holes import holes
-from gmeql.search.direct.library import PLAIN_TERMS, vocabulary
+from gmeql.search.direct.column_functions import PLAIN_TERMS
+from gmeql.search.direct.library import vocabulary
 from gmeql.search.direct.middle.meeting import Target, met_in_one_step, small_formulas
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings

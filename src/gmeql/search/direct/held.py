@@ -22,7 +22,8 @@ from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.curves import settled
-from gmeql.search.direct.library import LIBRARY, Library, library
+from gmeql.search.direct.column_functions import LIBRARY
+from gmeql.search.direct.library import Library, library
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, sum_of

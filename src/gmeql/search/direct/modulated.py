@@ -23,7 +23,8 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.choice import TermChoice
-from gmeql.search.direct.library import BRIEF_TERMS, Library, library, vocabulary
+from gmeql.search.direct.column_functions import BRIEF_TERMS
+from gmeql.search.direct.library import Library, library, vocabulary
 from gmeql.search.direct.polynomials import monomials, power_product
 from gmeql.search.direct.projection import MODULATED, FloatArray, Terms, WaveFit, determined, fits, refined
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings

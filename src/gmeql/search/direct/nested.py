@@ -26,6 +26,7 @@ from gmeql.search.direct.library import brief_vocabulary
 from gmeql.search.direct.readings import DIRECT_READINGS, OUTER_READINGS, direct_readings, outer_readings
 from gmeql.search.direct.signs import Signs
 from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.denominators import Below
 from gmeql.search.direct.scaled import SCALED, sums_behind
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, formulas_in, sum_of
 from gmeql.search.data.readings import PLAIN
@@ -100,12 +101,16 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     size = min(NESTED.spanned, int((n - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
     n = min(n, int(VOCABULARY.most_rows_per_term * size) + VOCABULARY.spare_rows)
     X = table.X[:n]
-    terms = brief_vocabulary(X, functions.allows, most_terms=size)
-    span, steps = Span(terms.values, terms.node), Steps(X, functions)
+    steps, below = Steps(X, functions), Below(X)
+    terms = steps.terms.first(size)
+    span = Span(terms.values, terms.node)
     fewer = [Span(terms.values[:m], terms.node) for m in SCALED.sizes if m < size]
 
     def formulas(stage: Stage) -> Iterator[Node]:
-        yield from formulas_in(span, X, direct_readings(stage.target, functions), functions, stage.sign)
+        readings, has_ended = direct_readings(stage.target, functions), effort.out_of_time
+        yield from formulas_in(span, below, readings, functions, stage.sign, has_ended=has_ended)
+        if has_ended():
+            return
         for name, target in outer_readings(stage.target, functions).items():
             found = span.sparse(target)
             if found is not None:
@@ -141,7 +146,7 @@ def behind_steps(
             if table.error(whole) < VOCABULARY.verified:
                 yield whole
                 return
-        if len(stage.steps) < depth:
+        if len(stage.steps) < depth and not has_ended():
             with np.errstate(all="ignore"):
                 waiting += [s for s in steps.of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
 

@@ -30,7 +30,8 @@ from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.strange_formulas import of_pairs
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
-from gmeql.search.direct.vocabulary import VOCABULARY, Span, fraction_in, small_terms, sum_of
+from gmeql.search.direct.denominators import small_terms
+from gmeql.search.direct.vocabulary import VOCABULARY, Span, fraction_in, sum_of
 
 FloatArray = NDArray[np.float64]
 SingleArray = NDArray[np.float32]

@@ -19,7 +19,8 @@ from gmeql.formula.nodes import Constant, Node, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.blocks import BLOCKS, Blocks, OuterSearch, beside, span_of
 from gmeql.search.direct.curves import first_within, over, settled, terms_of_curve
-from gmeql.search.direct.library import LIBRARY, Library, library
+from gmeql.search.direct.column_functions import LIBRARY
+from gmeql.search.direct.library import Library, library
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
 from gmeql.search.polish.scoring import JudgedRows

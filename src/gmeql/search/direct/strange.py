@@ -38,7 +38,8 @@ from gmeql.search.direct.strange_formulas import (
 from gmeql.search.direct.swept import SWEPT, Sweep
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
-from gmeql.search.direct.vocabulary import VOCABULARY, Span, fraction_in, small_terms, sum_of
+from gmeql.search.direct.denominators import small_terms
+from gmeql.search.direct.vocabulary import VOCABULARY, Span, fraction_in, sum_of
 from gmeql.search.data.readings import PLAIN
 
 FloatArray = NDArray[np.float64]

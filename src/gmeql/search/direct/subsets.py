@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Constant, Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.comparing import COMPARING
-from gmeql.search.direct.library import LibraryConfig, library
+from gmeql.search.direct.column_functions import LibraryConfig
+from gmeql.search.direct.library import library
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.vocabulary import sum_of
 from gmeql.search.polish.scoring import JudgedRows, description_length

@@ -17,14 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
+from gmeql.formula.nodes import Constant, Node, build, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.library import PLAIN_TERMS, Library, function_vocabulary, vocabulary
+from gmeql.search.direct.column_functions import PLAIN_TERMS
+from gmeql.search.direct.denominators import Below
+from gmeql.search.direct.library import Library, function_vocabulary, vocabulary
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
@@ -56,9 +57,9 @@ class VocabularyConfig:
     digits: int = 9  # to which the values of two terms, over their sizes, agree where they are one
     dropped: float = 1 / 3  # share of the terms that are dropped together at first
     singly: int = 40  # terms from which each is tried by itself
-    dependent: float = 1e-12  # share of a small term beside those before it up to which it is a sum of them
     null: float = 1e-11  # singular values of y times small terms, beside the span, that are none,
     gap: float = 1e4  # and by how much the next must be larger
+    may_vanish: float = 1e-3  # share of a column beside those before it from which singular values are asked for
     verified: float = 1e-8  # error of the formula on all rows, relative to the target's spread
     divided: int = 100  # terms that may stand over a denominator, or beside it
     seconds_per_product: float = 1.3e-9  # of a row with two terms, on one core (measured)
@@ -79,6 +80,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         most = min(size, int((len(table.y) - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
         if most <= last and terms_of is _plain_terms:
             return
+        if effort.out_of_time():
+            return
         terms = terms_of(table.X[: int(VOCABULARY.most_rows_per_term * most) + VOCABULARY.spare_rows], functions, most)
         n = min(len(table.y), int(VOCABULARY.most_rows_per_term * len(terms)) + VOCABULARY.spare_rows)
         left -= VOCABULARY.seconds_per_product * n * len(terms) ** 2
@@ -87,7 +90,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         last = most if terms_of is _plain_terms else last
         span = Span(terms.values[:, :n], terms.node)
         readings = {name: target[:n] for name, target in direct_readings(table.y, functions).items()}
-        for root in formulas_in(span, table.X[:n], readings, functions, sign):
+        for root in formulas_in(span, Below(table.X[:n]), readings, functions, sign, has_ended=effort.out_of_time):
             if table.error(root) < VOCABULARY.verified:
                 yield root
                 return
@@ -113,25 +116,31 @@ def _vocabularies(n_columns: int) -> Iterator[tuple[int, Callable[[FloatArray, F
 
 
 def formulas_in(
-    span: Span, X: FloatArray, readings: dict[str, FloatArray], functions: FunctionSet, sign: float
+    span: Span,
+    below: Below,
+    readings: dict[str, FloatArray],
+    functions: FunctionSet,
+    sign: float,
+    *,
+    has_ended: Callable[[], bool] = lambda: False,
 ) -> Iterator[Node]:
-    """Formulas whose target is in the span in one way or another, sums first."""
+    """Formulas whose target is in the span in one way or another, sums first; `has_ended` is asked between two ways."""
     for name, target in readings.items():
         found = span.sparse(target)
         if found is not None:
             yield DIRECT_READINGS[name].invert(sum_of(found), sign)
-    below = small_terms(X) if functions.allows({"div"}) or functions.allows({"sqrt"}) else []
-    few = below[: 1 + X.shape[1]]
-    denominators = [(name, some) for some in (few, below) for name in readings] + [(PLAIN, [*below, *_triples(X)])]
-    for name, some in denominators if functions.allows({"div"}) else ():
-        fraction = fraction_in(span, readings[name], some)
+    sums = ("few", "small", "of_three") if functions.allows({"div"}) else ()
+    for kind, name in ((some, name) for some in sums for name in (readings if some != "of_three" else (PLAIN,))):
+        if has_ended():
+            return
+        fraction = fraction_in(span, readings[name], getattr(below, kind))
         if fraction is not None:
             yield DIRECT_READINGS[name].invert(fraction, sign)
-    if functions.allows({"sqrt"}):
-        beside = _beside_root(span, readings[PLAIN], below)
+    if functions.allows({"sqrt"}) and not has_ended():
+        beside = _beside_root(span, readings[PLAIN], below.small)
         if beside is not None:
             yield beside
-    fraction = fraction_in(span, readings[PLAIN], _powers(X)) if functions.allows({"div", "cube"}) else None
+    fraction = fraction_in(span, readings[PLAIN], below.powers) if functions.allows({"div", "cube"}) else None
     if fraction is not None:
         yield fraction
 
@@ -165,9 +174,9 @@ class Span:
 
         return Span(np.concatenate([values, values / below]), node)
 
-    def left(self, targets: FloatArray) -> FloatArray:
+    def left(self, targets: FloatArray, *, times: int = 2) -> FloatArray:
         """What is left of targets [N] or [N, T] beside the span; projected twice, since once rounds."""
-        for _ in range(2):
+        for _ in range(times):
             targets = targets - self.basis @ (self.basis.T @ targets)
         return np.asarray(targets)
 
@@ -260,48 +269,6 @@ def _size(values: FloatArray) -> float:
 # --- fractions and roots ------------------------------------------------------------------------------------------------
 
 
-def small_terms(X: FloatArray) -> list[tuple[Node, FloatArray]]:
-    """1, the columns, their squares and products of two, with their values [N], each that is no sum of those before it.
-
-    The square of a column of two values is one: with it many sums vanish, whatever the target is.
-    """
-    columns: list[tuple[Node, FloatArray]] = [(Variable(j), x) for j, x in enumerate(X.T)]
-    products = [
-        (build("mul", a, b) if a != b else build("square", a), x * z)
-        for (a, x), (b, z) in combinations_with_replacement(columns, 2)
-    ]
-    return _independent([(Constant(1.0), np.ones(len(X))), *columns, *products])
-
-
-def _independent(terms: Sequence[tuple[Node, FloatArray]]) -> list[tuple[Node, FloatArray]]:
-    """Terms whose values [N] are no sum of those of terms before them."""
-    kept, basis = [], np.zeros((len(terms[0][1]), 0))
-    for node, values in terms:
-        size = float(np.linalg.norm(values))
-        left = values / size if 0 < size < math.inf else np.zeros_like(values)
-        for _ in range(2):  # what rounding left the first time
-            left = left - basis @ (basis.T @ left)
-        rest = float(np.linalg.norm(left))
-        if rest > VOCABULARY.dependent:
-            kept.append((node, values))
-            basis = np.column_stack([basis, left / rest])
-    return kept
-
-
-def _powers(X: FloatArray) -> list[tuple[Node, FloatArray]]:
-    """1, the columns, their squares and cubes, with their values [N]."""
-    found: list[tuple[Node, FloatArray]] = [(Constant(1.0), np.ones(len(X)))]
-    for power, name in enumerate(("", "square", "cube"), start=1):
-        found += [(build(name, Variable(j)) if name else Variable(j), x**power) for j, x in enumerate(X.T)]
-    return found
-
-
-def _triples(X: FloatArray) -> list[tuple[Node, FloatArray]]:
-    """Products of three columns with their values [N]."""
-    names = combinations(range(X.shape[1]), 3)
-    return [(build("mul", *map(Variable, three)), X[:, three].prod(axis=1)) for three in names]
-
-
 def fraction_in(span: Span, y: FloatArray, below: Sequence[tuple[Node, FloatArray]]) -> Node | None:
     """S/D with S in the span and D a sum of small terms, where y is that; None where it is not."""
     small = np.stack([values for _, values in below], axis=1)
@@ -344,7 +311,10 @@ def _null_vector(span: Span, columns: FloatArray) -> FloatArray | None:
     sizes = np.sqrt(np.mean(columns**2, axis=0))
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         return None
-    beside = span.left(columns / sizes)
+    beside = span.left(columns / sizes, times=1)
+    if not _may_vanish(beside[:, np.linalg.norm(beside, axis=0) > 0]):
+        return None
+    beside = span.left(beside, times=1)
     kept = np.flatnonzero(np.sqrt(np.mean(beside**2, axis=0)) > VOCABULARY.exact)
     vector = _last(beside[:, kept])
     if vector is None:
@@ -358,6 +328,15 @@ def _null_vector(span: Span, columns: FloatArray) -> FloatArray | None:
     found[kept] = vector / sizes[kept]
     unit = found[kept[np.argmin(np.abs(found[kept]))]]
     return np.asarray(found / unit) if unit else None  # over so many magnitudes that one of them is no number
+
+
+def _may_vanish(columns: FloatArray) -> bool:
+    """Whether some sum of columns [N, B] may vanish: the last column of it then is all but a sum of those before it, which
+    the diagonal of their triangle tells for a fraction of what singular values take."""
+    if columns.shape[1] < 2:
+        return False
+    diagonal = np.abs(np.diag(np.linalg.qr(columns / np.linalg.norm(columns, axis=0), mode="r")))
+    return bool(diagonal.min() < VOCABULARY.may_vanish)
 
 
 def _last(columns: FloatArray) -> FloatArray | None:

@@ -20,7 +20,8 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
-from gmeql.search.direct.vocabulary import Span, fraction_in, small_terms
+from gmeql.search.direct.denominators import small_terms
+from gmeql.search.direct.vocabulary import Span, fraction_in
 
 
 @dataclass(frozen=True)

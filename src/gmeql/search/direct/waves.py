@@ -26,7 +26,8 @@ from gmeql.formula.nodes import Call, Constant, Node, Variable, build, row_value
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.angles import ANGLES, amplitudes_of, likely_amplitudes, products_of, strongest_sum
 from gmeql.search.direct.choice import TERMS, TermChoice
-from gmeql.search.direct.library import LibraryConfig, library
+from gmeql.search.direct.column_functions import LibraryConfig
+from gmeql.search.direct.library import library
 from gmeql.search.direct.polynomials import monomials, values
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
