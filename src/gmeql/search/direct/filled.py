@@ -7,9 +7,11 @@ middle. So g*w*cos(p) is seen in what m*B*sin(t) leaves, and the g*w in the 6.21
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -22,7 +24,7 @@ from gmeql.search.direct.library import vocabulary
 from gmeql.search.direct.middle.meeting import Target, met_in_one_step, small_formulas
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
-from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.table import DirectTable, Effort, FloatArray
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, sum_of
 
 
@@ -139,6 +141,35 @@ def _rounded(power: float) -> float:
     return near if abs(near - power) < FILLED.whole else power
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """Plain terms and the smallest formulas, so many together, on rows X; told from others by what decides their values."""
+
+    told_by: tuple[object, ...]
+    X: FloatArray = field(compare=False)
+    functions: FunctionSet = field(compare=False)
+    small: SmallFormulas = field(compare=False)
+    most: int = field(compare=False)
+
+    @classmethod
+    def of(cls, X: FloatArray, functions: FunctionSet, small: SmallFormulas, most: int) -> _Asked:
+        told_by = (functions, X.shape, X.tobytes(), most, small.formulas[: min(most, len(small.values))].tobytes())
+        return cls(told_by, X, functions, small, most)
+
+
+@lru_cache(maxsize=1)
+def _span(asked: _Asked) -> Span:
+    """What they span: the same each time that the method goes on from other formulas."""
+    numbers = replace(PLAIN_TERMS, most_terms=int(FILLED.plain * asked.most))
+    plain, small = vocabulary(asked.X, asked.functions.allows, numbers=numbers), asked.small
+    n_small = max(min(asked.most, len(small.values)) - len(plain.values), 0)
+
+    def node(k: int) -> Node:
+        return plain.node(k) if k < len(plain.values) else small.tree(k - len(plain.values))
+
+    return Span(np.concatenate([plain.values, small.values_on(asked.X, n_small)]), node)
+
+
 def _sums(
     places: Sequence[Target], table: DirectTable, small: SmallFormulas, functions: FunctionSet, effort: Effort
 ) -> Iterator[Node]:
@@ -146,13 +177,7 @@ def _sums(
     most = min(FILLED.terms, int((len(table.y) - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
     if most <= table.n_columns or not (np.abs(table.X).max(axis=0) > 0).all():
         return
-    plain = vocabulary(table.X, functions.allows, numbers=replace(PLAIN_TERMS, most_terms=int(FILLED.plain * most)))
-    n_small = max(min(most, len(small.values)) - len(plain.values), 0)
-
-    def node(k: int) -> Node:
-        return plain.node(k) if k < len(plain.values) else small.tree(k - len(plain.values))
-
-    span = Span(np.concatenate([plain.values, small.values_on(table.X, n_small)]), node)
+    span = copy.copy(_span(_Asked.of(table.X, functions, small, most)))  # it counts what was looked for in vain
     read = [(hole, name, target) for hole in places for name, target in direct_readings(hole.values, functions).items()]
     if not read:
         return
