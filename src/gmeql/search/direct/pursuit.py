@@ -282,7 +282,8 @@ class Terms:
 class Chase:
     """A pursuit on rows with weights [N]: all terms without what the plainest explain of them.
 
-    `near` are the terms that came near to being chosen in the first steps of the last one.
+    `near` are the terms that came near to being chosen in the first steps of the last one, none where these explained no
+    more than chance terms would.
     """
 
     def __init__(self, terms: Terms, weights: FloatArray) -> None:
@@ -347,6 +348,8 @@ class Chase:
             if left < PURSUIT.met:
                 return [*self.taken, *numbers]
             if not left <= PURSUIT.kept**step * begun and step >= PURSUIT.first_steps:
+                if step == PURSUIT.first_steps:
+                    self.near.clear()  # no more than chance terms explain: nothing came near
                 return None
             beside_it = self._along(direction)
             free = free - beside_it**2
