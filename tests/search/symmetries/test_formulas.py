@@ -53,3 +53,10 @@ def test_what_has_no_symmetry_has_no_view() -> None:
     assert columns("exp(a) + sin(3*a*b) + b", "a b") == []
     assert views_of_formula(Constant(2.0), X) == []
     assert views_of_formula(parse_tree("log(x - 3)", ("x", "y")), X[:, :2]) == []  # no value on some rows
+
+
+def test_functions_before_the_rest_are_asked_for_as_long_as_there_is_time() -> None:
+    root = parse_tree("exp(a)*(b*c + log(b + c**2))", ("a", "b", "c"))
+    (view,) = views_of_formula(root, X[:, :3])
+    assert str(Expression(view.factor, ("a", "b", "c"))) == "exp(a)"
+    assert views_of_formula(root, X[:, :3], out_of_time=lambda: True) == []

@@ -9,6 +9,8 @@ Legend: `N` rows, `V` raw columns, `D` columns of a view.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from gmeql.formula.calculus import row_slopes
@@ -18,10 +20,17 @@ from gmeql.search.symmetries.surrogate import typical
 from gmeql.search.symmetries.views import FittedView, View, smaller_views
 
 
-def views_of_formula(root: Node, X: np.ndarray, *, slack: float = SYMMETRIES.formula_slacks[0]) -> list[View]:
+def views_of_formula(
+    root: Node,
+    X: np.ndarray,
+    *,
+    slack: float = SYMMETRIES.formula_slacks[0],
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> list[View]:
     """Smaller tables that hold all that a formula says, the smallest first; empty where it has no symmetry.
 
-    X [N, V] are rows on which it is looked at, `slack` the share of its slopes that a table may not explain.
+    X [N, V] are rows on which it is looked at, `slack` the share of its slopes that a table may not explain. Once it is
+    `out_of_time`, no column is asked for a function before the rest, which takes longest.
     """
     if isinstance(root, Constant) or not 2 <= X.shape[1] <= SYMMETRIES.max_variables:
         return []
@@ -31,7 +40,14 @@ def views_of_formula(root: Node, X: np.ndarray, *, slack: float = SYMMETRIES.for
         values, slopes = _slopes(root, X)
         if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
             return []
-        steps = smaller_views(View.raw(X.shape[1]), lambda view: _fitted(view, X, values, slopes), negligible=slack)
+        whole = View.raw(X.shape[1])
+
+        def fit(view: View) -> FittedView | None:
+            if view == whole:  # tells all, by the formula's own slopes
+                return FittedView(view, X, values, 0.0, slopes)
+            return _fitted(view, X, values, slopes)
+
+        steps = smaller_views(whole, fit, negligible=slack, out_of_time=out_of_time)
         for views in steps:
             found = views + found
     return found[: SYMMETRIES.max_views]

@@ -194,18 +194,23 @@ class FittedView:
 
 
 def smaller_views(
-    start: View, fit: Callable[[View], FittedView | None], *, negligible: float = SYMMETRIES.negligible
+    start: View,
+    fit: Callable[[View], FittedView | None],
+    *,
+    negligible: float = SYMMETRIES.negligible,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> Iterator[list[View]]:
     """Step by step the views that the first proposal to hold stands for, each smaller than the one before.
 
-    `fit` says what a view knows of the target: a proposal holds that knows as much, or whose error is `negligible`.
+    `fit` says what a view knows of the target: a proposal holds that knows as much, or whose error is `negligible`. Once it
+    is `out_of_time`, no column is asked for a function before the rest.
     """
     current = fit(start)
     while current is not None and current.error < SYMMETRIES.hopeless and len(current.view.columns) > 1:
         proposals = itertools.chain(
             ([view] for view in itertools.islice(_merged_views(current), SYMMETRIES.merges_tried)),
             _scaled_views(current),
-            itertools.islice(_views_without_factor(current), SYMMETRIES.factors_tried),
+            itertools.islice(_views_without_factor(current, out_of_time), SYMMETRIES.factors_tried),
         )
         enough = max(SYMMETRIES.allowed_growth * current.error, negligible)
         current = None
@@ -293,12 +298,13 @@ def _scaled_views(fitted: FittedView) -> Iterator[list[View]]:
                 yield views
 
 
-def _views_without_factor(fitted: FittedView) -> Iterator[list[View]]:
+def _views_without_factor(fitted: FittedView, out_of_time: Callable[[], bool]) -> Iterator[list[View]]:
     """Views without one column, of which the target is a function times the rest; best first."""
     columns, table = fitted.view.columns, fitted.table
     proposals = [
         (misfit, j, factor)
         for j in range(len(columns))
+        if not out_of_time()
         for misfit, factor in factors_of_column(table[:, j], fitted.slopes[:, j], fitted.target)
         if misfit < SYMMETRIES.factor_misfit
     ]
