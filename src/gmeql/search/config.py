@@ -113,15 +113,17 @@ class ClockConfig:
     refit_share: float = 0.5  # kept for refitting the front of a large table, at most
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly
     symmetry_share: float = 0.15  # given to the look for symmetries, at most,
-    formula_share: float = 0.005  # and to each for those of the leading formulas, of which the first is always asked
+    formula_share: float = 0.0025  # and to each for those of the leading formulas, of which the first is always asked
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
-    direct_share: float = 0.09  # given to direct methods; a table on which they see nothing loses up to a tenth
+    direct_share: float = (
+        0.08  # given to direct methods: with all other looks a table with nothing to see loses a tenth
+    )
     soon_share: float = 0.025  # ... and so much beside that to each of those quick ones,
-    early_share: float = 0.39  # of which so much is for those that are asked before symmetries are looked for,
-    noisy_shares: tuple[float, ...] = (0.3, 0.1)  # so much for each of the smallest tables where even these are noisy,
+    early_share: float = 0.38  # of which so much is for those that are asked before symmetries are looked for,
+    noisy_shares: tuple[float, ...] = (0.26, 0.1)  # so much for each of the smallest tables where even these are noisy,
     first_share: float = 0.62  # so much for both together and for all others, with what becomes of what they see,
-    first_least: float = 0.23  # but so much for those others in any case,
+    first_least: float = 0.21  # but so much for those others in any case,
     beside_share: float = 0.4  # and more where other processes look, which keep nobody waiting;
     later_share: float = 0.032  # the least for those that are asked again each time when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,

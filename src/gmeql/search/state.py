@@ -52,6 +52,8 @@ class SearchState:
     direct_done: bool = False
     direct_spent: float = 0.0
     """Seconds that direct methods took; with a candidate budget those that their work is worth."""
+    beside_spent: float = 0.0
+    """Seconds that looks took beside that, where time is the budget: quick looks, symmetries and the tables they give."""
     later_looks: int = 0
     """How often direct methods were asked again,"""
     looked_again: list[int] = field(default_factory=list)
@@ -66,6 +68,11 @@ class SearchState:
     """Why the search ended; empty while it goes on."""
     shared_losses: dict[Node, float] = field(default_factory=dict)
     """Structures whose constants were shared out between groups, and their losses: not worth doing twice."""
+
+    @property
+    def looks_spent(self) -> float:
+        """Seconds that all looks at the data took."""
+        return self.direct_spent + self.beside_spent
 
     @classmethod
     def new(cls, rows: SearchRows, seed: int) -> SearchState:
@@ -180,6 +187,7 @@ class SearchState:
             "symmetries_done": bool(self.symmetries_done),
             "direct_done": bool(self.direct_done),
             "direct_spent": float(self.direct_spent),
+            "beside_spent": float(self.beside_spent),
             "later_looks": int(self.later_looks),
             "growing_looks": int(self.growing_looks),
             "looked_again": list(self.looked_again),
@@ -251,6 +259,7 @@ class SearchState:
             symmetries_done=bool(data["symmetries_done"]),
             direct_done=bool(data.get("direct_done", portfolio.architecture is not None)),  # earlier versions lack it
             direct_spent=float(data.get("direct_spent", 0.0)),
+            beside_spent=float(data.get("beside_spent", 0.0)),
             later_looks=int(data.get("later_looks", 0)),
             growing_looks=int(data.get("growing_looks", 0)),
             looked_again=[int(place) for place in data.get("looked_again", ())],

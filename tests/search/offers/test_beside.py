@@ -89,7 +89,7 @@ def tended(state: SearchState, times: int) -> None:
 
 def test_others_see_the_formula_and_the_front_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     lookers = watched(monkeypatch, HereAndNow())
-    seen = state(*fraction(), max_time=8.0)
+    seen = state(*fraction(), max_time=10.0)
     tended(seen, 12)
     assert has_exact_formula(seen) and seen.candidates == 0
     assert lookers.started == 1 and lookers.names()[: len(EARLY)] == list(EARLY)

@@ -76,6 +76,25 @@ def test_a_table_that_a_leading_formula_suggests_is_asked_for_what_is_plain() ->
     assert has_exact_formula(state)
 
 
+@pytest.mark.parametrize("spent", [0.0, 1000.0])
+def test_formulas_are_asked_for_tables_as_long_as_looks_have_time(
+    spent: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[bool] = []
+
+    def views_of_leading(state: SearchState, asked: Any, out_of_time: Any) -> list[View]:
+        limits.append(out_of_time())
+        return []
+
+    monkeypatch.setattr(looking_module, "views_of_leading", views_of_leading)
+    state, _ = made(direct=(), max_time=2000.0)
+    looking = Looking(replace(state.config, n_jobs=1), Offering())
+    state.symmetries_done = state.direct_done = True
+    state.elapsed, state.beside_spent = 1000.0, spent
+    looking.see(state, Clock.start(state.config))
+    assert limits == [spent > 0] and state.beside_spent > spent
+
+
 @pytest.mark.parametrize("look", ["look_early", "smaller_tables", "look_directly", "look_again", "go_on"])
 def test_a_fault_of_a_look_is_told_and_ends_the_looks(look: str, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     def faulty(*_: Any, **__: Any) -> None:

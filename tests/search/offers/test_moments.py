@@ -46,6 +46,14 @@ def test_later_looks_share_what_is_not_kept_for_others_and_have_their_own_in_any
     assert later_seconds(seen) == pytest.approx(numbers.later_share * seconds) and rich > later_seconds(seen)
 
 
+def test_symmetries_and_quick_looks_leave_less_for_later_ones() -> None:
+    seen = state(max_time=20.0)
+    rich = later_seconds(seen)
+    seen.beside_spent = 0.2 * seen.config.direct_seconds
+    looks = len(seen.config.clock.later_from)
+    assert later_seconds(seen) == pytest.approx(rich - 0.2 * seen.config.direct_seconds / looks)
+
+
 def test_another_look_is_taken_when_its_time_has_come() -> None:
     X, y = table()
     seen = state(max_candidates=40_000)

@@ -15,7 +15,7 @@ from gmeql.search.direct.methods import EARLY
 from gmeql.search.direct.table import worked
 from gmeql.search.offers import seeing, turns
 from gmeql.search.offers.seeing import look_early, plan
-from gmeql.search.offers.turns import Kept, Turns, effort_until
+from gmeql.search.offers.turns import Kept, Turns, counted, effort_until
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 
@@ -91,3 +91,33 @@ def test_methods_that_get_little_of_the_processor_end_with_the_search() -> None:
     clock, until = Clock.start(seen.config), worked() + 1000.0
     assert not effort_until(seen, clock, 1.0, until).out_of_time()
     assert effort_until(seen, replace(clock, closing=clock.started), 1.0, until).out_of_time()
+
+
+@pytest.mark.parametrize(("budget", "noted"), [({"max_time": 20.0}, 2.0), ({"max_candidates": 1000}, 0.0)])
+def test_what_is_done_beside_methods_counts_as_a_look_where_time_is_the_budget(
+    budget: dict[str, float], noted: float, now: list[float]
+) -> None:
+    seen = state(**budget)
+    with counted(seen):
+        now[0] = 2.0
+    assert seen.beside_spent == noted and seen.looks_spent == noted
+    again = SearchState.from_dict(seen.to_dict(), seen.rows.X, seen.rows.y)
+    assert again.beside_spent == noted
+
+
+@pytest.mark.parametrize(("each", "is_asked"), [(0.04, False), (0.2, True)])
+def test_what_was_seen_quickly_is_asked_again_only_with_more_time(
+    each: float, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def ask(name: str, *_: Any, **__: Any) -> Iterator[Any]:
+        asked.append(name)
+        return iter(())
+
+    monkeypatch.setattr(seeing, "ask", ask)
+    seen = state(max_candidates=100_000)
+    seeing._look(seen, Clock.unlimited(), ["modulated"], each, cut=True)
+    assert asked == (["modulated"] if is_asked else [])
+    seeing._look(seen, Clock.unlimited(), ["modulated"], each, cut=True, is_quick=True)
+    assert asked[-1] == "modulated"

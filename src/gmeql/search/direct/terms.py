@@ -63,7 +63,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if effort.seconds < SUMS.least_seconds * table.n_columns:
         return
     terms = library(table.X[:n], functions.allows)
-    if not len(terms):
+    if not len(terms) or effort.out_of_time():
         return
     sign = 1.0 if table.y.mean() >= 0 else -1.0
     rows = {

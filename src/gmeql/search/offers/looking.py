@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from gmeql.formula.nodes import Constant, Node
 from gmeql.search.clock import Clock
@@ -24,6 +25,7 @@ from gmeql.search.offers.seeing import (
     look_early,
     views_of_leading,
 )
+from gmeql.search.offers.turns import counted
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.symmetries.noisy import smaller_tables
@@ -92,8 +94,12 @@ class Looking:
                 state.direct_done = not clock.is_interrupted()
         elif is_time_to_look_again(state):
             self._offering.settle(state)
-            views = views_of_leading(state, self._viewed, clock.formula_limit())
-            self.take_views(state, views, clock.is_late)
+            is_spent = state.config.max_time is not None and state.looks_spent > state.config.direct_seconds
+            # nothing is left then but for what takes no time worth mentioning
+            limit = (replace(clock, formula_seconds=0.0) if is_spent else clock).formula_limit()
+            with counted(state):
+                views = views_of_leading(state, self._viewed, limit)
+                self.take_views(state, views, clock.is_late)
             look_at_smaller(state, clock, views)
             look_again(state, clock)
 
@@ -101,10 +107,11 @@ class Looking:
         """See whether smaller tables tell as much, and begin anew with them."""
         rows = state.rows.polished
         starts, limit = state.portfolio.starting_views(), clock.symmetry_limit()
-        views = [view for start in starts for view in smaller_tables(rows.X, rows.target, limit, start=start)]
-        if not clock.is_interrupted():
-            state.symmetries_done = True
-            self.take_views(state, views, clock.is_late)
+        with counted(state):
+            views = [view for start in starts for view in smaller_tables(rows.X, rows.target, limit, start=start)]
+            if not clock.is_interrupted():
+                state.symmetries_done = True
+                self.take_views(state, views, clock.is_late)
 
     def take_views(self, state: SearchState, views: Sequence[View], is_late: Callable[[], bool]) -> None:
         """Begin anew with smaller tables, of those views that are allowed."""

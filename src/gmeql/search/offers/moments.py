@@ -36,7 +36,7 @@ def later_seconds(state: SearchState) -> float:
     before may have taken more than theirs."""
     numbers, seconds = state.config.clock, state.config.direct_seconds
     kept = numbers.last_share + numbers.growing_share * (len(numbers.growing_from) - state.growing_looks)
-    left = (1.0 - kept) * seconds - state.direct_spent
+    left = (1.0 - kept) * seconds - state.looks_spent
     return max(left / (len(numbers.later_from) - state.later_looks), numbers.later_share * seconds)
 
 

@@ -37,6 +37,9 @@ from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.formulas import views_of_formula
 from gmeql.search.symmetries.views import View
 
+SEEN_QUICKLY = ("vocabulary", *SOON)
+"""Methods that do the same where they are asked quickly and have no more time than then."""
+
 
 def look_at_once(state: SearchState, clock: Clock) -> None:
     """Before anything is drawn, ask the cheapest methods: there is something to show, and to be better than."""
@@ -52,8 +55,12 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
 def look_soon(state: SearchState, clock: Clock, name: str) -> None:
     """Ask a method for what it sees quickly: islands are long to find it, and need not."""
     if not state.direct_done and not has_exact_formula(state):
-        seconds = state.config.clock.soon_share * state.config.direct_seconds
-        _look(state, clock, asked_of(state, [name]), seconds, cut=False, is_quick=True)
+        _look(state, clock, asked_of(state, [name]), _quick_seconds(state), cut=False, is_quick=True)
+
+
+def _quick_seconds(state: SearchState) -> float:
+    """What a quick look may take."""
+    return state.config.clock.soon_share * state.config.direct_seconds
 
 
 def look_early(state: SearchState, clock: Clock) -> bool:
@@ -75,8 +82,9 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     for view, share in noisy_views_of(state):
         _look(state, clock, asked_of(state, NOISY), share * seconds, cut=True, views=[view])
         at_least -= share * seconds  # what is seen without noise only need not be looked for long
-    left = max(numbers.first_share * seconds - state.direct_spent, at_least, 0.0)  # what was left over early is theirs
-    _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
+    left = max(numbers.first_share * seconds - state.looks_spent, at_least, 0.0)  # what was left over early is theirs
+    if left > 0:
+        _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
 
 
 def look_at_smaller(state: SearchState, clock: Clock, views: Sequence[View]) -> None:
@@ -86,7 +94,7 @@ def look_at_smaller(state: SearchState, clock: Clock, views: Sequence[View]) -> 
     smaller = sorted((view for view in views if view in taken and not view.is_raw), key=lambda view: len(view.columns))
     if smaller and not has_exact_formula(state):
         smaller = smaller[: state.config.tables_looked_at_again]
-        seconds = len(smaller) * state.config.clock.soon_share * state.config.direct_seconds
+        seconds = len(smaller) * _quick_seconds(state)
         _look(state, clock, asked_of(state, QUICK), seconds, cut=True, views=smaller, is_quick=True)
 
 
@@ -132,7 +140,7 @@ def views_of_leading(
             break
         asked.add(root)
         for slack in SYMMETRIES.formula_slacks:
-            views = views_of_formula(root, state.rows.polished.X, slack=slack)
+            views = views_of_formula(root, state.rows.polished.X, slack=slack, out_of_time=out_of_time)
             found |= dict.fromkeys(view for view in views[:1] if view not in known)
     return list(found)
 
@@ -149,7 +157,7 @@ def look_again(state: SearchState, clock: Clock) -> None:
         return
     for name, at_least in zip(LAST, (numbers.last_share, 0.0), strict=True):
         # what all others left over, and enough for a look: many columns and their smaller tables leave nothing
-        left, asked = max(seconds - state.direct_spent, at_least * seconds), asked_of(state, [name])
+        left, asked = max(seconds - state.looks_spent, at_least * seconds), asked_of(state, [name])
         if asked and left > 0 and not has_exact_formula(state):
             _look(state, clock, asked, left, cut=True, views=[state.portfolio.tables[0].view])
 
@@ -186,8 +194,12 @@ def _look(
     for trails that were followed."""
     began, kept = worked(), Kept(state, clock, state.config.trail_seconds)
     _take_in(state, clock, _proposals(state, clock, names, seconds, kept, views, is_quick=is_quick), cut=cut)
+    is_timed = state.config.max_time is not None
+    took = worked() - began - kept.used if is_timed else seconds
     if cut:
-        state.direct_spent += seconds if state.config.max_time is None else worked() - began - kept.used
+        state.direct_spent += took
+    elif is_timed:
+        state.beside_spent += took
 
 
 def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, Node]], *, cut: bool) -> None:
@@ -303,9 +315,11 @@ def _proposals(
 ) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view."""
     looks = plan(state, names, seconds, views)
-    turns = Turns([look.seconds for look in looks])
+    turns, quick = Turns([look.seconds for look in looks]), _quick_seconds(state)
     for i, look in enumerate(looks):
         effort = effort_until(state, clock, look.seconds, turns.until(i))
+        if not is_quick and look.view.is_raw and look.name in SEEN_QUICKLY and effort.seconds <= quick:
+            continue  # it would do no more than it did before anything was drawn
         effort = replace(effort, more=kept.take, is_quick=is_quick)
         rng, functions = np.random.default_rng([state.seed, i]), state.portfolio.functions
         for root in ask(look.name, look.table, functions=functions, effort=effort, rng=rng):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -18,6 +19,17 @@ def effort_until(state: SearchState, clock: Clock, seconds: float, until: float)
         return Effort(seconds, clock.is_interrupted)
     left = max(until - worked(), 0.0)
     return Effort.timed(left, until=until, is_interrupted=clock.is_closing)
+
+
+@contextmanager
+def counted(state: SearchState) -> Iterator[None]:
+    """Note what is done meanwhile as a look, which later ones have less time for; where time is the budget."""
+    began = worked()
+    try:
+        yield
+    finally:
+        if state.config.max_time is not None:
+            state.beside_spent += worked() - began
 
 
 class Turns:
