@@ -30,7 +30,7 @@ from gmeql.search.polish.recognition import all_recognised
 from gmeql.search.polish.scoring import Scored, clean, refit
 from gmeql.search.offers.moments import later_seconds
 from gmeql.search.offers.promotion import polish_formula
-from gmeql.search.offers.turns import Kept, Turns, effort_until
+from gmeql.search.offers.turns import Kept, Turns, counted, effort_until
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.symmetries.config import SYMMETRIES
@@ -114,7 +114,11 @@ def is_noisy(state: SearchState) -> bool:
 
 def _is_noisy(view: View, state: SearchState) -> bool:
     table = _table(view, state)
-    return table is not None and min(table.unexplained, smooth_error(table)) > SYMMETRIES.noisy
+    if table is None or not table.unexplained > SYMMETRIES.noisy:
+        return False
+    # what is explained is the smooth fit's already, where that is closer than the best formula
+    error = smooth_error(table) if table.explained is None else table.error_of(table.explained)
+    return min(table.unexplained, error) > SYMMETRIES.noisy
 
 
 def go_on(state: SearchState, clock: Clock) -> None:
@@ -151,7 +155,9 @@ def look_again(state: SearchState, clock: Clock) -> None:
     left = later_seconds(state)
     state.later_looks += 1
     views = plainest_views(state)
-    for names, share in later_shares(state, left):
+    with counted(state):
+        shares = later_shares(state, left)
+    for names, share in shares:
         _look(state, clock, names, share, cut=True, views=views)
     if state.later_looks < len(numbers.later_from):
         return
