@@ -60,6 +60,18 @@ def test_fronts_of_earlier_versions_get_no_odds():
     front = front_for(data)
     text = " ".join(judge(front, len(front) - 1, data))
     assert "next simpler formula" in text and "likely" not in text and "unseen" not in text
+    assert "not tried on rows left out" in text
+
+
+def test_few_rows_promise_nothing():
+    """Two rows promised an error, and 20 to 1 that a line is better than the mean; one of three was called an outlier."""
+    X = np.array([[4.8], [6.7], [7.4]])
+    y = np.array([10.15, 14.2, 16.86])
+    few = tables.Training(X, y, ("x1",), "y", None, np.arange(3), (), "x")
+    front = judged(X, y, "2.19*x1")
+    text = " ".join(judge(front, 1, few))
+    assert "3 rows cannot tell formulas apart" in text
+    assert "likely" not in text and "unseen" not in text and "outliers" not in text
 
 
 def test_noise_supports_nothing_beyond_the_mean():

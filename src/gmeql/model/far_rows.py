@@ -16,6 +16,8 @@ import numpy as np
 class FarConfig:
     """From where on a row is an outlier."""
 
+    least_told: int = 8
+    """Fewer rows have no middle half by which one of them is told from the others."""
     far: float = 6.0
     """Robust standard deviations beyond which a row lies far from the formula: one normal row in 500 million does."""
     most_far: float = 0.4
@@ -51,6 +53,8 @@ def rows_far_away(residuals: np.ndarray) -> np.ndarray:
     Centre and scale are those of the middle half, `s = 1.4826 median |r - median r|`, which outliers do not move: on one
     side of a fit they pull it towards themselves.
     """
+    if len(residuals) < FAR.least_told:
+        return np.zeros(len(residuals), bool)
     residuals = _near_one(residuals)
     sizes = np.abs(residuals - np.median(residuals))
     scale = NORMAL_MEDIAN * float(np.median(sizes))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7
 LIKELY = 0.7  # a smaller chance is no preference
 MOST_ODDS = 20  # odds beyond this are said in words
+TOLD_ROWS = 8  # fewer rows tell no formula from another, however well it fits them
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,10 @@ def judge(
         sentences = [_fit_by_loss(member, training, own, counted)]
     else:
         sentences = [_fit(member, found, counted, exact=exact)]
-    sentences += _against_simpler(front, index) if exact else _preference(front, index, training, counted)
+    if len(training.y) < TOLD_ROWS:
+        sentences.append(_too_few(len(training.y)))
+    else:
+        sentences += _against_simpler(front, index) if exact else _preference(front, index, training, counted)
     outliers = outliers_in(training, counted, [m.expression for m in front]) if outliers is None else outliers
     chosen = index == front.select("best").index
     return sentences + cautions(member, training, predicted, counted, exact=exact, outliers=outliers, chosen=chosen)
@@ -111,7 +115,7 @@ def predictions(member: FrontMember, X: np.ndarray, loss: str) -> np.ndarray:
 def _fit_by_loss(member: FrontMember, training: Training, loss: Loss, counted: CountedRows) -> str:
     """How well a formula meets the rows by the loss it was fitted by, beside the best constant."""
     rows = f"{len(training.y):,} rows"
-    told = f"{loss.measure} of {three_digits(member.loss)} on {rows}{_unseen(member)}"
+    told = f"{loss.measure} of {three_digits(member.loss)} on {rows}{_unseen(member, len(training.y))}"
     if not member.expression.variables:
         return f"It is a constant, with a {told}."
     alone = mean_loss_of_constant(training.y, counted.given, loss)
@@ -125,23 +129,29 @@ def _fit(member: FrontMember, found: Figures, counted: CountedRows, *, exact: bo
     """How well a formula meets the rows."""
     rows = f"{len(counted.weights):,} rows"
     weighted = " as the loss weighs them" if counted.by_the_loss else ""
+    unseen = _unseen(member, len(counted.weights))
     if exact:
         met = f"{len(counted.weights) - counted.left_out:,} of the {rows}" if counted.left_out else f"all {rows}"
         return f"It reproduces {met} to rounding: the largest error is {found.largest_error:.1g}."
     if not member.expression.variables:
-        return f"It is a constant, with a typical error of {three_digits(found.rmse)} on {rows}{weighted}{_unseen(member)}."
+        return f"It is a constant, with a typical error of {three_digits(found.rmse)} on {rows}{weighted}{unseen}."
     if found.r2 <= 0:
         return f"It explains nothing of the variance of the {rows}{weighted}: typical error {three_digits(found.rmse)}."
-    errors = f"typical error {three_digits(found.rmse)}{_unseen(member)}, largest {three_digits(found.largest_error)}"
+    errors = f"typical error {three_digits(found.rmse)}{unseen}, largest {three_digits(found.largest_error)}"
     if counted.left_out:
         errors += " of the rows that count"
     return f"It explains {percent(found.r2)} of the variance of {rows}{weighted}; {errors}."
 
 
-def _unseen(member: FrontMember) -> str:
+def _too_few(n_rows: int) -> str:
+    rows = "One row cannot" if n_rows == 1 else f"{n_rows} rows cannot"
+    return f"{rows} tell formulas apart: many others fit as well, and how far off it is elsewhere is not known."
+
+
+def _unseen(member: FrontMember, n_rows: int) -> str:
     """The typical error to expect on unseen rows, with its spread, where it is known."""
     outlook = member.outlook
-    if outlook is None or outlook.pole or not math.isfinite(outlook.error) or outlook.error == 0:
+    if n_rows < TOLD_ROWS or outlook is None or outlook.pole or not math.isfinite(outlook.error) or outlook.error == 0:
         return ""
     return f", on unseen rows about {unseen_text(outlook)}"
 
@@ -163,8 +173,8 @@ def _preference(front: Front, index: int, training: Training, counted: CountedRo
         if not front[index].expression.variables:
             return [f"{_nothing_beyond(counted)}."]
         return _against_simpler(front, index)
-    if not front.has_outlooks:  # of an earlier version or another method: nothing was measured for those
-        return _against_simpler(front, index)
+    if not front.has_outlooks:  # of an earlier version or another method, or stopped before anybody looked
+        return [*_against_simpler(front, index), "It was not tried on rows left out of the fit."]
     if front[best].is_by_steps:
         return _by_steps(front, index, best)
     among = None if index == best else (index,)
