@@ -116,21 +116,22 @@ class ClockConfig:
     formula_share: float = 0.0025  # and to each for those of the leading formulas, of which the first is always asked
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
-    direct_share: float = (
-        0.08  # given to direct methods: with all other looks a table with nothing to see loses a tenth
-    )
-    soon_share: float = 0.025  # ... and so much beside that to each of those quick ones,
-    early_share: float = 0.38  # of which so much is for those that are asked before symmetries are looked for,
-    noisy_shares: tuple[float, ...] = (0.26, 0.1)  # so much for each of the smallest tables where even these are noisy,
-    first_share: float = 0.62  # so much for both together and for all others, with what becomes of what they see,
-    first_least: float = 0.21  # but so much for those others in any case,
-    beside_share: float = 0.4  # and more where other processes look, which keep nobody waiting;
-    later_share: float = 0.032  # the least for those that are asked again each time when
+    direct_share: float = 0.085  # given to direct methods: with all other looks nothing to see costs about a tenth
+    soon_share: float = 0.0235  # ... and so much beside that to each of those quick ones,
+    early_share: float = 0.358  # of which so much is for those that are asked before symmetries are looked for,
+    noisy_shares: tuple[float, ...] = (
+        0.245,
+        0.094,
+    )  # so much for each of the smallest tables where even these are noisy,
+    first_share: float = 0.583  # so much for both together and for all others, with what becomes of what they see,
+    first_least: float = 0.198  # but so much for those others in any case,
+    beside_share: float = 0.376  # and more where other processes look, which keep nobody waiting;
+    later_share: float = 0.03  # the least for those that are asked again each time when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
-    noisy_later_share: float = 0.14  # or this where the target is noisy: of 20 s enough to see a small table,
-    last_share: float = 0.23  # the least for the first of those that are asked last
+    noisy_later_share: float = 0.132  # or this where the target is noisy: of 20 s enough to see a small table,
+    last_shares: tuple[float, ...] = (0.2165, 0.06)  # the least for each of those that are asked last
     growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
-    growing_share: float = 0.0285  # with so much each time
+    growing_share: float = 0.0268  # with so much each time
     later_candidates: int = 100_000  # candidates of which these are shares where nothing is limited
     trail_share: float = 0.2  # kept for the first of them that has seen part of a formula
     candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share

@@ -14,7 +14,7 @@ from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig, SearchConfig
-from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY, QUICK, SOON, ask
+from gmeql.search.direct.methods import AT_FIRST, DIRECT_METHODS, EARLY, LAST, QUICK, SOON, ask
 from gmeql.search.groups.table import Grouping
 from gmeql.search.search import Search
 from gmeql.search.polish.scoring import refit
@@ -283,7 +283,7 @@ def test_another_look_is_at_tables_that_were_not_looked_at() -> None:
     look_again(again, Clock.unlimited())
     assert again.looked_again == [3, 2, 1, 0]
     numbers = again.config.clock  # nothing was spent before; some is kept for others
-    kept = numbers.last_share + numbers.growing_share * len(numbers.growing_from)
+    kept = sum(numbers.last_shares) + numbers.growing_share * len(numbers.growing_from)
     assert again.direct_spent == pytest.approx((1 - kept) * again.config.direct_seconds)
 
 
@@ -302,7 +302,25 @@ def test_all_looks_together_keep_within_one_share(monkeypatch: pytest.MonkeyPatc
     assert {name for name, _ in granted} == {*DIRECT_METHODS} - {"derivatives", *SEEN_QUICKLY}
     assert sum(each for _, each in granted) <= (1 + 1e-9) * seen.direct_spent
     assert 0.95 * seconds < seen.direct_spent <= (1 + 1e-9) * seconds
-    assert dict(granted)["strange"] >= seen.config.clock.last_share * seconds - 1e-9
+    for name, share in zip(LAST, seen.config.clock.last_shares, strict=True):
+        assert dict(granted)[name] >= share * seconds - 1e-9
+
+
+def test_those_asked_last_have_time_where_looks_beside_took_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waves of very many turns look like noise to all others: none was left for them."""
+    granted: dict[str, float] = {}
+
+    def ask(name: str, table: Any, *, effort: Any, **options: Any) -> Iterator[Any]:
+        granted[name] = effort.seconds
+        return iter(())
+
+    monkeypatch.setattr(seeing, "ask", ask)
+    seen = state(*noisy())
+    seen.beside_spent = 2 * seen.config.direct_seconds
+    for _ in seen.config.clock.later_from:
+        look_again(seen, Clock.unlimited())
+    for name, share in zip(LAST, seen.config.clock.last_shares, strict=True):
+        assert granted[name] >= share * seen.config.direct_seconds - 1e-9
 
 
 def test_a_method_that_was_left_out_is_not_asked_again() -> None:

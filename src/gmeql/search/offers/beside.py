@@ -251,7 +251,7 @@ class LooksBeside:
         for names, seconds in later_shares(state, self._later_seconds):
             self._plan(1.0, state, names, seconds * self._config.lookers_boost, views)
         if state.later_looks == len(self._config.clock.later_from):
-            seconds = self._config.clock.last_share * self._config.direct_seconds * self._config.lookers_boost
+            seconds = sum(self._config.clock.last_shares) * self._config.direct_seconds * self._config.lookers_boost
             self._plan(2.0, state, asked_of(state, LAST), seconds, [state.portfolio.tables[0].view])
 
     def _offer(self, state: SearchState, clock: Clock) -> None:

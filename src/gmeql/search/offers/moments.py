@@ -35,7 +35,7 @@ def later_seconds(state: SearchState) -> float:
     """What the next of the later looks may take of what is not kept for others: its own share in any case, since those
     before may have taken more than theirs."""
     numbers, seconds = state.config.clock, state.config.direct_seconds
-    kept = numbers.last_share + numbers.growing_share * (len(numbers.growing_from) - state.growing_looks)
+    kept = sum(numbers.last_shares) + numbers.growing_share * (len(numbers.growing_from) - state.growing_looks)
     left = (1.0 - kept) * seconds - state.looks_spent
     return max(left / (len(numbers.later_from) - state.later_looks), numbers.later_share * seconds)
 

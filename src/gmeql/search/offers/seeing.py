@@ -161,9 +161,10 @@ def look_again(state: SearchState, clock: Clock) -> None:
         _look(state, clock, names, share, cut=True, views=views)
     if state.later_looks < len(numbers.later_from):
         return
-    for name, at_least in zip(LAST, (numbers.last_share, 0.0), strict=True):
+    for place, (name, at_least) in enumerate(zip(LAST, numbers.last_shares, strict=True)):
         # what all others left over, and enough for a look: many columns and their smaller tables leave nothing
-        left, asked = max(seconds - state.looks_spent, at_least * seconds), asked_of(state, [name])
+        kept = sum(numbers.last_shares[place + 1 :]) * seconds
+        left, asked = max(seconds - kept - state.looks_spent, at_least * seconds), asked_of(state, [name])
         if asked and left > 0 and not has_exact_formula(state):
             _look(state, clock, asked, left, cut=True, views=[state.portfolio.tables[0].view])
 
