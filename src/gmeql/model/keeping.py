@@ -24,6 +24,8 @@ BUDGET_FIELDS = ("max_time", "max_candidates")
 """Settings that may differ between a checkpoint and the run that resumes it."""
 MACHINE_FIELDS = ("n_jobs", "device")
 """Settings that do not change what is found, only how fast."""
+DERIVED_FIELDS = ("most_summed",)
+"""Settings that follow from others; earlier versions did not have them."""
 SEARCHED_SHARE = 0.85
 """A search keeps the end of its time for polishing, so one that ran out of time may have used only this share."""
 CONTENT = {"data", "settings", "seed", "reason", "search", "history"}
@@ -79,7 +81,7 @@ class Keeper:
         self.settings = {"search": searcher.__name__} | {
             f.name: repr(getattr(config, f.name))
             for f in fields(config)
-            if f.name not in BUDGET_FIELDS + MACHINE_FIELDS
+            if f.name not in BUDGET_FIELDS + MACHINE_FIELDS + DERIVED_FIELDS
         }
 
     def resume(self) -> tuple[Any, History]:
