@@ -247,6 +247,7 @@ def test_a_formula_that_outliers_do_not_move_is_judged_by_the_rows_it_follows(bo
     )
     if both:
         assert "Its constants follow the other 138, where its typical error is 0.5" in text
+        assert "a search with loss='robust' (--loss robust) gives them no weight, and may find more" in text
     else:
         assert "Its level is the mean of all rows" in text and "fits the other 138" in text
     assert not (both and "not told from 0" in text)

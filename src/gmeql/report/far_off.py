@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gmeql.model.member import FrontMember
     from gmeql.model.outliers import OtherRows, Outliers
 
+_ADVICE = "loss='robust' (--loss robust) gives {} no weight"
 UNSURE = "as outliers do or errors with a heavy tail: the rows do not tell which"
 
 
@@ -43,7 +44,8 @@ def without_outliers(member: FrontMember, residuals: np.ndarray, kept: np.ndarra
         error = math.sqrt(float(np.mean(residuals[kept] ** 2)))
         sentences = [
             f"{_rows_lie(count)} far from the others: outliers? Its constants follow the other {rest:,}, where its typical "
-            f"error is {three_digits(error)}."
+            f"error is {three_digits(error)}; a search with {_ADVICE.format(_them(count))}, and may find more of what "
+            "they follow."
         ]
     return [*sentences, "Its prediction intervals expect such rows among fresh ones as often as here."]
 
@@ -59,7 +61,7 @@ def far_away(residuals: np.ndarray, far: np.ndarray, others: OtherRows | None) -
 
 
 def _outliers(count: int, others: OtherRows | None) -> str:
-    advice = f"loss='robust' (--loss robust) gives {_them(count)} no weight"
+    advice = _ADVICE.format(_them(count))
     if others is None:
         return f"{_rows_lie(count)} far from it: outliers? {advice}."
     said = f"{others.expression} fits the other {others.rest:,}, with a typical error of {three_digits(others.error)}"
