@@ -63,7 +63,7 @@ def with_chance(
     best = front.select("best")
     if not front.has_outlooks or best.is_settled or best.loss <= front.exact_level or not best.expression.variables:
         return front
-    if config.loss != "squared" or config.knowledge is not None or config.architecture is not None:
+    if not config.is_plain:
         return front
     if not CHANCE.least_rows <= len(y) <= CHANCE.most_rows or (weights is not None and np.ptp(weights) > 0):
         return front

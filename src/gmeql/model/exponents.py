@@ -63,7 +63,7 @@ def with_round_exponents(
     best = front.select("best")
     if not front.has_outlooks or best.is_settled or best.is_shrunk or best.loss <= front.exact_level:
         return front
-    if config.loss != "squared" or config.knowledge is not None or config.architecture is not None:
+    if not config.is_plain:
         return front
     if not EXPONENTS.least_rows <= len(y) <= EXPONENTS.most_rows or not _fitted(best.expression):
         return front

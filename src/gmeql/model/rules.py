@@ -45,8 +45,8 @@ class SelectionConfig:
     least_support: float = 0.5
     """A gain over a simpler member must be this many standard errors of the paired difference, row by row."""
     by_chance: float = 0.05
-    """Share of shuffles of the target in which a sum with factors drawn towards 0 may err as little on rows left out and still
-    take the place of a constant: the usual level of a test."""
+    """Share of shuffles of the target in which chance may do as well as a formula that is still chosen before a constant: the
+    usual level of a test."""
     clearly_less: float = 0.95
     """Share of the error that a sum of some columns promises below which the sum of all, drawn towards 0, takes its place."""
     pole_price: float = FrontConfig.pole_price

@@ -49,7 +49,7 @@ def with_series(
     best = front.select("best")
     if len(y) < SERIES.least_rows or not front.has_outlooks or best.is_settled or best.loss <= front.exact_level:
         return front
-    if config.loss != "squared" or config.knowledge is not None or config.architecture is not None:
+    if not config.is_plain:
         return front
     if (weights is not None and np.ptp(weights) > 0) or not _drifts(best, X, y):
         return front

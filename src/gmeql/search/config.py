@@ -256,9 +256,14 @@ class SearchConfig:
         return replace(self.island_in_use, candidates_per_step=per_step)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether nothing but squared errors was asked for: no other loss, nothing known of the formula."""
+        return self.loss == "squared" and self.knowledge is None and self.architecture is None
+
+    @property
     def outlier_seconds(self) -> float:
         """Seconds kept for the formula that outliers do not move, which is asked for where nothing else was."""
-        if self.loss != "squared" or self.knowledge is not None or self.architecture is not None:
+        if not self.is_plain:
             return 0.0
         if self.max_time is None:
             return math.inf

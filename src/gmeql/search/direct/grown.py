@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, leaves
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import orthonormal
@@ -56,24 +57,21 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if not functions.allows({"mul", "div"}):
         return
     rows = JudgedRows.of(table.X[:n], table.y[:n], table.weights[:n], [f"x{i}" for i in range(table.n_columns)])
-    most, grown = int(effort.seconds / GROWN.seconds_per_formula), set()
+    most = int(effort.seconds / GROWN.seconds_per_formula)
     for root in table.found[: GROWN.formulas]:
-        best = next(iter(refit([root], rows, keep_recognised=False)), None)
+        fitted = best = next(iter(refit([root], rows, keep_recognised=False)), None)
         for _ in range(GROWN.rounds):
             most -= 1
             if best is None or most < 0 or effort.out_of_time():
                 break
-            longer = min(refit(_grown(best, rows), rows, keep_recognised=False), key=_length, default=None)
+            longer = min(
+                refit(_grown(best, rows), rows, keep_recognised=False), key=lambda one: one.length, default=None
+            )
             if longer is None or not longer.length < best.length:
                 break
             best = longer
-            grown.add(root)
-        if root in grown and best is not None and table.error(best.root) < table.unexplained:
+        if best is not None and best is not fitted and table.error(best.root) < table.unexplained:
             yield best.root
-
-
-def _length(one: Scored) -> float:
-    return one.length
 
 
 def _grown(one: Scored, rows: JudgedRows) -> list[Node]:
@@ -81,7 +79,7 @@ def _grown(one: Scored, rows: JudgedRows) -> list[Node]:
     root, roots_of_weights = Call("mul", (Constant(1.0), one.root)), np.sqrt(rows.weights)
     values, slopes = constant_slopes(root, rows.X)
     residual = roots_of_weights * (rows.target - values)
-    constants = _constants(root)
+    constants = [leaf.value for leaf in leaves(root) if isinstance(leaf, Constant)]
     with np.errstate(all="ignore"):
         tangents = roots_of_weights[:, None] * slopes
         sizes = np.linalg.norm(tangents, axis=0)
@@ -123,25 +121,13 @@ def _logarithms(X: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     return np.where(positive, np.log(np.where(positive, X, 1.0)), X / sizes), positive
 
 
-def _constants(root: Node) -> list[float]:
-    """Values of the constants of a formula, from left to right."""
-    found: list[float] = []
-
-    def leaf(node: Node) -> None:
-        if isinstance(node, Constant):
-            found.append(node.value)
-
-    fold(root, leaf, lambda call, args: None)
-    return found
-
-
 def _with_power(root: Node, place: int, column: int, power: float, X: FloatArray) -> Node:
     """A formula with a constant times a power of a column in the place of the constant, as large as that in the middle."""
     middle = float(np.median(np.abs(X[:, column]) ** power))
-    count = iter(range(10**6))
+    places = count()
 
     def leaf(node: Node) -> Node:
-        if not isinstance(node, Constant) or next(count) != place:
+        if not isinstance(node, Constant) or next(places) != place:
             return node
         factor = Constant(node.value / middle if middle > 0 else node.value)
         return build("mul", factor, build("pow", Variable(column), Constant(power)))

@@ -94,7 +94,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     n, most = len(table.y), int((effort.seconds - NESTED.seconds_to_begin) / NESTED.seconds_per_stage)
     if not 1 <= table.n_columns <= NESTED.max_columns or n < NESTED.few_rows or not functions.allows({"add", "mul"}):
         return
-    if not np.isfinite(table.X).all() or not (np.abs(table.X).max(axis=0) > 0).all() or not np.ptp(table.y) > 0:
+    if not table.has_values:
         return
     if most < 1 or effort.out_of_time():
         return

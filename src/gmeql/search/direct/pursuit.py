@@ -77,7 +77,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     n = min(len(table.y), PURSUIT.rows)
     if not 1 <= table.n_columns <= PURSUIT.max_columns or n < PURSUIT.few_rows or not functions.allows({"add", "mul"}):
         return
-    if not np.isfinite(table.X).all() or not (np.ptp(table.X, axis=0) > 0).all() or not np.ptp(table.y) > 0:
+    if not table.varies:
         return
     powers, left = powers_of(table.X, functions), effort.seconds
     for terms, root in _seen(table, powers, functions, n, int(left / PURSUIT.seconds_per_term)):

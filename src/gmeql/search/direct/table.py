@@ -41,6 +41,16 @@ class DirectTable:
         return int(self.X.shape[1])
 
     @cached_property
+    def has_values(self) -> bool:
+        """Whether all columns are finite, none of them is 0 on every row, and the target varies."""
+        return bool(np.isfinite(self.X).all() and (np.abs(self.X).max(axis=0) > 0).all() and np.ptp(self.y) > 0)
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether all columns are finite, and they and the target vary."""
+        return bool(np.isfinite(self.X).all() and (np.ptp(self.X, axis=0) > 0).all() and np.ptp(self.y) > 0)
+
+    @cached_property
     def spread(self) -> float:
         """Weighted standard deviation of the target, 1 where it is constant."""
         mean = np.average(self.y, weights=self.weights)

@@ -72,7 +72,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     """A sum of plain terms, a fraction of two, or one with a root beside it that is the target. Draws nothing."""
     if not 1 <= table.n_columns <= VOCABULARY.max_columns or not functions.allows({"add", "mul"}):
         return
-    if not np.isfinite(table.X).all() or not (np.abs(table.X).max(axis=0) > 0).all() or not np.ptp(table.y) > 0:
+    if not table.has_values:
         return
     sign = 1.0 if table.y.mean() >= 0 else -1.0
     left, last = effort.seconds, 0
