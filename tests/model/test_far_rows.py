@@ -47,6 +47,19 @@ def test_what_a_heavy_tail_reaches_is_no_outlier() -> None:
     assert found["t2"] <= 2 and found["log-normal"] <= 4 and found["struck"] == 40
 
 
+def test_rows_behind_a_wide_gap_are_outliers_beside_skewed_errors_too() -> None:
+    """Two houses with a digit too many were taken for the tail of the others' errors."""
+    found = {"costs": 0, "struck": 0}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        errors = rng.exponential(1.0, 150)
+        struck = errors.copy()
+        struck[:2] += [110, 190]
+        for kind, each in (("costs", np.exp(1.2 * rng.standard_normal(150))), ("struck", struck)):
+            found[kind] += are_gross(each, rows_far_away(each))
+    assert found["struck"] >= 39 and found["costs"] <= 2
+
+
 def test_few_rows_far_off_are_outliers_among_many(rng: np.random.Generator) -> None:
     errors = rng.standard_normal(20_000)
     errors[:12] += 90.0

@@ -55,6 +55,39 @@ def test_one_typing_slip_among_twenty_rows_does_not_move_the_line(seed: int) -> 
     np.testing.assert_allclose(best.expression(np.array([[0.0], [10.0]])), [3.0, 11.0], atol=1.0)
 
 
+PLAIN = SearchConfig(functions=("add", "mul"))
+
+
+@pytest.mark.parametrize("skewed", [True, False])
+def test_few_gross_rows_hide_no_law_on_whatever_side_they_lie(skewed: bool, rng: np.random.Generator) -> None:
+    """Some more of the others lay to the other side, as with errors that are skewed; or a constant erred less over all rows."""
+    X = rng.uniform(1, 9, (60, 2))
+    law = 0.8 * X[:, 0] - 0.5 * X[:, 1] + 3
+    y = law + 0.2 * rng.standard_normal(60)
+    if skewed:
+        y = law + np.abs(y - law) * np.where(np.arange(60) < 36, 1.0, -1.5)
+        y[[7, 9]] -= [20, 30]
+    else:
+        y[int(np.argmin(law))] += 60
+    best = chosen(judged(X, y, "1.2*x1"), X, y, PLAIN).select("best")
+    assert best.is_unmoved and best.outlook.outliers == 1 + skewed and not best.outlook.levelled
+    np.testing.assert_allclose(best.expression(X), law, atol=0.5)
+
+
+@pytest.mark.parametrize("seed", thinned([0, 1, 4], 1))
+def test_outliers_beside_skewed_errors_leave_the_slopes_and_raise_the_level(seed: int) -> None:
+    """`2.8*area` was chosen for houses of 2.1*area - 0.4*age + 60*town, two of which had a digit too many."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(40, 200, 150), rng.uniform(0, 80, 150), rng.random(150) < 0.4])
+    y = X @ [2.1, -0.4, 60] + 40 + 8 * rng.exponential(1, 150)
+    y[[3, 70]] += [900, 1500]
+    best = chosen(judged(X, y, "2.6*x1"), X, y, PLAIN).select("best")
+    assert best.is_unmoved and best.outlook.levelled
+    assert float(np.mean(best.expression(X))) == pytest.approx(float(y.mean()), rel=0.01)
+    slopes = best.expression(np.array([[100.0, 0, 0], [101, 0, 0], [100, 1, 0], [100, 0, 1]]))
+    np.testing.assert_allclose(slopes[1:] - slopes[0], [2.1, -0.4, 60], rtol=0.1)
+
+
 def test_few_rows_of_noise_follow_nothing_once_some_are_left_out() -> None:
     """Of 16 rows some can always be left out so that the others lie near a line."""
     moved = 0

@@ -37,6 +37,9 @@ class FarConfig:
     gross: float = 4.0
     """Nats by which normal errors beside outliers must describe the rows more briefly than such a tail. Of 264 tables of 12 to 60
     rows with t (1 and 2 degrees) and log-normal errors 12 have outliers by that, 118 without it; of 201 with outliers 181."""
+    gap: float = 4.0
+    """Nats of a gap between them and the others that no tail leaves: of rows without outliers fewer than `exp(-4)` have such a
+    one, whatever their tail, up to that of Student's t with one degree of freedom."""
     tail_rows: int = 5000
     """Rows by which a tail is told, evenly spread over the order of the errors."""
     tail_steps: int = 40
@@ -65,7 +68,8 @@ def rows_far_away(residuals: np.ndarray) -> np.ndarray:
 
 
 def are_gross(residuals: np.ndarray, far: np.ndarray) -> bool:
-    """Whether rows `far` [N] with these residuals lie further off than a heavy tail of the errors reaches.
+    """Whether rows `far` [N] with these residuals lie further off than a heavy tail of the errors reaches: behind a gap, or since
+    the others have no tail.
 
     Outliers are told by naming them, `log C(N, k)` nats, and each within the range of all residuals; the others take `log s + 1/2
     log 2 pi e` each. A tail takes what all rows do under Student's t around their median, at its best scale.
@@ -73,6 +77,8 @@ def are_gross(residuals: np.ndarray, far: np.ndarray) -> bool:
     count = int(far.sum())
     if count == 0:
         return False
+    if _gap_nats(residuals, count) > FAR.gap:
+        return True
     order = np.argsort(residuals, kind="stable")[:: len(residuals) // FAR.tail_rows + 1]
     residuals, far = _near_one(residuals[order]), far[order]
     rest, n_rows, count = residuals[~far], len(far), int(far.sum())
@@ -83,6 +89,18 @@ def are_gross(residuals: np.ndarray, far: np.ndarray) -> bool:
     told = named + count * math.log(float(np.ptp(residuals)))
     told += len(rest) * (math.log(scale) + 0.5 * math.log(2.0 * math.pi * math.e))
     return told + FAR.gross < min(_tail_nats(residuals - np.median(residuals), freedom) for freedom in FAR.tails)
+
+
+def _gap_nats(residuals: np.ndarray, count: int) -> float:
+    """Nats of the widest gap beyond which one to `count` of the residuals [N] lie, whatever the others look like.
+
+    Of a tail that falls as `1/size`, the heaviest that errors have, the `k` largest lie beyond `c` times the next one with a
+    chance of `c**-k` (Rényi 1953); so many gaps are looked at.
+    """
+    sizes = np.sort(np.abs(residuals - np.median(residuals)))[::-1][: count + 1]
+    with np.errstate(divide="ignore"):
+        nats = np.arange(1, len(sizes)) * np.log(sizes[:-1] / sizes[1:])
+    return float(nats.max(initial=0.0)) - math.log(count)
 
 
 def _near_one(residuals: np.ndarray) -> np.ndarray:

@@ -7,7 +7,9 @@ from them. Errors to one side raise the mean; then the level is that of all rows
 
 Skewed errors are no outliers: in costs or incomes the few large ones are what the mean is made of. So the formula is
 chosen only where the other rows lie to both sides of it alike, where the rows far off are no large factors, and where
-its squared errors over all rows are not above those of the formula chosen so far. And since among few rows some can
+its squared errors over all rows are not above those of the formula chosen so far. Rows further off than any tail reaches
+(`far_rows.py`) are outliers beside skewed errors too: then the level is that of all rows, and what squared errors may have
+against the formula is more, since it is what such rows have against it. And since among few rows some can
 always be left out so that the others follow a line, it has to describe all rows more briefly, the rows far off named one
 by one and told as numbers that could have been anything within the target's range.
 
@@ -62,6 +64,8 @@ class UnmovedConfig:
     worse: float = 1.0
     """Standard errors of the paired difference by which squared errors over all rows may lie above those of the formula
     chosen so far."""
+    worse_gross: float = 2.0
+    """... and the same where rows are further off than any tail reaches: `k` of them to one side make it the root of `k`."""
     leaves: float = 2.0
     """Multiple of its error on the rows that it may promise on others: beyond that it has a pole beside them, or leaves their
     range."""
@@ -100,7 +104,7 @@ def with_unmoved(
     expression, levelled = found
     with np.errstate(all="ignore"):
         loss = math.sqrt(float(np.average((expression(X) - y) ** 2, weights=weights)))
-    if not loss < front[0].loss:
+    if not loss < front[0].loss and not (others.gross and expression.variables):
         return front
     known = [member.expression.root for member in front]
     (outlook,) = outlooks([expression.root], X, y, weights, rivals=known)
@@ -151,10 +155,12 @@ def _of_all_rows(
     rest = residuals[others.kept]
     side = (2.0 * float(np.mean(rest > 0)) - 1.0) * math.sqrt(len(rest))
     mean, error = mean_and_error(residuals, weights)
-    is_skewed = side * mean < 0 and min(abs(side), abs(mean) / error) > UNMOVED.skewed
-    if is_skewed or abs(side) > UNMOVED.one_sided:
-        return None
-    levelled = not expression.variables or abs(mean) > UNMOVED.one_sided * error
+    is_skewed = abs(side) > UNMOVED.one_sided
+    if not others.gross:  # what lies far off may be a tail, by which a skewed error is told from its other side
+        is_skewed |= side * mean < 0 and min(abs(side), abs(mean) / error) > UNMOVED.skewed
+        if is_skewed:
+            return None
+    levelled = is_skewed or not expression.variables or abs(mean) > UNMOVED.one_sided * error
     if levelled:
         expression = _raised(expression, mean, X, y, weights)
         with np.errstate(all="ignore"):
@@ -162,7 +168,8 @@ def _of_all_rows(
     fitted = int(free_constants(expression).sum())
     squares = residuals**2 * freedom_factor(fitted, len(rest))
     difference, error = mean_and_error(squares - left_out_errors(best, X, y, weights), weights)
-    return (expression, levelled) if difference <= UNMOVED.worse * error else None
+    most = UNMOVED.worse_gross if others.gross else UNMOVED.worse
+    return (expression, levelled) if difference <= most * error else None
 
 
 def _raised(expression: Expression, by: float, X: FloatArray, y: FloatArray, weights: FloatArray) -> Expression:
