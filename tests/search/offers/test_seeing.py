@@ -379,7 +379,21 @@ def test_a_quick_look_leaves_out_what_is_not_exact(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(seeing, "ask", noted)
     seen = state(X, y)
     look_at_once(seen, Clock.unlimited())
-    assert heard == [False] + [True] * (len(QUICK) + len(SOON))
+    assert heard == [True, False] + [True] * (len(QUICK) + len(SOON) - 1)
     assert all(linear_columns(m.root) is not None for m in seen.leaderboard.members.values())
     look_early(seen, Clock.unlimited())
     assert not any(heard[1 + len(QUICK) + len(SOON) :])
+
+
+def test_sums_of_columns_are_not_asked_for_where_the_law_is_a_short_fraction(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).uniform(1, 2, (100, 2))
+    heard: list[str] = []
+
+    def noted(name: str, table: Any, **options: Any) -> Iterator[Node]:
+        heard.append(name)
+        return ask(name, table, **options)
+
+    monkeypatch.setattr(seeing, "ask", noted)
+    seen = state(X, 2.5 * X[:, 0] / (X[:, 1] + 0.75))
+    look_at_once(seen, Clock.unlimited())
+    assert has_exact_formula(seen) and heard == ["rational"]

@@ -42,13 +42,18 @@ SEEN_QUICKLY = ("vocabulary", *SOON)
 
 
 def look_at_once(state: SearchState, clock: Clock) -> None:
-    """Before anything is drawn, ask the cheapest methods: there is something to show, and to be better than."""
+    """Before anything is drawn, ask the cheapest methods: there is something to show, and to be better than. Fractions come
+    before sums of columns, which nobody wants where the law is a short fraction."""
     if state.rows.groups is not None and not state.direct_done:
         state.direct_done = True
         _look_at_groups(state, clock, asked_of(state, AT_FIRST))
     elif not state.direct_done:
+        first, *others = (*QUICK, *SOON)
+        look_soon(state, clock, first)
+        if has_exact_formula(state) and is_brief(state):
+            return
         _look(state, clock, asked_of(state, AT_ONCE), state.config.direct_seconds, cut=False)
-        for name in (*QUICK, *SOON):
+        for name in others:
             look_soon(state, clock, name)
 
 
