@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 from thinned import thinned
 from host_cuda import HostDriver, needs_compiler
 from searches import SMALL, check_front, parabola, run, stored, texts, waves
@@ -50,6 +51,25 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
         config = SearchConfig(**(SMALL | dict(n_jobs=n_jobs)), max_candidates=1500)
         ends.append(run(Search(X, y, config=config, seed=5)))
     assert texts(ends[0]) == texts(ends[1]) and ends[0].candidates == ends[1].candidates
+
+
+def test_linear_algebra_takes_one_thread_and_gives_the_caller_back_what_he_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = waves()
+    seen: list[int] = []
+
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    def noted(self: Search) -> None:
+        seen.extend(threads())
+        return whole_round(self)
+
+    whole_round = Search._round
+    monkeypatch.setattr(Search, "_round", noted)
+    with threadpool_limits(2, user_api="blas"):
+        for _ in Search(X, y, config=SearchConfig(max_candidates=300, **SMALL)).run():
+            assert threads() == {2}
+    assert set(seen) == {1}
 
 
 def test_of_few_candidates_enough_are_left_to_look_at_the_data() -> None:

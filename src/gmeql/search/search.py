@@ -33,6 +33,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from gmeql.fitters.threads import one_blas_thread
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
 from gmeql.search.execution.execution import Executor
@@ -100,27 +101,34 @@ class Search(RunningSearch):
         beside = self._offering.open(state), self._flights.open(state), self._looking.open()
         with self._executor.open(state.tried), beside[0], beside[1], beside[2]:
             refitted_rows = len(state.rows.y) if state.rows.is_sampled else 0
-            clock = self._clock = Clock.start(state.config, elapsed=state.elapsed, refitted_rows=refitted_rows)
+            self._clock = Clock.start(state.config, elapsed=state.elapsed, refitted_rows=refitted_rows)
             self._looking.beside.is_allowed = self._executor.pool is None  # workers have the cores already
             idle_rounds = 0
             while not state.reason:
-                before = state.candidates
-                self._round()
-                self._tend()
-                idle_rounds = idle_rounds + 1 if state.candidates == before else 0
-                state.elapsed = clock.elapsed()
-                state.reason = why_stop(state, clock, idle_rounds)
-                is_polished = state.reason == "max_time" and self._polish_in_time()
-                if is_polished and (later := clock.closing_later(clock.elapsed() - state.elapsed, state.config.clock)):
-                    clock = self._clock = later
-                    state.reason = ""
-                if state.reason in LACKING and self._looking.beside.are_under_way(state, clock):
-                    state.reason = ""  # they may see what islands do not find
-                    time.sleep(POLL_SECONDS if idle_rounds else 0.0)
-                if state.reason:
-                    self._end(is_polished=is_polished)
-                    state.elapsed = clock.elapsed()
+                with one_blas_thread():  # several take longer for the small matrices of a front that is judged
+                    idle_rounds = self._turn(idle_rounds)
                 yield self.progress()
+
+    def _turn(self, idle_rounds: int) -> int:
+        """A round, and the end where it was the last one; how many rounds without a candidate there were by now."""
+        state, clock = self._state, self._clock
+        before = state.candidates
+        self._round()
+        self._tend()
+        idle_rounds = idle_rounds + 1 if state.candidates == before else 0
+        state.elapsed = clock.elapsed()
+        state.reason = why_stop(state, clock, idle_rounds)
+        is_polished = state.reason == "max_time" and self._polish_in_time()
+        if is_polished and (later := clock.closing_later(clock.elapsed() - state.elapsed, state.config.clock)):
+            clock = self._clock = later
+            state.reason = ""
+        if state.reason in LACKING and self._looking.beside.are_under_way(state, clock):
+            state.reason = ""  # they may see what islands do not find
+            time.sleep(POLL_SECONDS if idle_rounds else 0.0)
+        if state.reason:
+            self._end(is_polished=is_polished)
+            state.elapsed = clock.elapsed()
+        return idle_rounds
 
     def _polish_in_time(self) -> bool:
         """Polish the front before the end where nothing else goes on meanwhile, so that it is known how long that takes;
