@@ -144,6 +144,10 @@ def raised(node: Node, exponent: float, positive: Positive) -> tuple[float, Fact
         if coefficient == 0.0:
             return (0.0 if exponent > 0 else math.nan), {}
         return power_of(coefficient, exponent), {base: power * exponent for base, power in powers.items()}
+    if coefficient > 0 and len(powers) == 1:
+        ((base, power),) = powers.items()
+        if power % 2.0 == 1.0 and not (power * exponent).is_integer():  # defined for positive bases alone, either way
+            return power_of(coefficient, exponent), {base: power * exponent}
     if coefficient > 0 and coefficient != 1.0 and powers:
         return power_of(coefficient, exponent), {normal_product(1.0, powers, positive): exponent}
     if not powers:
