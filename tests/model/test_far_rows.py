@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gmeql.model.far_rows import are_gross, rows_far_away, size_grows, varies_by_factors
+from gmeql.model.far_rows import are_gross, rows_far_away, size_grows, spread_grows, varies_by_factors
 
 
 def test_outliers_are_counted_where_they_matter(rng: np.random.Generator) -> None:
@@ -31,6 +31,18 @@ def test_errors_that_are_factors_are_no_outliers_and_grow_with_the_prediction(rn
     slipped = np.where(np.arange(300) == 7, -5.0, y)
     assert not varies_by_factors(predicted, slipped, far)
     assert not size_grows(predicted, rng.standard_normal(300))
+
+
+def test_errors_in_proportion_to_the_prediction_are_no_outliers(rng: np.random.Generator) -> None:
+    """Of rates of a reaction, measured to 10 %, the four largest were."""
+    predicted = 3e9 * np.exp(-6600 / rng.uniform(280, 400, 60))
+    residuals = 0.1 * predicted * rng.standard_normal(60)
+    far = rows_far_away(residuals)
+    assert far.any() and spread_grows(predicted, residuals, far) and spread_grows(-predicted, residuals, far)
+    assert not spread_grows(predicted, residuals, np.zeros(60, bool))
+    struck = rng.standard_normal(60)
+    struck[:4] = 50.0
+    assert not spread_grows(predicted, struck, rows_far_away(struck))
 
 
 def test_what_a_heavy_tail_reaches_is_no_outlier() -> None:

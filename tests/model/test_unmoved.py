@@ -43,6 +43,15 @@ def test_outliers_to_one_side_raise_the_level_to_the_mean_and_leave_the_slope() 
     assert high - low == pytest.approx(32, rel=0.03)
 
 
+def test_rates_of_a_reaction_have_no_outliers() -> None:
+    """`1.954e-06*exp(0.0461*T) - 1.4` was chosen, which the rows follow that are left without the largest."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(280, 400, (40, 1))
+    y = 3e9 * np.exp(-6615 / X[:, 0]) * np.exp(0.1 * rng.standard_normal(40))
+    best = chosen(judged(X, y, "x1 - 308", "2.06e+09*exp(-6482/x1)"), X, y).select("best")
+    assert not best.is_unmoved and "/x1)" in str(best.expression)
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_one_typing_slip_among_twenty_rows_does_not_move_the_line(seed: int) -> None:
     """`9.82 - 3.28/dose` was chosen for rows of 3 + 0.8*dose, one of them 15 too high."""

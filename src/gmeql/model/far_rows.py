@@ -40,6 +40,10 @@ class FarConfig:
     gap: float = 4.0
     """Nats of a gap between them and the others that no tail leaves: of rows without outliers fewer than `exp(-4)` have such a
     one, whatever their tail, up to that of Student's t with one degree of freedom."""
+    least_level: float = 1e-4
+    """Share of the largest prediction that the least error may be as if it had, ..."""
+    levels: int = 13
+    """... and how many levels between this and all of it are looked at."""
     tail_rows: int = 5000
     """Rows by which a tail is told, evenly spread over the order of the errors."""
     tail_steps: int = 40
@@ -81,14 +85,42 @@ def are_gross(residuals: np.ndarray, far: np.ndarray) -> bool:
         return True
     order = np.argsort(residuals, kind="stable")[:: len(residuals) // FAR.tail_rows + 1]
     residuals, far = _near_one(residuals[order]), far[order]
+    told = _told_nats(residuals, far)
+    tails = (_tail_nats(residuals - np.median(residuals), freedom) for freedom in FAR.tails)
+    return math.isinf(told) or told + FAR.gross < min(tails)
+
+
+def spread_grows(predicted: np.ndarray, residuals: np.ndarray, far: np.ndarray) -> bool:
+    """Whether rows `far` [N] with these residuals are no outliers, since errors in proportion to the size of the prediction,
+    or to that and a level, describe all rows as briefly.
+
+    Where a rate of reaction runs over magnitudes and is measured to 10 %, its largest values lie ten times further off than
+    the middle half of all rows does.
+    """
+    if not far.any() or len(residuals) < FAR.least_rows:
+        return False
+    residuals, sizes = _near_one(residuals), np.abs(_near_one(predicted))
+    levels = np.geomspace(1.0, FAR.least_level, FAR.levels) * float(sizes.max())
+    return min(_growing_nats(residuals, level + sizes) for level in levels) < _told_nats(residuals, far) + FAR.gross
+
+
+def _told_nats(residuals: np.ndarray, far: np.ndarray) -> float:
+    """Nats of residuals [N] with the rows `far` [N] named and told one by one; -inf where the others have none to tell."""
     rest, n_rows, count = residuals[~far], len(far), int(far.sum())
     scale = math.sqrt(float(np.mean((rest - np.median(rest)) ** 2)))
     if not scale > 0 or count == 0:
-        return True
+        return -math.inf
     named = math.lgamma(n_rows + 1) - math.lgamma(count + 1) - math.lgamma(len(rest) + 1)
     told = named + count * math.log(float(np.ptp(residuals)))
-    told += len(rest) * (math.log(scale) + 0.5 * math.log(2.0 * math.pi * math.e))
-    return told + FAR.gross < min(_tail_nats(residuals - np.median(residuals), freedom) for freedom in FAR.tails)
+    return told + len(rest) * (math.log(scale) + 0.5 * math.log(2.0 * math.pi * math.e))
+
+
+def _growing_nats(residuals: np.ndarray, spread: np.ndarray) -> float:
+    """Nats of normal residuals [N] with a spread in proportion to `spread` [N], and of the level in that."""
+    n_rows = len(residuals)
+    variance = max(float(np.mean((residuals / spread) ** 2)), np.finfo(float).tiny)
+    nats = 0.5 * n_rows * (math.log(variance) + math.log(2.0 * math.pi * math.e)) + float(np.sum(np.log(spread)))
+    return nats + 0.5 * math.log(n_rows)
 
 
 def _gap_nats(residuals: np.ndarray, count: int) -> float:

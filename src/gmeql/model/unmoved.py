@@ -6,12 +6,12 @@ Errors to both sides average out, so that the formula of the other rows (`outlie
 from them. Errors to one side raise the mean; then the level is that of all rows, and all else follows the others.
 
 Skewed errors are no outliers: in costs or incomes the few large ones are what the mean is made of. So the formula is
-chosen only where the other rows lie to both sides of it alike, where the rows far off are no large factors, and where
-its squared errors over all rows are not above those of the formula chosen so far. Rows further off than any tail reaches
-(`far_rows.py`) are outliers beside skewed errors too: then the level is that of all rows, and what squared errors may have
-against the formula is more, since it is what such rows have against it. And since among few rows some can
-always be left out so that the others follow a line, it has to describe all rows more briefly, the rows far off named one
-by one and told as numbers that could have been anything within the target's range.
+chosen only where the other rows lie to both sides of it alike, where the rows far off are no large factors and no errors that
+grow with what is predicted, and where its squared errors over all rows are not above those of the formula chosen so far. Rows
+further off than any tail reaches (`far_rows.py`) are outliers beside skewed errors too: then the level is that of all rows,
+and what squared errors may have against the formula is more, since it is what such rows have against it. And since among few
+rows some can always be left out so that the others follow a line, it has to describe all rows more briefly, the rows far off
+named one by one and told as numbers that could have been anything within the target's range.
 
 Legend: `N` rows.
 """
@@ -31,7 +31,7 @@ from gmeql.formula.products import split_terms
 from gmeql.model.evidence import left_out_errors
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
-from gmeql.model.far_rows import varies_by_factors
+from gmeql.model.far_rows import spread_grows, varies_by_factors
 from gmeql.model.outliers import OtherRows, Outliers
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
@@ -151,6 +151,8 @@ def _of_all_rows(
     with np.errstate(all="ignore"):
         residuals = y - expression(X)
     if not np.isfinite(residuals).all() or varies_by_factors(y - residuals, y, ~others.kept):
+        return None
+    if spread_grows(y - residuals, residuals * np.sqrt(weights), ~others.kept):
         return None
     rest = residuals[others.kept]
     side = (2.0 * float(np.mean(rest > 0)) - 1.0) * math.sqrt(len(rest))

@@ -14,7 +14,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Constant
 from gmeql.model.deciding import deciding_rows, intervals_of
-from gmeql.model.far_rows import FAR, rows_far_away, size_grows, varies_by_factors
+from gmeql.model.far_rows import FAR, rows_far_away, size_grows, spread_grows, varies_by_factors
 from gmeql.model.outliers import Outliers
 from gmeql.model.weighing import CountedRows
 from gmeql.report.far_off import by_factors, far_away, forgotten, without_outliers
@@ -128,7 +128,10 @@ def cautions(
     if one_value and not counted.by_the_loss:
         return sentences + one_value
     by_size = not counted.by_the_loss and are_in_proportion(predicted, training.y, far)
-    far = rows_far_away(predicted / training.y - 1.0) if by_size else far
+    if by_size:
+        far = rows_far_away(predicted / training.y - 1.0)
+    elif not counted.by_the_loss and spread_grows(predicted, residuals * np.sqrt(counted.given), far):
+        far = np.zeros_like(far)
     if counted.by_the_loss:
         sentences += forgotten(far, counted)
     elif (far.any() or (not by_size and outliers.behind(residuals))) and not _near_in_proportion(
