@@ -28,7 +28,8 @@ from gmeql.search.judging.outlook import outlooks
 from gmeql.search.judging.structure import linear_columns
 from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
-from gmeql.search.sums.textbook import SHAPES, TEXTBOOK
+from gmeql.search.sums.curves import SHAPES
+from gmeql.search.sums.textbook import TEXTBOOK
 
 FloatArray = NDArray[np.float64]
 

@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.constants import exponents, free_constants, round_exponents
+from gmeql.formula.customary import customary
 from gmeql.formula.expression import Expression
 from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT
+from gmeql.formula.simplify import simplify
 from gmeql.model.front import Front
 from gmeql.model.intervals import constant_intervals
 from gmeql.model.member import FrontMember
@@ -70,10 +72,11 @@ def with_round_exponents(
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     readings = [JudgedRows.of(X, y, given, best.expression.names) for given in _readings(y, weights)]
     found = next((one for one in _rounder(best.expression) if _is_open(best.expression, one, readings)), None)
-    fitted = [] if found is None else refit([found.root], readings[0], keep_recognised=False)
+    fitted = [] if found is None else refit([simplify(found.root)], readings[0], keep_recognised=False)
     if not fitted:
         return front
-    member = _member(best.expression.with_root(fitted[0].root), front, X, y, weights)
+    # with an exponent of 1 a power is none, and constants that stood inside and outside of it are one
+    member = _member(best.expression.with_root(customary(simplify(fitted[0].root))), front, X, y, weights)
     return front if member is None else front.joined(member)
 
 

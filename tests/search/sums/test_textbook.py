@@ -25,6 +25,14 @@ LAWS = {
     "inhibition": lambda x: 9 - 6 / (1 + np.exp(1.2 * (4 - x))),
     "logarithm": lambda x: 2 * np.log(x) + 1,
     "parabola": lambda x: 0.5 * x**2 - 4 * x + 1,
+    "saturation above a level": lambda x: 3 + 8 * x / (x + 1.2),
+    "cooperation": lambda x: 6 / (1 + (3 / x) ** 2.7),
+    "inhibition with cooperation": lambda x: 6 / (1 + (x / 4) ** 1.8),
+    "response to a dose": lambda x: 5 + 90 / (1 + (2 / x) ** 1.6),
+    "Gompertz": lambda x: 7 * np.exp(-np.exp(0.6 * (4 - x))),
+    "a dose taken in and lost": lambda x: 9 * x * np.exp(-0.6 * x),
+    "peak": lambda x: 5 * np.exp(-(((x - 4) / 1.5) ** 2)),
+    "peak above a level": lambda x: 2 + 5 * np.exp(-(((x - 6) / 1.2) ** 2)),
 }
 
 
@@ -37,6 +45,14 @@ def test_every_curve_is_found_among_columns_of_no_use(law: object, rng: np.rando
     expression = Expression(best.root, ("a", "b"))
     assert expression.variables == (1,) and best.nats < 4
     assert np.sqrt(np.mean((expression(X) - truth) ** 2)) < 0.01 * truth.std()
+
+
+def test_the_rate_of_a_reaction_is_one_over_a_temperature(rng: np.random.Generator) -> None:
+    for low, is_temperature in ((280.0, True), (4.0, False)):
+        X = rng.uniform(low, 400, (50, 1))
+        y = 3e9 * np.exp(-20 * low / X[:, 0])
+        found = [str(Expression(curve.root)) for curve in textbook_curves(X, y, np.ones(50), ALL)]
+        assert any("exp(-" in text and text.endswith("/x1)") for text in found) == is_temperature, found
 
 
 def test_functions_that_are_not_allowed_and_codes_have_no_curves(rng: np.random.Generator) -> None:

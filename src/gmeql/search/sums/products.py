@@ -16,7 +16,8 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
-from gmeql.search.sums.textbook import SHAPES, TEXTBOOK, FloatArray, TextbookCurve, fitted_tables
+from gmeql.search.sums.curves import SHAPES
+from gmeql.search.sums.textbook import TEXTBOOK, FloatArray, TextbookCurve, fitted_tables
 
 
 @dataclass(frozen=True)

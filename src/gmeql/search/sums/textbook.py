@@ -1,4 +1,4 @@
-"""Curves of one column that every text-book draws: saturation, growth, decay, powers, the logistic curve.
+"""Curves of one column that every text-book draws (`curves.py`), fitted: the few that the rows speak for.
 
 On few or noisy rows many odd forms fit a little better than the curve a person would try first, and the luckiest of them says
 `tanh(0.285*dose)**6` where a logistic curve predicts as well. There are few such curves, so that stating which of them it
@@ -14,16 +14,16 @@ Legend: `N` rows, `V` columns, `G` values of what stands inside.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.formula.nodes import Node, Variable
 from gmeql.network.families import FunctionSet
 from gmeql.search.losses.converging import SQUARES, converged
+from gmeql.search.sums.curves import SHAPES, Shape
 
 FloatArray = NDArray[np.float64]
 
@@ -32,16 +32,16 @@ FloatArray = NDArray[np.float64]
 class TextbookConfig:
     """Numbers of the method."""
 
-    fitted: int = 4
-    """Curves that are fitted, the best of the grid."""
+    fitted: int = 8
+    """Curves that are fitted, the best of the grid, ..."""
+    kept: int = 4
+    """... and how many of these are judged."""
     least_values: int = 6
     """Different values of a column below which a curve over it is a guess."""
     most_columns: int = 30
     rows_per_constant: int = 4
-    looked_at: int = 1000
+    looked_at: int = 300
     """Rows by which the grid is looked at."""
-    steps: int = 40
-    """Values of what stands inside a curve: a fit starts within 15 % of the best."""
 
 
 TEXTBOOK = TextbookConfig()
@@ -53,20 +53,6 @@ class TextbookCurve:
 
     root: Node
     nats: float
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """A curve: its parts, each [N] or [G, N], for values of what stands inside, each [G, 1], and its tree."""
-
-    operators: frozenset[str]
-    parts: Callable[[FloatArray, tuple[FloatArray, ...]], Sequence[FloatArray]]
-    tree: Callable[[Node, Sequence[float], tuple[float, ...]], Node]
-    inside: Callable[[FloatArray], FloatArray]
-    """What may stand inside over a column [N], as [G, values]; nothing where the curve has no place there."""
-
-
-NOTHING = np.empty((0, 1))
 
 
 def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions: FunctionSet) -> list[TextbookCurve]:
@@ -84,16 +70,23 @@ def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions
             if best is not None:
                 found.append((best[0], shape.tree(Variable(k), *best[1:])))
     nats = math.log(len(shapes) * len(columns) + 1)
-    answers = []
+    answers: list[tuple[float, Node]] = []
     for _, root in sorted(found, key=lambda each: each[0])[: TEXTBOOK.fitted]:
-        ones = frozenset(i for i, value in enumerate(Expression(root).constants) if value == 1.0)
+        constants = Expression(root).constants
+        ones = frozenset(i for i, value in enumerate(constants) if value == 1.0)
         fitted, loss = converged(root, X, y, weights, SQUARES, ones)
-        answers += [TextbookCurve(fitted, nats)] if math.isfinite(loss) else []
-    return answers
+        answers.append((_nats(loss, len(constants) - len(ones), len(y)), fitted))
+    kept = sorted(answers, key=lambda each: each[0])[: TEXTBOOK.kept]
+    return [TextbookCurve(root, nats) for length, root in kept if math.isfinite(length)]
+
+
+def _nats(loss: float, constants: int, n_rows: int) -> float:
+    """Nats of what a curve leaves, and of its constants."""
+    return 0.5 * n_rows * math.log(max(loss, 1e-300)) + 0.5 * constants * math.log(n_rows)
 
 
 def _best_of_grid(
-    shape: _Shape, x: FloatArray, y: FloatArray, weights: FloatArray
+    shape: Shape, x: FloatArray, y: FloatArray, weights: FloatArray
 ) -> tuple[float, list[float], tuple[float, ...]] | None:
     """Nats of what is left and of the constants, the factors of the parts, and what stands inside."""
     inside = shape.inside(x)
@@ -121,140 +114,11 @@ def fitted_tables(
         return factors, lengths
     with np.errstate(all="ignore"):
         scaled = tables[usable] / sizes[usable, None, :]
-        outer, triangle = np.linalg.qr(scaled)
-        found = np.linalg.pinv(triangle) @ (outer.transpose(0, 2, 1) @ (y * root))[:, :, None]
+        turned = np.ascontiguousarray(scaled.transpose(0, 2, 1))
+        found = np.linalg.pinv(turned @ scaled, hermitian=True) @ (turned @ (y * root))[:, :, None]
         left = np.mean((y * root - (scaled @ found)[:, :, 0]) ** 2, axis=1)
         nats = 0.5 * len(y) * np.log(np.maximum(left, 1e-300)) + 0.5 * constants * math.log(len(y))
         factors[usable] = found[:, :, 0] / sizes[usable]
     known = np.isfinite(nats) & np.isfinite(factors[usable]).all(axis=1)
     lengths[usable] = np.where(known, nats, math.inf)
     return factors, lengths
-
-
-def _rates(x: FloatArray) -> FloatArray:
-    """Rates per unit of a column, from a curve that is nearly a line to one that is over at once."""
-    return np.geomspace(0.2, 50.0, TEXTBOOK.steps) / float(np.ptp(x))
-
-
-def _positive_rates(x: FloatArray) -> FloatArray:
-    return _rates(x)[:, None] if x.min() >= 0 else NOTHING
-
-
-def _all_rates(x: FloatArray) -> FloatArray:
-    return np.outer(_rates(x), [1.0, -1.0]).reshape(-1, 1)
-
-
-def _halfway(x: FloatArray) -> FloatArray:
-    """Where a saturating curve has come half the way."""
-    middle = float(np.median(x))
-    return np.geomspace(0.02, 20.0, TEXTBOOK.steps)[:, None] * middle if x.min() >= 0 and middle > 0 else NOTHING
-
-
-def _exponents(x: FloatArray) -> FloatArray:
-    powers = np.linspace(-3, 3, 25)
-    return powers[(powers != 0.0) & (powers != 1.0), None] if x.min() > 0 else NOTHING
-
-
-def _steps(x: FloatArray) -> FloatArray:
-    """Slopes and middles of a step."""
-    rates = np.geomspace(2.0, 60.0, TEXTBOOK.steps // 3) / float(np.ptp(x))
-    middles = np.quantile(x, np.linspace(0.05, 0.95, TEXTBOOK.steps // 3))
-    both = np.array(np.meshgrid(rates, middles, [1.0, -1.0], indexing="ij")).reshape(3, -1)
-    return np.column_stack([both[0] * both[2], both[1]])
-
-
-def _rising_steps(x: FloatArray) -> FloatArray:
-    """The same with slopes upwards alone: with a level, a fall is a rise times a number below zero."""
-    both = _steps(x)
-    return both[both[:, 0] > 0]
-
-
-def _once(x: FloatArray) -> FloatArray:
-    return np.empty((1, 0))
-
-
-def _once_if_positive(x: FloatArray) -> FloatArray:
-    return np.empty((int(x.min() > 0), 0))
-
-
-def _c(value: float) -> Constant:
-    return Constant(float(value))
-
-
-def _of(scale: float, part: Node, level: float | None = None) -> Node:
-    scaled = build("mul", _c(scale), part)
-    return scaled if level is None else build("add", scaled, _c(level))
-
-
-def _saturation(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
-    return build("div", build("mul", _c(a[0]), x), build("add", x, _c(b[0])))
-
-
-def _rise(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
-    return _of(a[0], build("sub", _c(1.0), build("exp", build("mul", _c(-b[0]), x))))
-
-
-def _exponential(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
-    return _of(a[0], build("exp", build("mul", _c(b[0]), x)), *a[1:])
-
-
-def _power(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
-    return _of(a[0], build("pow", x, _c(b[0])), *a[1:])
-
-
-def _logistic(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
-    shifted = build("mul", _c(b[0]), build("sub", _c(b[1]), x))
-    step = build("div", _c(a[0]), build("add", _c(1.0), build("exp", shifted)))
-    return build("add", step, *map(_c, a[1:])) if a[1:] else step
-
-
-def _plain(
-    operator: str,
-    values: Callable[[FloatArray], FloatArray],
-    inside: Callable[[FloatArray], FloatArray],
-) -> _Shape:
-    """A multiple of one function of the column, and a level."""
-    return _Shape(
-        frozenset({operator, "add"}),
-        lambda x, b: [values(x), np.ones(len(x))],
-        lambda x, a, b: _of(a[0], build(operator, x), a[1]),
-        inside,
-    )
-
-
-SHAPES = (
-    _Shape(frozenset({"div", "add"}), lambda x, b: [x / (x + b[0])], _saturation, _halfway),
-    _Shape(frozenset({"exp"}), lambda x, b: [1.0 - np.exp(-b[0] * x)], _rise, _positive_rates),
-    _Shape(frozenset({"exp"}), lambda x, b: [np.exp(b[0] * x)], _exponential, _all_rates),
-    _Shape(frozenset({"exp", "add"}), lambda x, b: [np.exp(b[0] * x), np.ones(len(x))], _exponential, _all_rates),
-    _Shape(frozenset({"pow"}), lambda x, b: [x ** b[0]], _power, _exponents),
-    _Shape(frozenset({"div", "add", "exp"}), lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x)))], _logistic, _steps),
-    _Shape(
-        frozenset({"tanh"}),
-        lambda x, b: [np.tanh(b[0] * x)],
-        lambda x, a, b: _of(a[0], build("tanh", build("mul", _c(b[0]), x))),
-        lambda x: _rates(x)[:, None],
-    ),
-    _Shape(  # from one level to another, as a titration or a response to a dose does
-        frozenset({"div", "add", "exp"}),
-        lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x))), np.ones(len(x))],
-        _logistic,
-        _rising_steps,
-    ),
-    _plain("log", np.log, _once_if_positive),
-    _Shape(
-        frozenset({"div", "add"}),
-        lambda x, b: [1.0 / x, np.ones(len(x))],
-        lambda x, a, b: build("add", build("div", _c(a[0]), x), _c(a[1])),
-        _once_if_positive,
-    ),
-    _plain("sqrt", np.sqrt, _once_if_positive),
-    _plain("square", np.square, _once),
-    _Shape(
-        frozenset({"square", "add"}),
-        lambda x, b: [x**2, x, np.ones(len(x))],
-        lambda x, a, b: build("add", _of(a[0], build("square", x)), _of(a[1], x), _c(a[2])),
-        _once,
-    ),
-)
-"""The one table of text-book curves."""
