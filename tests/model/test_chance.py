@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gmeql.model.chance import chance_of, least_lengths, passed_over, with_chance
+from gmeql.model.chance import CHANCE, chance_of, least_lengths, passed_over, with_chance
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
 from gmeql.model.rules import SELECTION
 from gmeql.report.judgement import judge
 from gmeql.search.config import SearchConfig
+from gmeql.search.events import Member
 from gmeql.search.data.rows import SearchRows
 from gmeql.search.front.leaderboard import Leaderboard
 from gmeql.search.front.plain_sums import judged_sums
@@ -71,6 +72,19 @@ def test_a_sum_drawn_towards_0_that_chance_finds_as_well_steps_back() -> None:
     assert not doubted.select("best").is_shrunk
 
 
+def test_a_long_sum_meets_any_few_rows_and_is_asked_however_much_it_saves() -> None:
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((25, 60)), rng.standard_normal(25)
+    columns: list[int] = []
+    for _ in range(20):
+        left = y - X[:, columns] @ np.linalg.lstsq(X[:, columns], y, rcond=None)[0]
+        columns.append(int(np.argmax(np.abs(X.T @ left) / np.sqrt(np.sum(X**2, axis=0)))))
+    factors = np.linalg.lstsq(X[:, columns], y, rcond=None)[0]
+    front = judged(X, y, " + ".join(f"{float(b)!r}*x{k + 1}" for k, b in zip(columns, factors, strict=True)))
+    assert front.description_length(front[0]) - front.description_length(front[-1]) > CHANCE.sure
+    assert chance_of(front, front[-1], front[0], X, y) > SELECTION.by_chance
+
+
 def _chosen(X: np.ndarray, y: np.ndarray) -> FrontMember:
     return asked(sums(X, y), X, y).select("best")
 
@@ -82,6 +96,36 @@ def test_what_columns_say_stays() -> None:
     of_many = _chosen(many, many @ np.full(8, 0.4) + rng.standard_normal(40))
     assert 2 in of_one.expression.variables and not of_one.is_by_chance
     assert len(of_many.expression.variables) >= 5 and not of_many.is_by_chance
+
+
+def test_the_sum_of_all_columns_comes_before_the_luckiest_of_them() -> None:
+    """Ten columns that resemble each other say the same, and each of them less than all together."""
+    together = 0
+    for seed in range(5):
+        rng = np.random.default_rng([seed, 40])
+        X = rng.standard_normal((40, 10)) + rng.standard_normal((40, 1))
+        y = X @ np.full(10, 0.1) + rng.standard_normal(40)
+        together += _chosen(X, y).is_shrunk
+    assert together >= 4
+
+
+def test_where_chance_finds_a_column_as_well_the_sum_of_all_is_asked(of_noise: list[Front]) -> None:
+    seed, constant = next((k, f) for k, f in zip(NOISE, of_noise, strict=True) if f[0].is_by_chance)
+    X, y = noise(seed)
+    front = luckiest(X, y)
+    factors = np.linalg.lstsq(X[:, :8], y, rcond=None)[0]
+    other = judged(X, y, " + ".join(f"{float(b)!r}*x{k + 1}" for k, b in enumerate(factors)))[-1]
+    promised = {"error": 0.9 * front[0].outlook.left_out, "luck": 1.0, "freedom": 3.0, "saved": 0.1}
+
+    def chosen(chance: float | None) -> FrontMember:
+        shrunk = Member(
+            other.expression, other.loss, other.complexity, replace(other.outlook, **promised, chance=chance)
+        )
+        return with_chance(front, X, y, None, config=SearchConfig(), sums=[shrunk]).select("best")
+
+    assert chosen(0.0).is_shrunk and chosen(0.0).outlook.by_chance == constant[0].outlook.by_chance
+    assert not chosen(0.049).expression.variables  # of two that are asked one is lucky more often
+    assert not chosen(None).expression.variables
 
 
 def test_the_mark_is_kept_in_files_and_told(of_noise: list[Front]) -> None:

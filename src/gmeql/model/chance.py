@@ -4,8 +4,9 @@ A search finds something in any table. The price of a formula tells how many the
 all kinds gets on few rows with many columns: of tables of nothing but noise one in six ended with a formula. So the formula that
 would be chosen is held against what the same rows give with their targets in another order (Fisher 1935; of the luckiest of many,
 Westfall and Young 1993): each column and each product of two, with a level and without, and sums of several chosen step by step.
-Where chance gets as far too often, the constant is the choice. Of the sum of all columns with factors drawn towards 0 the same is
-asked before it takes the place of a constant (`search/sums/shrinking.py`).
+Of the sum of all columns with factors drawn towards 0 the same is asked (`search/sums/shrinking.py`). Where chance gets as far as
+one of both too often, the other is asked; where as far as the other too, the constant is the choice. Who asks twice is
+mistaken more often, so that each may be as likely as leaves the luckier of both within the usual level.
 
 Legend: `N` rows, `V` columns, `M` columns and products of them, `S` shuffles.
 """
@@ -13,7 +14,7 @@ Legend: `N` rows, `V` columns, `M` columns and products of them, `S` shuffles.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,11 +25,13 @@ from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
 from gmeql.model.rules import SELECTION, stating_nats
 from gmeql.search.config import SearchConfig
+from gmeql.search.events import Member
 from gmeql.search.judging.outlook import outlooks
 from gmeql.search.judging.structure import linear_columns
 from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.sums.curves import SHAPES
+from gmeql.search.sums.shrinking import saved_by_all
 from gmeql.search.sums.textbook import TEXTBOOK
 
 FloatArray = NDArray[np.float64]
@@ -40,7 +43,9 @@ class ChanceConfig:
 
     shuffles: int = 200
     sure: float = 15.0
-    """Nats saved beside the constant that chance does not reach."""
+    """Nats saved beside the constant that chance does not reach, ..."""
+    rows_per_column: int = 5
+    """... but for long sums on fewer rows than this for each column, which may meet any rows."""
     least_rows: int = 8
     """Fewer rows have too few orders."""
     most_rows: int = 5000
@@ -54,12 +59,18 @@ CHANCE = ChanceConfig()
 
 
 def with_chance(
-    front: Front, X: FloatArray, y: FloatArray, weights: FloatArray | None, *, config: SearchConfig
+    front: Front,
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None,
+    *,
+    config: SearchConfig,
+    sums: Iterable[Member] = (),
 ) -> Front:
-    """The front with a constant as the choice where chance does as well as the formula that would be chosen.
+    """The front with another choice where chance does as well as the formula that would be chosen.
 
-    In the place of a sum with factors drawn towards 0 it is the formula that would be chosen without that, where chance does
-    not do as well as it.
+    That is the sum of all columns with factors drawn towards 0, of the front or among `sums`, or in the place of that one the
+    formula that would be chosen without it, where chance does not do as well as these; else a constant.
     """
     best = front.select("best")
     if not front.has_outlooks or best.is_settled or best.loss <= front.exact_level or not best.expression.variables:
@@ -69,15 +80,54 @@ def with_chance(
     if not CHANCE.least_rows <= len(y) <= CHANCE.most_rows or (weights is not None and np.ptp(weights) > 0):
         return front
     constant = front[0] if not front[0].expression.variables else _mean(front, X, y)
-    fitted = front.briefest()
-    share = best.outlook.chance if best.is_shrunk else chance_of(front, fitted, constant, X, y)  # type: ignore[union-attr]
-    if share is None or share <= SELECTION.by_chance:
+    asked = _Asked(front, constant, X, y)
+    others = [front.briefest()] if best.is_shrunk else [m for m in _shrunk(front, sums) if _errs_less(m, constant)]
+    others = [m for m in others if m.expression.variables]
+    level = asked.level(twice=bool(others))
+    share = asked.share(best)
+    if share is None or share <= level:
         return front
-    chosen = constant
-    if best.is_shrunk and fitted.expression.variables:
-        chosen = fitted if chance_of(front, fitted, constant, X, y) <= SELECTION.by_chance else constant
+    passing = (m for m in others if (found := asked.share(m)) is not None and found <= level)
+    chosen = next(passing, constant)
     front = front if chosen in front.members else front.joined(chosen)
     return replace(front, members=tuple(_marked(m, share) if m.expression is chosen.expression else m for m in front))
+
+
+def _shrunk(front: Front, sums: Iterable[Member]) -> list[FrontMember]:
+    """The sum of all columns with factors drawn towards 0, if there is one."""
+    figured = [FrontMember(m.expression, m.loss, m.expression.complexity, 0.0, -1, m.outlook) for m in sums]
+    return [m for m in (*front, *figured) if m.is_shrunk][:1]
+
+
+def _errs_less(member: FrontMember, constant: FrontMember) -> bool:
+    assert member.outlook is not None and constant.outlook is not None
+    return member.outlook.left_out < constant.outlook.left_out
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """How often chance does as well as formulas of a front, with the same shuffles for all."""
+
+    front: Front
+    constant: FrontMember
+    X: FloatArray
+    y: FloatArray
+
+    def share(self, member: FrontMember) -> float | None:
+        """Share of shuffles in which it does as well as a formula; None where nobody asked."""
+        if member.is_shrunk:
+            return member.outlook.chance  # type: ignore[union-attr]
+        return chance_of(self.front, member, self.constant, self.X, self.y)
+
+    def level(self, *, twice: bool) -> float:
+        """The share up to which a formula is no chance: the usual one, or where two are asked about the one that the lesser
+        of both shares reaches no more often than that (Westfall and Young 1993)."""
+        if not twice:
+            return SELECTION.by_chance
+        targets = _shuffled(self.y / float(np.abs(self.y).max()))
+        lengths = least_lengths(self.X, targets), -saved_by_all(self.X, targets)
+        shares = [np.searchsorted(np.sort(each), each, side="right") / len(each) for each in lengths]
+        return float(np.quantile(np.minimum(*shares), SELECTION.by_chance, method="lower"))
 
 
 def _mean(front: Front, X: FloatArray, y: FloatArray) -> FrontMember:
@@ -103,12 +153,14 @@ def chance_of(front: Front, member: FrontMember, constant: FrontMember, X: Float
     """Share of shuffles in which a column, a product of two or a sum of as many columns describes the rows as briefly."""
     largest = float(np.abs(y).max())  # in units of it all have squares
     length = front.description_length(member)
-    if front.description_length(constant) - length > CHANCE.sure:
+    columns = linear_columns(member.expression.root)
+    is_long = columns is not None and len(columns) > 1
+    is_sure = front.description_length(constant) - length > CHANCE.sure
+    if is_sure and not (is_long and len(y) < CHANCE.rows_per_column * X.shape[1]):
         return 0.0
     targets = _shuffled(y / largest)
     lengths = least_lengths(X, targets)
-    columns = linear_columns(member.expression.root)
-    if columns is not None and len(columns) > 1:
+    if columns is not None and is_long:
         lengths = np.minimum(lengths, stepwise_lengths(X, targets, len(columns)))
     return float(np.mean(lengths + len(y) * math.log(largest) <= length))
 

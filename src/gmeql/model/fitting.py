@@ -200,9 +200,12 @@ def _front(search: Any, data: PreparedData, config: SearchConfig, seen: Mapping[
         target_largest=data.target_largest,
         loss=config.loss if isinstance(config.loss, str) else "own",
         beaten=beaten,
-    ).with_sums([data.restore_member(m) for m in (search.sums if whole else ())])
+    )
+    sums = [data.restore_member(m) for m in (search.sums if whole else ())]
+    front = front.with_sums(sums)
     if whole and data.groups is None and data.errors is None:
-        front = with_chance(with_unmoved(front, *data.as_given, config=config), *data.as_given, config=config)
+        front = with_unmoved(front, *data.as_given, config=config)
+        front = with_chance(front, *data.as_given, config=config, sums=sums)
     return front
 
 

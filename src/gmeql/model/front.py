@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from gmeql.formula.constants import free_constants
 from gmeql.model.listing import html_table, members_frame
-from gmeql.model.member import FrontMember, checked_fields, checked_number
+from gmeql.model.member import FrontMember, checked_fields, checked_number, score_beside
 from gmeql.model.pricing import repriced
 from gmeql.model.validation import simplest_valid
 from gmeql.model.rules import EPS, RULES, SELECTION, excess_of_zero, is_beyond_chance, is_next_to_zero
@@ -82,7 +82,7 @@ class Front(Sequence[FrontMember]):
                 continue
             outlook, figures = carried(m), (float(m.loss), m.expression.complexity, 0.0, len(chosen))
             member = FrontMember(m.expression, *figures, outlook, getattr(m, "n_own", 0))
-            chosen.append(replace(member, score=_score(chosen, member, floor), outlook=outlook))
+            chosen.append(replace(member, score=score_beside(chosen, member, floor), outlook=outlook))
         others.sort(key=lambda m: (m.loss, m.complexity))
         return cls(tuple(chosen), float(rows), float(target_spread), float(target_largest), tuple(others), loss)
 
@@ -95,7 +95,7 @@ class Front(Sequence[FrontMember]):
         members, fitted = repriced(self.members, [m for m in figured if not m.is_shrunk])
         front, length = replace(self, members=members), self.description_length
         shortest = length(front.briefest())
-        brief = sorted((m for m in fitted if _is_supported(m) and length(m) < shortest), key=length)
+        brief = sorted((m for m in fitted if m.is_supported and length(m) < shortest), key=length)
         tries = ((front.joined(m), m.expression) for m in brief)  # some gain more than is sure, and are not chosen
         found = next((joined for joined, e in tries if joined.briefest().expression is e), front)
         for m in (m for m in figured if m.is_shrunk):
@@ -167,11 +167,11 @@ class Front(Sequence[FrontMember]):
           of other forms 3 more), and `mse` the squared error to expect on unseen rows (minimum description length:
           Rissanen 1978; for formulas Bartlett, Desmond and Ferreira 2022); members whose gain over a simpler one rests
           on few rows are passed over, and a gain of z standard errors counts 2 z² nats at most. A sum of all columns
-          with factors drawn towards 0 (`search/sums/shrinking.py`) is taken where it errs less on rows left out, or is
-          briefer with as many constants as it is worth; and the formula of all rows but outliers where it stands there
-          (`unmoved.py`). Where nobody looked beyond the rows, `mse` is the residual sum of squares over `N - K`, and a
-          unit of complexity costs 2. Where members reach rounding level there is no noise to weigh against, and the
-          simplest of those wins.
+          with factors drawn towards 0 (`search/sums/shrinking.py`) is taken where it errs less on rows left out, or hardly
+          more and is briefer, by its likelihood whatever the factors are; and the formula of all rows but outliers where
+          it stands there (`unmoved.py`). Where nobody looked beyond the rows, `mse` is the residual sum of squares over
+          `N - K`, and a unit of complexity costs 2. Where members reach rounding level there is no noise to weigh
+          against, and the simplest of those wins.
         - `"accurate"`: smallest loss.
         - `"simple"`: the largest score, the drop of log(loss) per unit of complexity (the knee of the front).
         - `"validation"`: needs `X`, `y` that were not trained on: the simplest member within one standard error of the
@@ -197,13 +197,16 @@ class Front(Sequence[FrontMember]):
     def description_length(self, member: FrontMember) -> float:
         """Nats that `member` and its residuals take, up to a constant of the data; `inf` without degrees of freedom.
 
-        Where the outlook of every member is known, the residuals are those to expect on unseen rows.
+        Where the outlook of every member is known, the residuals are those to expect on unseen rows. Of factors drawn towards
+        0 it is that of the mean less what they save beside it, whatever they are.
         """
         fitted = self.n_fitted(member)
         freedom = self.rows - fitted
+        floor = rounding_level(self.target_spread, self.target_largest)
+        if member.marked is not None and member.marked.saved is not None:
+            return self._mean_length(floor) - member.marked.saved
         if freedom < 1:
             return math.inf
-        floor = rounding_level(self.target_spread, self.target_largest)
         if self.has_own_loss:
             return self._own_length(member, fitted, floor)
         if not self.has_outlooks:
@@ -217,6 +220,12 @@ class Front(Sequence[FrontMember]):
         log_variance += math.log(SELECTION.pole_price) if member.outlook.doubtful_pole else 0.0
         log_variance += excess_of_zero(member.expression, self.target_spread) if fitted == 0 else 0.0
         return length_in_nats(log_variance, fitted, 0, n_rows=self.rows) + self._structure_nats(member)
+
+    def _mean_length(self, floor: float) -> float:
+        """Of the mean, whether the front holds it or not."""
+        if not self.members[0].expression.variables and self.has_outlooks:
+            return self.description_length(self.members[0])
+        return length_in_nats(2.0 * math.log(max(self.target_spread, floor)), 1, 0, n_rows=self.rows)
 
     def n_fitted(self, member: FrontMember) -> float:
         """How many constants were fitted to the rows; of factors drawn towards 0, how many free ones they are worth."""
@@ -271,7 +280,7 @@ class Front(Sequence[FrontMember]):
 
     def briefest(self) -> FrontMember:
         """The shortest description whose gain over simpler ones has support, of those with freely fitted constants."""
-        best, *longer = [m for m in self.members if not m.is_shrunk and _is_supported(m)] or self.members[:1]
+        best, *longer = [m for m in self.members if not m.is_shrunk and m.is_supported] or self.members[:1]
         for m in longer:
             best = m if self._is_briefer(m, best) else best
         return best
@@ -285,7 +294,7 @@ class Front(Sequence[FrontMember]):
         than their number does, and no more than that is counted.
         """
         lengths = self.description_length(simpler), self.description_length(longer)
-        z = longer.outlook.gain_over(simpler.complexity) if longer.outlook is not None else None
+        z = None if longer.outlook is None else longer.outlook.gain_over(simpler.complexity)
         is_sum = linear_columns(longer.expression.root) is not None
         if is_sum or z is None or not all(map(math.isfinite, (*lengths, z))):
             return lengths[1] < lengths[0]
@@ -312,7 +321,8 @@ class Front(Sequence[FrontMember]):
         is_sum = linear_columns(best.expression.root) is not None
         is_clear = is_sum and shrunk.outlook.error < SELECTION.clearly_less * best.outlook.error
         errs_less = not is_nats and (is_clear or shrunk.outlook.left_out < best.outlook.left_out)
-        return errs_less or self.description_length(shrunk) < self.description_length(best)
+        is_near = is_nats or shrunk.outlook.left_out < SELECTION.about_as_much * best.outlook.left_out
+        return errs_less or (is_near and self.description_length(shrunk) < self.description_length(best))
 
     @property
     def exact_level(self) -> float:
@@ -385,16 +395,5 @@ class Front(Sequence[FrontMember]):
 MAX_MEMBERS = 10_000
 
 
-def _is_supported(member: FrontMember) -> bool:
-    return member.outlook is None or member.outlook.support >= SELECTION.least_support
-
-
 def _outside(member: Member | FrontMember) -> FrontMember:
     return FrontMember(member.expression, float(member.loss), member.expression.complexity, 0.0, -1)
-
-
-def _score(simpler: Sequence[FrontMember], member: FrontMember, floor: float) -> float:
-    """`-Δ log(loss) / Δ complexity` beside the last, 0 beside none; below rounding level losses count as that."""
-    last = simpler[-1] if simpler else member
-    drop = math.log(max(last.loss, floor)) - math.log(max(member.loss, floor))
-    return drop / max(member.complexity - last.complexity, 1)

@@ -6,6 +6,7 @@ Everything here is pure: no formula is changed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gmeql.formula.expression import Expression
+from gmeql.model.rules import SELECTION
 from gmeql.search.judging.deferred import OUTLOOK, Deferred, OutlookField, carried
 from gmeql.search.judging.outlook import Outlook
 
@@ -68,6 +70,11 @@ class FrontMember:
     def is_by_chance(self) -> bool:
         """Whether it is chosen since chance does as well as what would be chosen in its place (`chance.py`)."""
         return self.marked is not None and self.marked.by_chance > 0
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether its gain over simpler ones does not rest on few rows."""
+        return self.outlook is None or self.outlook.support >= SELECTION.least_support
 
     @property
     def is_settled(self) -> bool:
@@ -131,3 +138,10 @@ def checked_number(value: Any, where: str, *, low: float) -> float:
     if type(value) not in (int, float) or not math.isfinite(value) or value < low:
         raise ValueError(f"{where} must be a finite number of at least {low:g}")
     return float(value)
+
+
+def score_beside(simpler: Sequence[FrontMember], member: FrontMember, floor: float) -> float:
+    """`-Δ log(loss) / Δ complexity` beside the last, 0 beside none; below rounding level losses count as that."""
+    last = simpler[-1] if simpler else member
+    drop = math.log(max(last.loss, floor)) - math.log(max(member.loss, floor))
+    return drop / max(member.complexity - last.complexity, 1)

@@ -49,6 +49,9 @@ class SelectionConfig:
     usual level of a test."""
     clearly_less: float = 0.95
     """Share of the error that a sum of some columns promises below which the sum of all, drawn towards 0, takes its place."""
+    about_as_much: float = 1.1
+    """Multiple of the error on rows left out up to which that sum may err where it is briefer: the luckiest of many columns errs
+    by less there than it does on others."""
     pole_price: float = FrontConfig.pole_price
     """The squared error of a formula with a pole among the rows counts this many times, as while the search goes on."""
     standard_errors: float = 1.0

@@ -12,7 +12,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import tree_complexity, used_columns
 from gmeql.search.losses.losses import LOSSES, sigmoid
 from gmeql.search.sums.shrinking import SHRINKING, ShrunkSum, _Likelihood, _Ridge
-from gmeql.search.sums.shrinking import chance_of_shrunk, shrunk_likelihood_sum, shrunk_sum
+from gmeql.search.sums.shrinking import chance_of_shrunk, saved_by_all, shrunk_likelihood_sum, shrunk_sum
 from gmeql.search.judging.soundness import left_out_errors
 from gmeql.search.judging.structure import linear_columns
 
@@ -150,10 +150,38 @@ def test_chance_does_as_well_on_noise_in_any_share_of_shuffles(most_columns: int
         X, y, weights = rng.standard_normal((20, 6)), rng.standard_normal(20), np.repeat([0.5, 1.5], 10)
         y /= np.sqrt(weights)
         found = shrunk_sum(X, y, weights, most_columns=most_columns)
-        reached = math.inf if found is None else float(weights @ found.costs)
-        shares.append(chance_of_shrunk(X, y, weights, reached, most_columns=most_columns))
+        saved = 0.0 if found is None or found.saved is None else found.saved
+        shares.append(chance_of_shrunk(X, y, weights, saved, most_columns=most_columns))
     assert sum(share <= 0.5 for share in shares) <= 11 and min(shares) < 0.6
-    y = X @ np.full(6, 4.0) + rng.standard_normal(20)
-    found = shrunk_sum(X, y, weights, most_columns=most_columns)
-    assert found is not None
-    assert chance_of_shrunk(X, y, weights, float(weights @ found.costs), most_columns=most_columns) <= 0.05
+    assert chance_of_shrunk(X, y, weights, 8.0, most_columns=most_columns) <= 0.05
+
+
+def test_what_all_columns_save_is_the_ratio_of_likelihoods(rng: np.random.Generator) -> None:
+    """Of rows whose factors are normal numbers, the size of all errors left open, beside the mean alone."""
+    X = rng.standard_normal((12, 4))
+    y = X @ np.ones(4) + 2.0 * rng.standard_normal(12)
+    units = (X - X.mean(axis=0)) / X.std(axis=0)
+    basis = np.linalg.svd(np.ones((12, 1)))[0][:, 1:]  # all directions but the mean's
+
+    def nats(penalty: float) -> float:
+        of_rows = basis.T @ (np.eye(12) + units @ units.T / penalty) @ basis
+        along = basis.T @ y
+        fit = -0.5 * 11 * math.log(along @ np.linalg.solve(of_rows, along))
+        return fit - 0.5 * np.linalg.slogdet(of_rows)[1] + 0.5 * 11 * math.log(along @ along)
+
+    saved = max(map(nats, 12 * np.geomspace(1e-5, 1e2, 29)))
+    assert saved > 0.1 and saved_by_all(X, np.stack([y, 3.0 * y - 1.0], axis=1)) == pytest.approx([saved, saved])
+    assert saved_by_all(np.ones((12, 2)), y[:, None]) == [0.0]
+
+
+def test_of_noise_on_few_rows_little_is_believed() -> None:
+    """Errors on rows left out are least by luck with factors of twice the noise's size; the likelihood holds them back."""
+    rng = np.random.default_rng(7)
+    spreads = []
+    for _ in range(40):
+        X, y = rng.standard_normal((25, 20)), rng.standard_normal(25)
+        found = shrunk_sum(X, y, np.ones(25), most_columns=20)
+        if found is not None:
+            values = Expression(found.root, tuple(f"x{i}" for i in range(20)))(rng.standard_normal((2000, 20)))
+            spreads.append(float(values.std()))
+    assert max(spreads) < 1.0

@@ -111,10 +111,10 @@ def _freedom(member: Member) -> float | None:
 
 def _with_chance(member: Member, rows: SearchRows) -> Member:
     """A sum with factors drawn towards 0 with how often chance does as well; any other, or of many rows, as it is."""
-    if member.outlook is None or _freedom(member) is None or len(rows.y) > MOST_SHUFFLED:
+    if member.outlook is None or member.outlook.saved is None or len(rows.y) > MOST_SHUFFLED:
         return member
     table, most = (rows.X, rows.y, rows.weights), len(member.expression.variables)
-    chance = chance_of_shrunk(*table, float(rows.weights.sum()) * member.outlook.left_out**2, most_columns=most)
+    chance = chance_of_shrunk(*table, member.outlook.saved, most_columns=most)
     return replace(member, outlook=replace(member.outlook, chance=chance))
 
 

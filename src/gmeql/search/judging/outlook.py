@@ -43,7 +43,7 @@ MOST_ROWS = 2_000
 MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
 _MARKS = {"outliers", "levelled", "rest_loss", "by_steps", "step_loss", "rounded", "by_chance", "chance"}
-OPTIONAL = {"luck", "nats", "freedom", "pole_seen", "gains"} | _MARKS
+OPTIONAL = {"luck", "nats", "freedom", "saved", "pole_seen", "gains"} | _MARKS
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
 """Share of the rows, at least one, without which a gain must show where few rows outweigh all others, ..."""
@@ -78,6 +78,8 @@ class Outlook:
     fewer, and of all columns together; else None."""
     freedom: float | None = None
     """How many freely fitted constants it is worth where its own are drawn towards 0 (`sums/shrinking.py`); else None."""
+    saved: float | None = None
+    """Of factors drawn towards 0: nats that they save beside the mean, whatever they are; else None."""
     pole_seen: bool = False
     """Whether the rows nearest to its poles, or to one at the end of the rows, follow them (`soundness.squares_at_poles`): a
     pole of the target's own, which has no price and makes no excursions."""
@@ -134,6 +136,7 @@ class Outlook:
             **({} if self.luck == 1.0 else {"luck": self.luck}),
             **({} if self.nats is None else {"nats": self.nats}),
             **({} if self.freedom is None else {"freedom": self.freedom}),
+            **({} if self.saved is None else {"saved": self.saved}),
             **({"pole_seen": True} if self.pole_seen else {}),
             **({"outliers": self.outliers} if self.outliers else {}),
             **({"levelled": True} if self.levelled else {}),
@@ -155,8 +158,9 @@ class Outlook:
         luck = data.get("luck", 1.0)
         if type(luck) not in (int, float) or not 1.0 <= luck < math.inf:
             raise ValueError(f"{where}.luck must be a finite number of at least 1")
-        nats, freedom, rest, steps = (data.get(name) for name in ("nats", "freedom", "rest_loss", "step_loss"))
-        for name, given in (("nats", nats), ("freedom", freedom), ("rest_loss", rest), ("step_loss", steps)):
+        names_given = ("nats", "freedom", "saved", "rest_loss", "step_loss")
+        nats, freedom, saved, rest, steps = (data.get(name) for name in names_given)
+        for name, given in zip(names_given, (nats, freedom, saved, rest, steps), strict=True):
             if given is not None and (type(given) not in (int, float) or not 0.0 <= given < math.inf):
                 raise ValueError(f"{where}.{name} must be a finite number of at least 0")
         for name in ("by_chance", "chance"):
@@ -188,6 +192,7 @@ class Outlook:
             luck=float(luck),
             nats=None if nats is None else float(nats),
             freedom=None if freedom is None else float(freedom),
+            saved=None if saved is None else float(saved),
             pole_seen=data.get("pole_seen", False),
             gains=_checked_gains(data.get("gains", []), where),
             outliers=outliers,
@@ -328,6 +333,7 @@ def outlooks(
                 luck=luck,
                 nats=length[0] if stated is not None or root in shrunk else None,
                 freedom=shrunk[root].freedom if root in shrunk else None,
+                saved=shrunk[root].saved if root in shrunk else None,
                 pole_seen=at_poles is not None,
                 gains=gains,
             )

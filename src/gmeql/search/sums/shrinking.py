@@ -3,8 +3,11 @@
 Least squares over many columns and few rows follows the noise, and over columns that resemble each other its factors run
 away in opposite directions. Ridge regression (Hoerl and Kennard 1970) holds them back: of columns in units of their
 spread it minimises `Σ wᵢ rᵢ² + λ Σ bⱼ²`. With the singular values `d` of the columns it has `1 + Σ d²/(d² + λ)` constants'
-worth of freedom, and the error of a row left out is `rᵢ / (1 - hᵢᵢ)` here too. λ is the one with which those are least;
-where shrinking gains next to nothing, least squares stays.
+worth of freedom, and the error of a row left out is `rᵢ / (1 - hᵢᵢ)` here too. λ is the one with which those are least, or
+the one under which the rows are most likely whatever the factors are (empirical Bayes: MacKay 1992), whichever draws more:
+of few rows the errors of some are least by luck. Where shrinking gains next to nothing, least squares stays. By that
+likelihood, `(N-1)/2 log Σ(y-ȳ)² / min(Σ wᵢ rᵢ² + λ Σ bⱼ²) - 1/2 Σ log(1 + d²/λ)` nats above that of the mean alone, the sum is
+held against others and against chance: no column has to be named and no factor stated by itself.
 
 Under a likelihood whose formula is no prediction itself, as the logit of a chance, the same penalty stands beside the mean
 loss, Newton's steps find the least of both, and λ is the one whose loss is least on rows of folds that the others' fit has
@@ -72,13 +75,14 @@ SHRINKING = ShrinkingConfig()
 @dataclass(frozen=True, eq=False)
 class ShrunkSum:
     """A sum of columns, what each row costs [N] that is left out (its squared error, or the loss), how many freely fitted
-    constants the sum is worth (None where least squares stayed), and the nats that stating its columns takes: all of them
-    are one choice."""
+    constants the sum is worth (None where least squares stayed), the nats that stating its columns takes, all of which
+    are one choice, and the nats that all columns save beside the mean (None under a likelihood of something else)."""
 
     root: Node
     costs: FloatArray
     freedom: float | None
     nats: float
+    saved: float | None = None
 
 
 def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_columns: int) -> ShrunkSum | None:
@@ -100,12 +104,21 @@ def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_column
     root = _sum(found.mean - float(slopes @ found.centre), slopes, columns)
     errors = found.left_out(penalty) / np.sqrt(np.where(weights > 0, weights, 1.0))
     nats = math.log(varying + 1) + math.log(math.comb(varying, len(columns)))
-    return ShrunkSum(root, errors**2, freedom, nats)
+    return ShrunkSum(root, errors**2, freedom, nats, None if freedom is None else float(found.saved()))
 
 
-def chance_of_shrunk(X: FloatArray, y: FloatArray, weights: FloatArray, reached: float, *, most_columns: int) -> float:
-    """The share of shuffles of the target in which `shrunk_sum`, whatever it is worth, errs as little on rows left out: by a
-    weighted sum of squares of no more than `reached`.
+def saved_by_all(X: FloatArray, targets: FloatArray) -> FloatArray:
+    """Nats [S] that the sum of all columns saves beside the mean, for each of some targets [N, S]."""
+    weights = np.ones(len(X))
+    columns = independent_columns(X, weights)
+    if not columns:
+        return np.zeros(targets.shape[1])
+    found = _Ridge.of(X[:, columns], targets[:, 0], weights)
+    return np.asarray(replace(found, target=targets - targets.mean(axis=0)).saved())
+
+
+def chance_of_shrunk(X: FloatArray, y: FloatArray, weights: FloatArray, saved: float, *, most_columns: int) -> float:
+    """The share of shuffles of the target in which `shrunk_sum`, whatever it is worth, saves as many nats beside the mean.
 
     What is shuffled are the deviations from the mean in units that the weights give them, so that all are alike.
     """
@@ -119,15 +132,13 @@ def chance_of_shrunk(X: FloatArray, y: FloatArray, weights: FloatArray, reached:
     deviations = np.stack([rng.permutation(found.target) for _ in range(shuffles)], axis=1)
     deviations -= np.outer(root, root @ deviations / weights.sum())
     if len(columns) <= most_columns:
-        several = replace(found, target=deviations)
-        least = np.min([np.sum(several.left_out(float(each)) ** 2, axis=0) for each in found.penalties], axis=0)
-        return float(np.mean(least <= reached))
-    as_low = 0
+        return float(np.mean(replace(found, target=deviations).saved() >= saved))
+    as_many = 0
     for target in deviations.T:
         kept = _counting_most(replace(found, target=target), most_columns)
         few = replace(_Ridge.of(X[:, np.array(columns)[kept]], y, weights), target=target)
-        as_low += min(float(np.sum(few.left_out(float(each)) ** 2)) for each in few.penalties) <= reached
-    return as_low / shuffles
+        as_many += bool(few.saved() >= saved)
+    return as_many / shuffles
 
 
 def _counting_most(found: _Ridge, most_columns: int) -> NDArray[np.intp]:
@@ -196,7 +207,8 @@ class _Ridge:
         return len(self.target) * np.geomspace(SHRINKING.weakest, SHRINKING.strongest, SHRINKING.tried)
 
     def best(self) -> float:
-        """The penalty with least error on rows left out; 0, least squares, where that is nearly as good."""
+        """The penalty with least error on rows left out, or the likeliest if that is stronger; 0, least squares, where that is
+        nearly as good."""
         penalties = self.penalties
         squares = [float(np.sum(self.left_out(float(penalty)) ** 2)) for penalty in penalties]
         best = int(np.argmin(squares))
@@ -205,7 +217,22 @@ class _Ridge:
             plain = float(np.sum(self.left_out(0.0) ** 2))
             if plain * (1.0 - SHRINKING.least_gain) <= squares[best]:
                 return 0.0
-        return float(penalties[best])
+        return float(penalties[max(best, int(np.argmax(self._saved_with_each())))])
+
+    def saved(self) -> FloatArray:
+        """Nats that the columns save beside the mean, whatever their factors are, with the likeliest penalty; of each target [S]
+        where they are several."""
+        return np.asarray(np.maximum(np.max(self._saved_with_each(), axis=0), 0.0))
+
+    def _saved_with_each(self) -> FloatArray:
+        """The same with each penalty that is tried."""
+        tiny = np.finfo(float).tiny
+        shares = np.stack([self._shares(float(penalty)) for penalty in self.penalties])
+        all_squares = np.maximum(np.sum(self.target**2, axis=0), tiny)
+        met = shares @ (self.left.T @ self.target) ** 2 / all_squares
+        stated = 0.5 * np.sum(np.log(np.maximum(1.0 - shares, tiny)), axis=1)
+        nats = -0.5 * (len(self.target) - 1) * np.log(np.maximum(1.0 - met, np.finfo(float).eps))
+        return np.asarray((nats.T + stated).T)
 
     def factors(self, penalty: float) -> FloatArray:
         """Of the columns in units of their spread [V]."""
