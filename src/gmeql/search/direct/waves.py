@@ -51,6 +51,7 @@ class WavesConfig:
     highest: int = 4  # frequencies up to the number of points over this: beyond, the nearest point is too far off
     seconds_per_point: float = 4e-8  # of a transform on one core (measured)
     least_turns: float = 2.0  # over the rows: slower waves are the other methods' task
+    alike: float = 0.85  # share of the most power from which on a slower wave comes first: rows at even steps do not tell them apart
     between: float = 2.0  # times the share of the strongest frequency on a grid is more than any between two has
     steps: int = 12  # of Gauss-Newton on the frequency
     trend_rows: int = 1000  # that a trend is taken from before waves of sums are looked for,
@@ -332,15 +333,16 @@ def strongest(values: FloatArray, residual: FloatArray, grid: int) -> tuple[Floa
         points = np.bincount(places[:, 0], residual, grid)
         power = np.abs(np.fft.rfft(points))[:limit]
         power[0] = 0.0
-        first = int(np.argmax(power))
+        first = int(np.argmax(power >= WAVES.alike * power.max()))
         return np.asarray(unit * first), share * float(power[first]) ** 2
     flat = np.bincount(places[:, 0] * grid + places[:, 1], residual, grid * grid)
     power = np.abs(np.fft.rfft2(flat.reshape(grid, grid)))[:, :limit]
     power[limit : grid - limit] = 0.0
     power[0, 0] = 0.0
-    row, column = (int(place) for place in np.unravel_index(int(np.argmax(power)), power.shape))
-    turns = np.array([row if row < grid // 2 else row - grid, column], float)
-    return np.asarray(unit * turns), share * float(power[row, column]) ** 2
+    rows, columns = np.nonzero(power >= WAVES.alike * power.max())
+    turns = np.stack([np.where(rows < grid // 2, rows, rows - grid), columns], axis=1)
+    slowest = int(np.argmin(np.abs(turns).sum(axis=1)))
+    return unit * turns[slowest], share * float(power[rows[slowest], columns[slowest]]) ** 2
 
 
 def _sines(values: FloatArray, frequencies: FloatArray, amplitude: FloatArray | float = 1.0) -> FloatArray:
