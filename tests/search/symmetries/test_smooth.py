@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gmeql.search.symmetries.smooth import fit_smooth
+from gmeql.search.symmetries.smooth import _orthogonal, fit_smooth
 
 
 def table(*ranges, rows=400, seed=0):
@@ -54,3 +54,13 @@ def test_what_is_not_finite_has_no_fit():
     X[3, 0] = np.inf
     assert fit_smooth(X, np.ones(len(X)), X[:, 1]) is None
     assert fit_smooth(X[:, 1:], np.full(len(X), np.nan), X[:, 1]) is None
+
+
+@pytest.mark.parametrize("apart", [1.0, 1e-7, 0.0])
+def test_columns_are_made_orthonormal_however_much_alike_they_are(apart):
+    rng = np.random.default_rng(5)
+    columns = rng.normal(size=(200, 3)) * [1e-3, 1.0, 1e6]
+    columns[:, 2] = columns[:, 1] + apart * columns[:, 2]
+    Q, R = _orthogonal(columns)
+    np.testing.assert_allclose(Q @ R, columns, rtol=0, atol=1e-12 * np.abs(columns).max())
+    np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-7)

@@ -130,6 +130,8 @@ class SymmetriesConfig:
     # under noise: a smooth fit by linear algebra
     smooth_degrees: tuple[int, ...] = (12, 8, 5, 4, 3, 2)
     """Degree of its polynomial at most, of one column, two, and so on; the last of all beyond."""
+    least_apart: float = 1e-4
+    """Share of a term that must be left beside those before it, or normal equations would lose half of the digits."""
     rows_per_term: float = 6.0
     least_left_out: float = 0.05
     """Share of its residual that a row keeps when it is left out, at least: one that decides alone is not divided by 0."""

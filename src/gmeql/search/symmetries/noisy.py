@@ -211,7 +211,7 @@ def _scalings(reduced: _Reduced, table: FloatArray, factors: FloatArray, fit: Sm
     """
     n = table.shape[1]
     fields = np.column_stack([fit.slopes * table * factors[:, None], fit.values])
-    products = fields.T @ fields
+    products = (fields.T @ fields).tolist()
     whole = [not (column > 0).all() for column in table.T]
     for i, j in itertools.product(range(n), repeat=2):
         for p in SYMMETRIES.noisy_powers if i != j else (0.0,):
@@ -219,22 +219,22 @@ def _scalings(reduced: _Reduced, table: FloatArray, factors: FloatArray, fit: Sm
                 is_fraction = p != round(p) or k != round(k)
                 if whole[i] and is_fraction:
                     continue
-                direction = np.zeros(n + 1)
-                direction[i], direction[-1] = 1.0, -k
-                if i != j:
-                    direction[j] = -p
-                misfit = _misfit(direction, products, is_alone=i == j and k == 0.0) + SYMMETRIES.power_cost * (
-                    abs(p) + abs(k)
-                )
+                misfit = _misfit({n: -k, j: -p, i: 1.0}, products) + SYMMETRIES.power_cost * (abs(p) + abs(k))
                 # the loop's names are bound now
                 yield misfit, lambda i=i, j=j, p=p, k=k: reduced.scaled(i, j, p, k)  # type: ignore[misc]
 
 
-def _misfit(direction: FloatArray, products: FloatArray, *, is_alone: bool) -> float:
-    """Square of a sum of fields as a share of its largest part, or of all fields where it is one alone; from their products."""
-    sizes = np.diag(products)
-    largest = float(sizes[:-1].max() if is_alone else (direction**2 * sizes).max())
-    return float(direction @ products @ direction) / max(largest, 1e-300)
+def _misfit(direction: dict[int, float], products: list[list[float]]) -> float:
+    """Square of a sum of fields, each times a number, as a share of its largest part, or of the largest field but the last
+    where it is one alone; from their products. Thousands are asked for: plain numbers are faster than arrays of three."""
+    parts = [(m, c) for m, c in direction.items() if c]
+    square = sum(c * d * products[m][n] for m, c in parts for n, d in parts)
+    sizes = (
+        [c * c * products[m][m] for m, c in parts]
+        if len(parts) > 1
+        else [row[m] for m, row in enumerate(products[:-1])]
+    )
+    return square / max(*sizes, 1e-300)
 
 
 def _merges(reduced: _Reduced, table: FloatArray, factors: FloatArray, fit: SmoothFit) -> Iterator[_Proposal]:

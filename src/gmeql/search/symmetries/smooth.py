@@ -51,7 +51,7 @@ def fit_smooth(table: FloatArray, factors: FloatArray, y: FloatArray, *, with_sl
     scale = scale / np.sqrt(np.mean(scale**2))
     if not np.isfinite(scale).all():
         return None
-    Q, R = np.linalg.qr(polynomials.values * scale[:, None])
+    Q, R = _orthogonal(polynomials.values * scale[:, None])
     along = Q.T @ y
     leverage, values, done = np.zeros(n_rows), np.zeros(n_rows), 0
     best, n_terms = SmoothFit(np.full(n_rows, np.inf), values, np.empty((0, n_columns))), 0
@@ -68,6 +68,22 @@ def fit_smooth(table: FloatArray, factors: FloatArray, y: FloatArray, *, with_sl
     coefficients = np.linalg.lstsq(R[:n_terms, :n_terms], along[:n_terms], rcond=None)[0]
     own = polynomials.slopes(coefficients) + (polynomials.values[:, :n_terms] @ coefficients)[:, None] * exponents
     return replace(best, slopes=own * (scale / factors)[:, None] * inner)
+
+
+def _orthogonal(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Q [N, K] with orthonormal columns and the triangle R [K, K] that makes the columns of them: from normal equations, in a
+    third of the time, where none of them is nearly a sum of those before it."""
+    from scipy.linalg.blas import dtrsm
+    from scipy.linalg.lapack import dpotrf
+
+    sizes = np.sqrt(np.einsum("nk,nk->k", columns, columns))
+    if (sizes > 0).all():
+        sized = np.asfortranarray(columns / sizes)
+        triangle, failed = dpotrf(sized.T @ sized)
+        if not failed and np.diag(triangle).min() > SYMMETRIES.least_apart:
+            return np.asarray(dtrsm(1.0, triangle, sized, side=1)), np.triu(triangle) * sizes
+    Q, R = np.linalg.qr(columns)
+    return Q, R
 
 
 def fit_plane(X: FloatArray, y: FloatArray) -> SmoothFit:
