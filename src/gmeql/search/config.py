@@ -123,8 +123,8 @@ class ClockConfig:
         0.245,
         0.094,
     )  # so much for each of the smallest tables where even these are noisy,
-    first_share: float = 0.583  # so much for both together and for all others, with what becomes of what they see,
-    first_least: float = 0.198  # but so much for those others in any case,
+    first_share: float = 0.548  # so much for both together and for all others, with what becomes of what they see,
+    first_least: float = 0.167  # but so much for those others in any case,
     beside_share: float = 0.376  # and more where other processes look, which keep nobody waiting;
     later_share: float = 0.03  # the least for those that are asked again each time when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,

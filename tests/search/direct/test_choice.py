@@ -10,8 +10,9 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.choice import TermChoice
+from gmeql.search.direct.choice import TermChoice, best_inexact, best_of
 from gmeql.search.direct.library import library
+from gmeql.search.direct.table import DirectTable
 from gmeql.search.direct.term_sums import SumFits, TermSum
 from gmeql.search.polish.scoring import JudgedRows
 
@@ -138,3 +139,15 @@ def test_nothing_is_fitted_once_the_time_is_over(looks: int, monkeypatch: pytest
     monkeypatch.setattr(SumFits, "fitted", counted)
     list(choice(y, np.ones(len(TERMS), bool), (20, 12)).run(out_of_time))
     assert left <= 0 and late == 0
+
+
+def test_a_noisy_sum_is_worth_naming_its_terms_and_noise_is_not() -> None:
+    noise = 0.05 * RNG.normal(size=150)
+    for y, is_law in ((2 * x + 0.1 * x * t + noise, True), (noise, False)):
+        rows = JudgedRows.of(X, y, None, ("x", "t"))
+        table, sums = DirectTable(X, y, np.ones(150)), found(y, beams=(5,))
+        roots = best_inexact(sums, table, rows, len(TERMS))
+        assert (len(roots) > 0) == (best_of(sums, rows, len(TERMS)) is not None) == is_law
+        assert all(table.error(root) < 1.1 * 0.05 / table.spread for root in roots[:1])
+        known = DirectTable(X, y, np.ones(150), unexplained=0.05 / table.spread)
+        assert best_inexact(sums, known, rows, len(TERMS)) == []

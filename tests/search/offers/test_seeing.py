@@ -265,7 +265,7 @@ def test_no_other_method_is_asked_after_an_exact_formula_of_written_numbers(
     for name in DIRECT_METHODS:
         monkeypatch.setitem(DIRECT_METHODS, name, propose(name))
     y = Expression(law, ("x1", "x2", "x3"))(X)
-    seen = state(X, y, direct=("rational", "terms"), front=FrontConfig(short_written=short_written))
+    seen = state(X, y, direct=("rational", "forms"), front=FrontConfig(short_written=short_written))
     assert Expression(law, ("x1", "x2", "x3")).complexity > seen.config.front.short
     look_directly(seen, Clock.unlimited())
     assert len(calls) == asked and has_exact_formula(seen)

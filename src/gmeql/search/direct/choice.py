@@ -20,9 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gmeql.formula.nodes import Node
 from gmeql.search.direct.library import Library
+from gmeql.search.direct.table import DirectTable
 from gmeql.search.direct.term_sums import SumFits, Term, TermSum, orthonormal
-from gmeql.search.polish.scoring import JudgedRows
+from gmeql.search.polish.scoring import JudgedRows, description_length
 
 FloatArray = NDArray[np.float64]
 
@@ -50,6 +52,8 @@ class TermsConfig:
     least_gain: float = 0.9  # loss, relative to that of one term less, from which a term is worth its place
     shown: int = 1  # sums of each length and kind that are reported
     together: int = 16  # sums that are extended or fitted between two looks at the clock
+    proposed: int = 2  # sums proposed where none is exact
+    gain: float = 0.9  # share of the error of the best formula so far that such a sum must reach
 
 
 TERMS = TermsConfig()
@@ -296,6 +300,30 @@ class TermChoice:
             if not kept or not math.isclose(each.loss, kept[-1].loss, rel_tol=self.numbers.same):
                 kept.append(each)
         return kept
+
+
+def best_inexact(found: Sequence[TermSum], table: DirectTable, rows: JudgedRows, n_terms: int) -> list[Node]:
+    """The sums of least description length that beat the best formula so far on all rows, not only on those chosen by."""
+    roots = [one.root for one in _by_length(found, rows, n_terms)]
+    return [root for root in roots if table.error(root) < TERMS.gain * table.unexplained][: TERMS.proposed]
+
+
+def best_of(found: Sequence[TermSum], rows: JudgedRows, n_terms: int) -> TermSum | None:
+    """The sum of least description length; None where the mean has less."""
+    return next(iter(_by_length(found, rows, n_terms)), None)
+
+
+def _by_length(found: Sequence[TermSum], rows: JudgedRows, n_terms: int) -> list[TermSum]:
+    """Sums of less description length than the mean, the least first.
+
+    Naming one of `n_terms` terms takes the logarithm of that number: the luckiest of thousands goes through noise.
+    """
+
+    def length(one: TermSum) -> float:
+        return description_length(one.root, one.loss, rows) + len(one.terms) * math.log(n_terms)
+
+    longest = length(TermSum((), (0.0,), rows.spread**2))
+    return sorted((one for one in found if length(one) < longest), key=length)
 
 
 def _parts(sums: Sequence[TermSum], n: int) -> Iterator[Sequence[TermSum]]:

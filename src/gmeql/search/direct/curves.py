@@ -1,7 +1,7 @@
 """Sums of few terms of one column, with constants inside up to three of them, where they are known to many digits.
 
-Of one column few functions need be looked through, so that more sums of them can go on than of the rich library of
-`terms.py`: powers, functions as people write them, and functions with a constant inside, alone or times x or x².
+Of one column few functions need be looked through, so that many sums of them can go on: powers, functions as people write
+them, and functions with a constant inside, alone or times x or x².
 
 Legend: `N` rows.
 """

@@ -2,7 +2,7 @@
 
 A factor is a function of one column. *Plain* ones stand as people write them, without constants to fit: x**2, sqrt(x),
 exp(-abs(x)), cos(log(x + 1)). *Tuned* ones have an inner constant, taken from a coarse grid: exp(-0.3 x), x**0.7. What is
-chosen gets its constants fitted later (`terms.py`), so a grid need only be fine enough for that fit to converge.
+chosen gets its constants fitted later (`choice.py`, `held.py`), so a grid need only be fine enough for that fit to converge.
 
 Legend: `N` rows, `F` factors, `M` terms.
 """

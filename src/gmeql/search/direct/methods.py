@@ -36,7 +36,6 @@ from gmeql.search.direct import (
     squares,
     strange,
     subsets,
-    terms,
     vocabulary,
     wave_fractions,
     waves,
@@ -71,7 +70,6 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "waves": waves.propose,
     "damped": damped.propose,
     "derivatives": derivatives.propose,
-    "terms": terms.propose,
     "forms": forms.propose,
     "meeting": meeting.propose,
     "grown": grown.propose,
@@ -84,7 +82,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 SHARES: dict[str, float] = {
     "linear": 0.1, "cancelled": 0.5, "corrected": 4.0, "exponentials": 2.0, "scaled": 2.0, "pursuit": 3.0, "held": 8.0,
     "wave fractions": 3.0, "nested": 2.0, "waves": 4.0, "peeled": 4.0, "damped": 0.2, "sections": 7.0, "meeting": 3.0,
-    "terms": 3.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0, "grown": 0.14,
+    "forms": 2.0, "fast waves": 3.0, "strange": 8.0, "grown": 0.14,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)

@@ -22,7 +22,7 @@ import numpy as np
 
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.choice import TermChoice
+from gmeql.search.direct.choice import TERMS, TermChoice, best_inexact, best_of
 from gmeql.search.direct.column_functions import BRIEF_TERMS
 from gmeql.search.direct.library import Library, library, vocabulary
 from gmeql.search.direct.polynomials import monomials, power_product
@@ -30,7 +30,6 @@ from gmeql.search.direct.projection import MODULATED, FloatArray, Terms, WaveFit
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.term_sums import TermSum
-from gmeql.search.direct.terms import SUMS, best_inexact, best_of
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, sum_of
 from gmeql.search.direct.waves import POWERS, angles_of, node_values
 from gmeql.search.polish.scoring import JudgedRows
@@ -75,7 +74,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
                 best = fit
     can_choose = left >= MODULATED.seconds_per_choice and not effort.is_quick and not effort.out_of_time()
     size = math.sqrt(float(np.mean(table.y[:n] ** 2)))
-    if best is not None and can_choose and best.noise * size < SUMS.gain * table.unexplained * table.spread:
+    if best is not None and can_choose and best.noise * size < TERMS.gain * table.unexplained * table.spread:
         yield from _chosen(best, table, functions, effort)
 
 
