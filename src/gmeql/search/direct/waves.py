@@ -51,7 +51,7 @@ class WavesConfig:
     highest: int = 4  # frequencies up to the number of points over this: beyond, the nearest point is too far off
     seconds_per_point: float = 4e-8  # of a transform on one core (measured)
     least_turns: float = 2.0  # over the rows: slower waves are the other methods' task
-    alike: float = 0.85  # share of the most power from which on a slower wave comes first: rows at even steps do not tell them apart
+    alike: float = 0.85  # of the most power, from which on a slower wave comes first: even steps do not tell them apart
     between: float = 2.0  # times the share of the strongest frequency on a grid is more than any between two has
     steps: int = 12  # of Gauss-Newton on the frequency
     trend_rows: int = 1000  # that a trend is taken from before waves of sums are looked for,
