@@ -65,7 +65,7 @@ def fit_smooth(table: FloatArray, factors: FloatArray, y: FloatArray, *, with_sl
             best, n_terms = fit, terms
     if not n_terms or not with_slopes:
         return best if n_terms else None
-    coefficients = np.linalg.lstsq(R[:n_terms, :n_terms], along[:n_terms], rcond=None)[0]
+    coefficients = np.asarray(np.linalg.lstsq(R[:n_terms, :n_terms], along[:n_terms], rcond=None)[0], np.float64)
     own = polynomials.slopes(coefficients) + (polynomials.values[:, :n_terms] @ coefficients)[:, None] * exponents
     return replace(best, slopes=own * (scale / factors)[:, None] * inner)
 
