@@ -111,9 +111,14 @@ def test_a_drawing_leaves_words_alone() -> None:
 def test_a_drawing_has_the_names_of_the_table() -> None:
     """`x+1` was drawn as x with index 1."""
     total = Expression(call("add", Variable(0), call("mul", 2.0, Variable(1))), ("x+1", "petal length (cm)"))
-    assert to_drawing(total, "y") == "y = 2⋅`petal length (cm)` + `x+1`"
+    assert to_drawing(total, "y") == "y = `x+1` + 2⋅`petal length (cm)`"
 
 
-def test_numbers_that_sympy_multiplies_out_are_rounded_like_all_others():
-    curve = Expression(parse_tree("99.3/(1 + exp(0.109*(45.2 - x)))", ("x",)), ("x",))
-    assert "137.94" in to_drawing(curve, "y") and "137.937" not in to_drawing(curve, "y")
+def test_a_drawing_is_arranged_as_the_text_is() -> None:
+    """A peak was drawn around `w/22 - 266/11`, a step as `1 + 190*exp(-0.862*t)`."""
+    for text, drawn in (
+        ("99.3/(1 + exp(0.109*(45.2 - x)))", "0.109⋅(45.2 - x)"),
+        ("40.1*exp(-((x - 532)/22)**2) + 2.98", "⎛x - 532⎞"),
+        ("3.1 - 0.4*cos(6.28*x) + 0.0096*x", "y = 3.1 - 0.4⋅cos(6.28⋅x) + 0.0096⋅x"),
+    ):
+        assert drawn in to_drawing(Expression(parse_tree(text, ("x",)), ("x",)), "y")

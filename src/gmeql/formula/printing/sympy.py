@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from gmeql.formula.limits import WHOLE_EXPONENT_LIMIT
-from gmeql.formula.nodes import Call, Constant, Leaf, fold, leaves
+from gmeql.formula.nodes import Call, Constant, Leaf, fold
 from gmeql.formula.operators import EXPONENTS, Operator, get_operator
-from gmeql.formula.printing.notation import DIGITS, GREEK, Formula, shown, symbol_names, text_names
+from gmeql.formula.printing.notation import GREEK, Formula, shown, symbol_names, text_names
 from gmeql.formula.printing.writing import differs_when_protected
 
 _INTEGER_DEGREE = 1000
@@ -100,16 +100,12 @@ def to_drawing(expression: Formula, target: str) -> str:
             is_letter = re.fullmatch(r"([^\W\d_])(_?\d+|_[^\W_]+)?", symbol.name) or symbol.name in GREEK
             return super()._print_Symbol(symbol, bold_name) if is_letter else prettyForm(symbol.name)
 
-    drawn = to_sympy(expression, rounded=True)
-    # SymPy multiplies numbers out, as exp(a*(b - x)) into exp(a*b)*exp(-a*x)
-    written = {abs(leaf.value) for leaf in leaves(shown(expression)) if isinstance(leaf, Constant)}
-    most = max(expression.digits) if expression.digits else DIGITS
-    made = [number for number in drawn.atoms(sympy.Float) if abs(float(number)) not in written]
-    drawn = drawn.xreplace({number: sympy.Float(float(f"{float(number):.{most}g}")) for number in made})
+    with sympy.evaluate(False):  # which multiplies numbers out, as exp(a*(b - x)) into exp(a*b)*exp(-a*x)
+        drawn = to_sympy(expression, rounded=True)
     equation = sympy.Eq(sympy.Symbol(target), drawn, evaluate=False)
     before = pretty_use_unicode(True)
     try:
-        return str(Drawing({"use_unicode": True, "wrap_line": False}).doprint(equation))
+        return str(Drawing({"use_unicode": True, "wrap_line": False, "order": "none"}).doprint(equation))
     finally:
         pretty_use_unicode(before)
 
