@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from thinned import thinned
 
-from gmeql.formula.nodes import Node, tree_complexity
+from gmeql.formula.nodes import Node, Variable, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.direct.vocabulary import VOCABULARY, propose
+from gmeql.search.direct.vocabulary import VOCABULARY, Span, propose
 
 
 def proposed(
@@ -111,3 +111,16 @@ def test_work_grows_with_the_vocabulary_and_ends_in_time() -> None:
     )
     assert calls == 4  # before terms are made, once they are, before a fraction is looked for, before more are made
     assert len(VOCABULARY.sizes) > 2
+
+
+@pytest.mark.parametrize("rows", [120, 60, 44])
+def test_a_glimpse_shows_what_is_left_beside_a_span(rows: int) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(40, rows))
+    values[7] = values[2] - 3.0 * values[5]  # no dimension more
+    span = Span(values, Variable)
+    inside, outside = values.T @ rng.normal(size=40), rng.normal(size=(rows, 300))
+    assert np.linalg.norm(span.glimpse(inside)) < 1e-12 * np.linalg.norm(inside)
+    sizes = np.linalg.norm(span.glimpse(outside), axis=0) / np.linalg.norm(span.left(outside), axis=0)
+    assert abs(np.mean(sizes) - 1.0) < 0.1
+    assert sizes.min() > 0.5

@@ -28,7 +28,6 @@ from gmeql.search.direct.denominators import Below
 from gmeql.search.direct.library import Library, function_vocabulary, vocabulary
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.direct.term_sums import orthonormal
 from gmeql.search.data.readings import PLAIN
 
 FloatArray = NDArray[np.float64]
@@ -47,6 +46,10 @@ class VocabularyConfig:
     spare_rows: int = 20
     most_rows_per_term: float = 2.0  # more tell nothing more
     spanned: float = 1e-15  # singular values below this share of the largest span nothing
+    outside: int = 64  # directions in which a span vanishes, and
+    few_outside: int = 16  # that it takes to tell what does too
+    more_outside: float = 1.5  # times as many as small terms of which a sum may vanish
+    surely: float = 2.0  # times a bound: a glimpse beyond that is never below the bound when looked at closely
     exact: float = 1e-11  # error, relative to the target's size, from which it is taken to be in the span
     rounding: float = 3e-14  # ... and up to which what is left is rounding,
     above_fit: float = 30.0  # or up to so many times what the whole vocabulary leaves
@@ -62,7 +65,7 @@ class VocabularyConfig:
     may_vanish: float = 1e-3  # share of a column beside those before it from which singular values are asked for
     verified: float = 1e-8  # error of the formula on all rows, relative to the target's spread
     divided: int = 100  # terms that may stand over a denominator, or beside it
-    seconds_per_product: float = 1.3e-9  # of a row with two terms, on one core (measured)
+    seconds_per_product: float = 5e-10  # of a row with two terms, on one core (measured)
 
 
 VOCABULARY = VocabularyConfig()
@@ -161,7 +164,12 @@ class Span:
         self.numbers = usable[sorted(first.values())]
         self.values, self.node, self.sizes = values[self.numbers], node, sizes[self.numbers]
         self.columns = (self.values / self.sizes[:, None]).T
-        self.basis = orthonormal(self.columns, VOCABULARY.spanned)
+        n, m = self.columns.shape
+        drawn = np.random.default_rng(m).standard_normal((n, max(0, min(VOCABULARY.outside, n - m))))
+        basis = np.linalg.qr(np.column_stack([self.columns, drawn]))[
+            0
+        ]  # the first so many columns span the first terms
+        self.basis, self.outside = basis[:, :m], basis[:, m:]
         self.vain = 0
 
     def with_quotients(self, denominator: Node, below: FloatArray) -> Span:
@@ -180,14 +188,31 @@ class Span:
             targets = targets - self.basis @ (self.basis.T @ targets)
         return np.asarray(targets)
 
+    def glimpse(self, targets: FloatArray) -> FloatArray:
+        """What is left of targets [N] or [N, T] beside the span, as seen in some directions [D] or [D, T], with about the size
+        that it has in all of them: a tenth of the work, and nothing only where nothing is left."""
+        n_outside = self.outside.shape[1]
+        if n_outside < VOCABULARY.few_outside:
+            return self.left(targets)
+        return np.asarray(self.outside.T @ targets * math.sqrt((len(self.basis) - self.basis.shape[1]) / n_outside))
+
     def sparse(self, target: FloatArray) -> Weighted | None:
         """The few terms whose sum is the target; None where there are none, or where one of them is hardly seen."""
-        size = _size(target)
-        if not (math.isfinite(size) and size > 0) or _size(self.left(target)) > VOCABULARY.exact * size:
+        size, bound = _size(target), VOCABULARY.exact * math.sqrt(len(target))
+        if not (math.isfinite(size) and size > 0):
+            return None
+        if np.linalg.norm(self.glimpse(target)) > VOCABULARY.surely * bound * size:
+            return None
+        if _size(self.left(target)) > VOCABULARY.exact * size:
             return None
         if self.vain >= VOCABULARY.vain:
             return None  # over a narrow range the terms are one another's sums, and hold whatever is smooth
+        without = np.cumsum((self.basis.T @ target)[::-1] ** 2)[
+            ::-1
+        ]  # squares that each of the terms, or one behind it, is for
         for n_terms in (math.ceil(share * self.columns.shape[1]) for share in VOCABULARY.shares):
+            if n_terms < len(without) and without[n_terms] > (VOCABULARY.surely * bound * size) ** 2:
+                continue
             found = self._sparse_of(n_terms, target / size)
             if found is not None:
                 own = size * found[1] / self.sizes[found[0]]
@@ -311,8 +336,11 @@ def _null_vector(span: Span, columns: FloatArray) -> FloatArray | None:
     sizes = np.sqrt(np.mean(columns**2, axis=0))
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         return None
+    beside = span.glimpse(columns / sizes)
+    if len(beside) > VOCABULARY.more_outside * columns.shape[1] and not _may_vanish(beside):
+        return None
     beside = span.left(columns / sizes, times=1)
-    if not _may_vanish(beside[:, np.linalg.norm(beside, axis=0) > 0]):
+    if not _may_vanish(beside):
         return None
     beside = span.left(beside, times=1)
     kept = np.flatnonzero(np.sqrt(np.mean(beside**2, axis=0)) > VOCABULARY.exact)
@@ -333,6 +361,7 @@ def _null_vector(span: Span, columns: FloatArray) -> FloatArray | None:
 def _may_vanish(columns: FloatArray) -> bool:
     """Whether some sum of columns [N, B] may vanish: the last column of it then is all but a sum of those before it, which
     the diagonal of their triangle tells for a fraction of what singular values take."""
+    columns = columns[:, np.linalg.norm(columns, axis=0) > 0]
     if columns.shape[1] < 2:
         return False
     diagonal = np.abs(np.diag(np.linalg.qr(columns / np.linalg.norm(columns, axis=0), mode="r")))
