@@ -104,3 +104,26 @@ def test_only_functions_that_are_allowed() -> None:
 def test_targets_with_little_to_say(y: Callable[..., np.ndarray]) -> None:
     table, roots = proposed(y)
     assert all(np.isfinite(table.error(root)) for root in roots)
+
+
+@pytest.mark.parametrize(
+    ("f", "is_followed"),
+    [
+        (lambda a, b, c, d: a - b**2 + 0.7 * np.sqrt((c - 2.3 * a) / (b**3 * d)), True),  # two terms
+        (lambda a, b, c: np.exp(a) * b / np.sqrt(c**2 + 1.7 * np.sin(b) + 2.9), True),  # two factors
+        (lambda a, b, c: np.random.default_rng(7).normal(size=len(a)), False),
+        (lambda a, b, c: 3.7 * a - 1.34 * b + np.random.default_rng(7).normal(size=len(a)), False),
+    ],
+)
+def test_more_is_done_only_where_the_first_step_is_clearly_seen(
+    f: Callable[..., np.ndarray], is_followed: bool
+) -> None:
+    followed: list[bool] = []
+
+    def more() -> Effort:
+        followed.append(True)
+        return Effort(2.0)
+
+    table, roots = proposed(f, effort=Effort(0.06, more=more))
+    assert bool(followed) is is_followed
+    assert [table.error(root) < 1e-9 for root in roots] == [True] * is_followed

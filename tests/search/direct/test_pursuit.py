@@ -119,3 +119,26 @@ def test_terms_are_the_products_that_they_say() -> None:
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-5)  # in single precision, each with a scale of its own
     assert len({str(terms.node(m)) for m in range(len(terms))}) == len(terms)
     assert terms.costs.max() <= PURSUIT.most_cost
+
+
+@pytest.mark.parametrize(
+    ("f", "is_followed"),
+    [
+        (lambda a, b, c, d, e: b * (a + np.cos(a)) / (c * d) + e / b, True),
+        (lambda a, b, c, d, e: np.random.default_rng(7).normal(size=len(a)), False),
+        (lambda a, b, c, d, e: np.sin(0.1 * a) * np.exp(0.1 * b) + np.tanh(0.3 * c), False),
+    ],
+)
+def test_more_is_done_only_where_the_first_terms_explain_much(f: Law, is_followed: bool) -> None:
+    followed: list[bool] = []
+
+    def more() -> Effort:
+        followed.append(True)
+        return Effort(2.0)
+
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-10, 10, (1000, 5))
+    table = DirectTable(X, f(*X.T), np.ones(1000))
+    found = list(ask("pursuit", table, functions=FunctionSet(), effort=Effort(0.08, more=more), rng=rng))
+    assert bool(followed) is is_followed
+    assert bool(found) is is_followed

@@ -46,6 +46,21 @@ def test_what_one_leaves_over_is_the_next_ones_and_what_it_takes_too_much_is_not
     assert looks.until(2) == 11.0
 
 
+def test_what_was_kept_is_nobodys_turn(now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    granted: dict[str, float] = {}
+
+    def on_trail(name: str, table: Any, *, effort: Any, **options: Any) -> Iterator[Any]:
+        granted[name] = effort.seconds
+        if name == "sections":
+            effort.on_trail()
+            now[0] += 2.0
+        return iter(())
+
+    monkeypatch.setattr(seeing, "ask", on_trail)
+    look_early(state(max_time=30.0), Clock(SearchConfig(n_jobs=1, max_time=30.0)))
+    assert granted["held"] > granted["sections"] > 0  # all that those before left over
+
+
 def test_methods_after_one_that_ends_late_are_asked_for_their_share(
     now: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.library import brief_vocabulary
 from gmeql.search.direct.readings import DIRECT_READINGS, OUTER_READINGS, direct_readings, outer_readings
-from gmeql.search.direct.signs import Signs
+from gmeql.search.direct.signs import SIGNS, Signs
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.denominators import Below
 from gmeql.search.direct.scaled import SCALED, sums_behind
@@ -62,7 +62,9 @@ class NestedConfig:
     told_by_sign: int = 4  # parts that each counts for: every row speaks for it
     depth: int = 4  # steps behind each other
     stages: int = 24  # targets that are looked at
-    seconds_to_begin: float = 0.06  # of one core (measured),
+    clear: int = 2  # terms or factors seen so near in the first step that there is a formula to look for
+    seconds_to_begin: float = 0.05  # of one core (measured), for the first step,
+    seconds_to_span: float = 0.05  # for what terms span,
     seconds_per_stage: float = 0.02  # and for each target
 
 
@@ -78,30 +80,39 @@ class Stage:
     steps: tuple[str, ...] = ()
     cost: float = 0.0
     """Of its steps: the more is seen in one, the less it costs."""
+    is_clear: bool = False
+    """Whether its last step was seen so clearly that there is a formula to look for."""
 
     @property
     def sign(self) -> float:
         """That of most of the target."""
         return 1.0 if self.target.mean() >= 0 else -1.0
 
-    def after(self, step: str, target: FloatArray, back: Undo, parts: int = 1) -> Stage:
-        """What one step more leaves, in which so many terms or factors were seen."""
-        return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step), self.cost + 1.0 / parts)
+    def after(self, step: str, target: FloatArray, back: Undo, parts: int = 1, *, is_near: bool = False) -> Stage:
+        """What one step more leaves, in which so many terms or factors were seen, as near as that takes or less."""
+        cost, is_clear = self.cost + 1.0 / parts, is_near and parts >= NESTED.clear
+        return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step), cost, is_clear)
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
     """A formula behind several steps that is the target on all rows. Draws nothing at random."""
-    n, most = len(table.y), int((effort.seconds - NESTED.seconds_to_begin) / NESTED.seconds_per_stage)
+    n = len(table.y)
     if not 1 <= table.n_columns <= NESTED.max_columns or n < NESTED.few_rows or not functions.allows({"add", "mul"}):
         return
     if not table.has_values:
         return
-    if most < 1 or effort.out_of_time():
+    if effort.seconds < NESTED.seconds_to_begin or effort.out_of_time():
         return
     size = min(NESTED.spanned, int((n - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
     n = min(n, int(VOCABULARY.most_rows_per_term * size) + VOCABULARY.spare_rows)
     X = table.X[:n]
     steps, below = Steps(X, functions), Below(X)
+    first = steps.first(table.y[:n])
+    if any(stage.is_clear for stage in first):
+        effort = effort.on_trail()
+    most = int((effort.seconds - NESTED.seconds_to_begin - NESTED.seconds_to_span) / NESTED.seconds_per_stage)
+    if most < 1 or effort.out_of_time():
+        return
     terms = steps.terms.first(size)
     span = Span(terms.values, terms.node)
     fewer = [Span(terms.values[:m], terms.node) for m in SCALED.sizes if m < size]
@@ -119,20 +130,22 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             fewer if stage.steps else [*fewer, span], stage.target, functions, is_read=stage.steps[-1:] == ("reading",)
         )
 
-    most = min(most, NESTED.stages)
-    yield from behind_steps(table, steps, formulas, most=most, depth=NESTED.depth, has_ended=effort.out_of_time)
+    most, has_ended = min(most, NESTED.stages), effort.out_of_time
+    yield from behind_steps(table, steps, first, formulas, most=most, depth=NESTED.depth, has_ended=has_ended)
 
 
 def behind_steps(
     table: DirectTable,
     steps: Steps,
+    first: Sequence[Stage],
     formulas: Callable[[Stage], Iterable[Node]],
     *,
     most: int,
     depth: int,
     has_ended: Callable[[], bool],
 ) -> Iterator[Node]:
-    """The first of the `formulas` of what steps leave that is, with these undone, the target on all rows of a table.
+    """The first of the `formulas` of what steps leave that is, with these undone, the target on all rows of a table; `first`
+    is what one step leaves.
 
     At most so many stages are looked at, those whose steps cost least first, none behind more than `depth` of them.
     """
@@ -147,15 +160,14 @@ def behind_steps(
                 yield whole
                 return
         if len(stage.steps) < depth and not has_ended():
-            with np.errstate(all="ignore"):
-                waiting += [s for s in steps.of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
+            waiting += steps.behind(stage) if stage.steps else first
 
 
 class Steps:
-    """Steps that the values of a target suggest, over columns X [N, V]."""
+    """Steps that the values of a target suggest, over columns X [N, V]; so many targets are asked for factors by their sign."""
 
-    def __init__(self, X: FloatArray, functions: FunctionSet) -> None:
-        self.X, self.functions = X, functions
+    def __init__(self, X: FloatArray, functions: FunctionSet, *, asked_by_sign: int = SIGNS.asked) -> None:
+        self.X, self.functions, self._asked_by_sign = X, functions, asked_by_sign
         self.terms = brief_vocabulary(X, functions.allows, most_terms=NESTED.taken)
         rises: list[tuple[_Factor, FloatArray]]
         self.bases: list[tuple[Node, FloatArray] | None]
@@ -183,9 +195,18 @@ class Steps:
     @cached_property
     def signs(self) -> Signs:
         """Sums that may have the target's sign."""
-        return Signs(self.X, self.functions)
+        return Signs(self.X, self.functions, most_asked=self._asked_by_sign)
 
-    def of(self, stage: Stage) -> Iterator[Stage]:
+    def first(self, target: FloatArray) -> list[Stage]:
+        """What one step leaves of a target [N]."""
+        return self.behind(Stage(target))
+
+    def behind(self, stage: Stage) -> list[Stage]:
+        """What is left after one step more, where that has values and varies."""
+        with np.errstate(all="ignore"):
+            return [s for s in self._of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
+
+    def _of(self, stage: Stage) -> Iterator[Stage]:
         """What is left after one step more; no kind of step follows itself."""
         last = stage.steps[-1] if stage.steps else ""
         if last != "term":
@@ -194,7 +215,8 @@ class Steps:
             yield from self.without_factors(stage)
         if last not in ("factor", "sign") and self.functions.allows({"div"}):
             for node, values in self.signs.factors_of(stage.target)[: NESTED.signs]:
-                yield stage.after("sign", stage.target / values, _behind(node, 1.0, stage.sign), NESTED.told_by_sign)
+                back, parts = _behind(node, 1.0, stage.sign), NESTED.told_by_sign
+                yield stage.after("sign", stage.target / values, back, parts, is_near=True)
         if last != "reading":
             for name, values in direct_readings(stage.target, self.functions).items():
                 if name in ("square", "exp", "log", "inv"):
@@ -210,7 +232,7 @@ class Steps:
             if kept not in before:
                 ahead = sum_of([(c, self.terms.node(m)) for c, m in kept])
                 values = sum(c * self.terms.values[m] for c, m in kept)
-                yield stage.after("term", stage.target - values, _beside(ahead), len(kept))
+                yield stage.after("term", stage.target - values, _beside(ahead), len(kept), is_near=True)
             before.append(kept)
 
     def without_factors(self, stage: Stage) -> Iterator[Stage]:
@@ -231,8 +253,9 @@ class Steps:
                     continue
                 seen.add(ahead)
                 values = row_values(ahead, [f"x{j}" for j in range(self.X.shape[1])], self.X)
-                n_parts = len(parts) + (root is not None)
-                yield stage.after("factor", stage.target**power / values, _behind(ahead, power, stage.sign), n_parts)
+                n_parts, is_near = len(parts) + (root is not None), near == NESTED.near_exponent[0]
+                back = _behind(ahead, power, stage.sign)
+                yield stage.after("factor", stage.target**power / values, back, n_parts, is_near=is_near)
 
     def _roots(self, halves: Sequence[tuple[int, float]]) -> Iterator[Node]:
         """Half powers of factors of both signs, where these have one together: the root of their product, with what is

@@ -29,7 +29,6 @@ from gmeql.search.direct.brackets import bracketed
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.strange_formulas import of_pairs
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.direct.term_sums import orthonormal
 from gmeql.search.direct.denominators import small_terms
 from gmeql.search.direct.vocabulary import VOCABULARY, Span, fraction_in, sum_of
 
@@ -60,12 +59,15 @@ class PursuitConfig:
     steps: int = 40  # terms that are chosen at most
     first_steps: int = 5  # after which each must have left no more than
     kept: float = 0.93  # this share of the error: the best of 20,000 chance terms leaves 0.95 of 200 rows
+    unexplained: float = 0.5  # share of a target that plain terms must leave, of which the first
+    parts: int = 2  # terms leave less than a share of
+    part: float = 0.6  # this where a part of the sum is among them
     independent: float = 1e-4  # share of a term's square that must be left beside those chosen
     near: int = 30  # terms that come near to being chosen, in each of the first steps
     renewed: int = 8  # steps after which correlations are taken anew: they round in single precision
     may_be: float = 1e-6  # error, relative to the target's size, from which all that came near are looked at closely
     met: float = 1e-7  # error, relative to the target's size, from which the sum is read off
-    seconds_per_term: float = 5e-6  # of one core (measured), for each target
+    seconds_per_term: float = 3.7e-6  # of one core (measured), for each target
 
 
 PURSUIT = PursuitConfig()
@@ -75,9 +77,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     """A sum of a few out of very many plain terms, or a function of it, that is the target; as it is, and with brackets
     where that is shorter. Draws nothing at random."""
     n = min(len(table.y), PURSUIT.rows)
-    if not 1 <= table.n_columns <= PURSUIT.max_columns or n < PURSUIT.few_rows or not functions.allows({"add", "mul"}):
-        return
-    if not table.varies:
+    is_enough = 1 <= table.n_columns <= PURSUIT.max_columns and n >= PURSUIT.few_rows and table.varies
+    if not is_enough or not functions.allows({"add", "mul"}):
         return
     powers, left = powers_of(table.X, functions), effort.seconds
     for terms, root in _seen(table, powers, functions, n, int(left / PURSUIT.seconds_per_term)):
@@ -88,6 +89,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
                 yield short
             return
         left -= PURSUIT.seconds_per_term * len(terms)
+        given = effort.on_trail() if terms.has_seen_part else effort
+        left, effort = left if given is effort else given.seconds, given
         if left < 0 or effort.out_of_time():
             return
 
@@ -189,6 +192,7 @@ class Terms:
         self, X: FloatArray, powers: Sequence[Factor], others: Sequence[Factor], n: int, most_powers: int
     ) -> None:
         self.X, self.factors, self.n, self.has_functions = X, [*powers, *others], n, bool(others)
+        self.has_seen_part = False  # whether the first that were chosen explained much of what plain terms do not
         self.table = np.stack([np.ones(len(X)), *(factor.values for factor in self.factors)])
         self.prefix, self.last, self.costs = self._enumerated(len(powers), most_powers)
         scaled = self.table[:, :n] / np.sqrt(np.mean(self.table[:, :n] ** 2, axis=1, keepdims=True))
@@ -205,16 +209,16 @@ class Terms:
         """
         prefix, last, costs = [np.zeros(1, int)], [np.zeros(1, int)], [np.zeros(1, int)]
         slot, count, start = [np.full(1, -1)], [np.zeros(1, int)], [0]
-        kinds = [range(n_powers), range(n_powers, len(self.factors))]
-        room = [most_powers, PURSUIT.most_functions]
+        kinds, room = [range(n_powers), range(n_powers, len(self.factors))], [most_powers, PURSUIT.most_functions]
         for cost in range(1, PURSUIT.most_cost + 1):
             parts: list[tuple[NDArray[np.int64], int]] = []
             for kind, numbers in enumerate(kinds):
-                own = []
-                for number in (k for k in numbers if self.factors[k].cost <= cost):
-                    before = cost - self.factors[number].cost
-                    can = (slot[before] < self.factors[number].slot) & (count[before] < PURSUIT.most_factors)
-                    own.append((np.flatnonzero(can), number))
+                some = [(k, cost - self.factors[k].cost, self.factors[k].slot) for k in numbers]
+                can_be = {
+                    (before, its): np.flatnonzero((slot[before] < its) & (count[before] < PURSUIT.most_factors))
+                    for before, its in {one[1:] for one in some if one[1] >= 0}  # many factors have one cost and slot
+                }
+                own = [(can_be[one[1:]], one[0]) for one in some if one[1] >= 0]
                 room[kind] -= sum(len(places) for places, _ in own)
                 parts += own if room[kind] >= 0 else []
             of = [cost - self.factors[number].cost for _, number in parts]
@@ -253,11 +257,10 @@ class Terms:
         if chase is None:
             return None
         found = chase.after(target)
+        self.has_seen_part |= chase.has_seen_part
         if found is None and self.has_functions:
             found = chase.among_near(target)
-        if found is None:
-            return None
-        terms = chase.span(found).sparse((chase.weights * target)[: chase.rows(found)])
+        terms = None if found is None else chase.span(found).sparse((chase.weights * target)[: chase.rows(found)])
         return None if terms is None else sum_of(terms)
 
     def fractions(self, y: FloatArray) -> Iterator[Node | None]:
@@ -287,16 +290,17 @@ class Chase:
     """
 
     def __init__(self, terms: Terms, weights: FloatArray) -> None:
-        self.terms, self.weights, n = terms, weights, terms.n
+        self.terms, self.weights, self.has_seen_part, n = terms, weights, False, terms.n
         self.near: set[int] = set()
-        columns = terms.values * weights[:n].astype(np.float32)
+        columns: SingleArray = terms.values * weights[:n].astype(np.float32)
         sizes = np.sqrt(np.einsum("mn,mn->m", columns, columns))
         self.usable = np.isfinite(sizes) & (sizes > 0)  # products of two kinds of one category are 0 on all rows
         taken = np.flatnonzero((terms.costs <= PURSUIT.taken_cost) & self.usable)[: int(PURSUIT.taken_rows * n)]
         self.taken = [int(m) for m in taken]
-        columns *= np.where(self.usable, 1.0 / np.where(self.usable, sizes, 1.0), 0.0).astype(np.float32)[:, None]
-        self.columns: SingleArray = np.nan_to_num(columns, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
-        self.basis = orthonormal(self._weighted(terms.exact(self.taken, n)).T, VOCABULARY.spanned)
+        columns /= np.where(self.usable, sizes, 1.0)[:, None].astype(np.float32)
+        columns[~self.usable] = 0.0
+        self.columns = columns
+        self.basis = np.linalg.qr(self._weighted(terms.exact(self.taken, n)).T)[0]
         inside = columns @ self.basis.astype(np.float32)
         self.free = np.where(self.usable, 1.0 - np.einsum("mk,mk->m", inside, inside), 0.0)
 
@@ -325,8 +329,7 @@ class Chase:
             inside = self.columns @ more.astype(np.float32)
             basis, free = np.column_stack([basis, more]), free - np.einsum("mk,mk->m", inside, inside)
         rest = _beside(self._weighted(target[:n]), basis)
-        begun = float(np.linalg.norm(rest))
-        along = self._along(rest)
+        begun, along = float(np.linalg.norm(rest)), self._along(rest)
         numbers: list[int] = []
         self.near.clear()
         for step in range(1, PURSUIT.steps + 1):
@@ -338,13 +341,15 @@ class Chase:
                 return None
             numbers.append(m)
             if step <= PURSUIT.first_steps:
-                self.near.update(int(k) for k in np.argsort(-gains, kind="stable")[: PURSUIT.near])
+                self.near.update(np.argpartition(-gains, min(PURSUIT.near, len(gains) - 1))[: PURSUIT.near].tolist())
             direction = _beside(self._weighted(self.terms.exact([m], n)[0]), basis)
             direction = direction / np.linalg.norm(direction)
             basis = np.column_stack([basis, direction])
             share = float(rest @ direction)
             rest = rest - share * direction
             left = float(np.linalg.norm(rest))
+            if step == PURSUIT.parts and begun > PURSUIT.unexplained:
+                self.has_seen_part = left < PURSUIT.part * begun
             if left < PURSUIT.met:
                 return [*self.taken, *numbers]
             if not left <= PURSUIT.kept**step * begun and step >= PURSUIT.first_steps:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, combinations, islice, permutations, product
 
 import numpy as np
@@ -99,8 +100,8 @@ def _logarithms(X: FloatArray, functions: FunctionSet) -> list[Factor]:
 class Signs:
     """Sums of small terms over columns X [N, V], and waves of such sums, asked whether their sign is a target's."""
 
-    def __init__(self, X: FloatArray, functions: FunctionSet) -> None:
-        n_columns = X.shape[1]
+    def __init__(self, X: FloatArray, functions: FunctionSet, *, most_asked: int = SIGNS.asked) -> None:
+        n_columns, self.most_asked = X.shape[1], most_asked
         self.sums = _Sums(X, _small(n_columns, functions), SIGNS.terms, SIGNS.in_pairs, SIGNS.in_triples)
         self.waves = [name for name in ("sin", "cos") if functions.allows({name})]
         angles = _angles(n_columns, functions) if self.waves else iter(())
@@ -111,7 +112,7 @@ class Signs:
     def factors_of(self, target: FloatArray) -> list[tuple[Node, FloatArray]]:
         """Sums with their values [N] that have the sign of a target [N], or its opposite, on every row; the plainest first.
 
-        Only so many targets are asked; the last may be asked twice.
+        Only the first `most_asked` targets are; the last of them may be twice.
         """
         if self._last is None or self._last[0] is not target:
             self._last = target, self._factors_of(target)
@@ -120,7 +121,7 @@ class Signs:
     def _factors_of(self, target: FloatArray) -> list[tuple[Node, FloatArray]]:
         signs, self.asked = np.sign(target), self.asked + 1
         n_rarer = min(int((signs > 0).sum()), int((signs < 0).sum()))
-        if self.asked > SIGNS.asked or n_rarer < SIGNS.few or not signs.all() or not len(self.sums.nodes):
+        if self.asked > self.most_asked or n_rarer < SIGNS.few or not signs.all() or not len(self.sums.nodes):
             return []
         order = np.argsort(np.abs(target), kind="stable")
         near = np.concatenate([order[signs[order] == side][: SIGNS.rows] for side in (1.0, -1.0)])
@@ -208,6 +209,7 @@ def _angles(n_columns: int, functions: FunctionSet) -> Iterator[Node]:
     )
 
 
+@lru_cache(maxsize=32)
 def _sums(n_terms: int, in_pairs: int, in_triples: int) -> tuple[NDArray[np.int64], FloatArray]:
     """Numbers and factors [U, 3] of sums of one, two and three terms with factors ±1, the first of which is 1."""
     numbers: list[tuple[int, int, int]] = [(i, i, i) for i in range(n_terms)]

@@ -98,10 +98,10 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if not functions.allows({"add", "mul"}) or effort.seconds < STRANGE.seconds_to_ask or effort.out_of_time():
         return
     n, size = _n_rows(table.X)
-    steps = Steps(table.X[:n], functions)
-    with np.errstate(all="ignore"):
-        if any(stage.cost <= STRANGE.clear for stage in steps.of(Stage(table.y[:n]))):
-            effort = effort.on_trail()
+    steps = Steps(table.X[:n], functions, asked_by_sign=1)
+    first = steps.first(table.y[:n])
+    if any(stage.cost <= STRANGE.clear for stage in first):
+        effort = effort.on_trail()
     left = effort.seconds - STRANGE.seconds_to_begin - STRANGE.seconds_per_column * table.n_columns
     swept = min(STRANGE.swept * left, STRANGE.seconds_of_sweep)
     most = int((left - swept) / STRANGE.seconds_per_stage)
@@ -112,6 +112,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     yield from behind_steps(
         table,
         steps,
+        first,
         seen.formulas,
         most=min(most, STRANGE.stages),
         depth=STRANGE.depth,

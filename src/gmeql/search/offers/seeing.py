@@ -339,7 +339,7 @@ def _proposals(
                 paused = worked()
                 yield look.view, root
                 turns.pause(worked() - paused)  # what is done with a formula is not the next method's time
-        kept.settle()
+        turns.pause(kept.settle())  # nor is what was kept
 
 
 def plainest_views(state: SearchState) -> list[View]:

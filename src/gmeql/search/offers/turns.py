@@ -67,10 +67,12 @@ class Kept:
         began, seconds = self._taken
         return effort_until(self._state, self._clock, seconds, began + seconds)
 
-    def settle(self) -> None:
-        """The method that took some has ended: what is over by the clock is kept again."""
+    def settle(self) -> float:
+        """The method that took some has ended: what is over by the clock is kept again. What it used, in seconds."""
         taken, self._taken = self._taken, None
-        if taken is not None and self._state.config.max_time is not None:
-            used = worked() - taken[0]
-            self.used += used
-            self._seconds = max(taken[1] - used, 0.0)
+        if taken is None or self._state.config.max_time is None:
+            return 0.0
+        used = worked() - taken[0]
+        self.used += used
+        self._seconds = max(taken[1] - used, 0.0)
+        return used
