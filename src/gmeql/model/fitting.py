@@ -26,6 +26,7 @@ from gmeql.model.kernels import COMPILING, are_missing, keep_kernels, load_kerne
 from gmeql.model.methods import METHODS, searcher_of
 from gmeql.knowledge.scene import Scene
 from gmeql.model.preparation import FloatArray, PreparedData, prepare
+from gmeql.model.plain_constants import with_plain_constants
 from gmeql.model.progress import ProgressDisplay
 from gmeql.model.ranges import column_ranges
 from gmeql.model.series import with_series
@@ -325,7 +326,8 @@ def search_targets(
         if result.is_whole and rows.groups is None and rows.errors is None and not is_known:
             in_order = rows.X, rows.targets[:, j], rows.weight  # a search has its rows in an order of their own
             front = with_series(result.front, *in_order, config=config)
-            result = replace(result, front=with_round_exponents(front, *in_order, config=config))
+            front = with_round_exponents(front, *in_order, config=config)
+            result = replace(result, front=with_plain_constants(front, *in_order, config=config))
         result = replace(result, front=_shown(result, rows, j, config.loss))
         results.append(result)
         if result.interrupted:

@@ -29,9 +29,9 @@ def snap(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = lam
             break
         tries: list[Node] = []
         if exact:
-            tries.append(_with(current.root, {i: _closest(constants[i]) for i in loose}, rows))
+            tries.append(with_changed(current.root, {i: _closest(constants[i]) for i in loose}, rows.names))
         near = [(i, value) for i in loose for value in _nearby(constants[i], exact) if value != constants[i]]
-        tries += [_with(current.root, {i: value}, rows) for i, value in near]
+        tries += [with_changed(current.root, {i: value}, rows.names) for i, value in near]
         best = min(refit(tries, rows), key=lambda s: s.length, default=None)
         if best is None or best.length > current.length:
             break
@@ -55,9 +55,9 @@ def _nearby(value: float, exact: bool) -> list[float]:
     return short_decimals(value)  # noise cannot tell 22/5/pi from 1.4
 
 
-def _with(root: Node, changes: dict[int, float], rows: JudgedRows) -> Node:
+def with_changed(root: Node, changes: dict[int, float], names: tuple[str, ...]) -> Node:
     """A formula with some of its constants, by their place, changed; factors that became 1 are gone."""
-    expression = Expression(root, rows.names)
+    expression = Expression(root, names)
     values = [changes.get(i, v) for i, v in enumerate(expression.constants)]
     changed = expression.with_constants(values).root
     if not any(abs(value) == 1.0 for value in changes.values()):
