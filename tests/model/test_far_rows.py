@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gmeql.model.far_rows import are_gross, rows_far_away, size_grows, spread_grows, varies_by_factors
+from gmeql.model.far_rows import (
+    are_gross,
+    behind_gaps,
+    lie_alone,
+    rows_far_away,
+    size_grows,
+    spread_grows,
+    varies_by_factors,
+)
 
 
 def test_outliers_are_counted_where_they_matter(rng: np.random.Generator) -> None:
@@ -70,6 +78,16 @@ def test_rows_behind_a_wide_gap_are_outliers_beside_skewed_errors_too() -> None:
         for kind, each in (("costs", np.exp(1.2 * rng.standard_normal(150))), ("struck", struck)):
             found[kind] += are_gross(each, rows_far_away(each))
     assert found["struck"] >= 39 and found["costs"] <= 2
+
+
+def test_a_row_lies_alone_where_its_neighbours_do_not_lie_there_with_it(rng: np.random.Generator) -> None:
+    X = rng.uniform(1, 9, (80, 1))
+    errors = 0.1 * rng.standard_normal(80)
+    struck = errors + np.where(np.arange(80) == 5, 9.0, 0.0)
+    (far,) = behind_gaps(struck, rows_far_away(struck))
+    assert np.flatnonzero(far).tolist() == [5] and lie_alone(X, struck, far)
+    steep = errors + np.exp(3 * (X[:, 0] - 8))
+    assert not lie_alone(X, steep, rows_far_away(steep)) and not behind_gaps(errors, rows_far_away(errors))
 
 
 def test_few_rows_far_off_are_outliers_among_many(rng: np.random.Generator) -> None:

@@ -145,9 +145,12 @@ def test_another_loss_or_what_the_user_knows_is_left_alone() -> None:
 def test_it_is_kept_in_files() -> None:
     X, y = struck_line(1)
     front = chosen(judged(X, y, "2.61*x1", "0.378*x1**2"), X, y)
+    assert not front.select("best").outlook.searched_without
+    line = judged(X, y, "3.2*x1 - 4")[-1].expression
+    front = with_unmoved(judged(X, y, "2.61*x1"), X, y, None, config=PLAIN, aside=[line])
     again = Front.from_dict(front.to_dict())
     best = again.select("best")
-    assert best.is_unmoved
+    assert best.is_unmoved and best.outlook.searched_without
     assert again.to_dict() == front.to_dict()
 
 

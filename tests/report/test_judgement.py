@@ -248,6 +248,10 @@ def test_a_formula_that_outliers_do_not_move_is_judged_by_the_rows_it_follows(bo
     if both:
         assert "Its constants follow the other 138, where its typical error is 0.5" in text
         assert "a search with loss='robust' (--loss robust) gives them no weight, and may find more" in text
+        known = replace(front[best], outlook=replace(front[best].outlook, searched_without=True))
+        members = tuple(known if member.index == best else member for member in front)
+        text = " ".join(judge(replace(front, members=members), best, data))
+        assert "where its typical error is 0.5" in text and "; a part of the search left them out." in text
     else:
         assert "Its level is the mean of all rows" in text and "fits the other 138" in text
     assert not (both and "not told from 0" in text)

@@ -40,6 +40,15 @@ class FarConfig:
     gap: float = 4.0
     """Nats of a gap between them and the others that no tail leaves: of rows without outliers fewer than `exp(-4)` have such a
     one, whatever their tail, up to that of Student's t with one degree of freedom."""
+    narrow: float = 1.9
+    """The same of a gap behind which rows may well be outliers, where no more than a part of a search goes without them.
+    Of rows without outliers some have one, the more the heavier their tail: that costs them this part."""
+    neighbours: int = 3
+    """Rows nearest to one far off that tell whether it lies so alone, ..."""
+    near: float = 0.25
+    """... the share of its own error above which their middle one lies there with it, ..."""
+    alone: float = 0.8
+    """... and the share of rows far off that must lie alone."""
     least_level: float = 1e-4
     """Share of the largest prediction that the least error may be as if it had, ..."""
     levels: int = 13
@@ -129,10 +138,44 @@ def _gap_nats(residuals: np.ndarray, count: int) -> float:
     Of a tail that falls as `1/size`, the heaviest that errors have, the `k` largest lie beyond `c` times the next one with a
     chance of `c**-k` (Rényi 1953); so many gaps are looked at.
     """
-    sizes = np.sort(np.abs(residuals - np.median(residuals)))[::-1][: count + 1]
-    with np.errstate(divide="ignore"):
-        nats = np.arange(1, len(sizes)) * np.log(sizes[:-1] / sizes[1:])
+    nats = _gaps(residuals, count)[0]
     return float(nats.max(initial=0.0)) - math.log(count)
+
+
+def _gaps(residuals: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nats of the gaps below the `count` residuals [N] that lie furthest off, and the places of these, the furthest first."""
+    sizes = np.abs(residuals - np.median(residuals))
+    order = np.argsort(-sizes, kind="stable")[: count + 1]
+    with np.errstate(divide="ignore"):
+        nats = np.arange(1, len(order)) * np.log(sizes[order[:-1]] / sizes[order[1:]])
+    return nats, order
+
+
+def behind_gaps(residuals: np.ndarray, far: np.ndarray) -> list[np.ndarray]:
+    """Which of the rows `far` [N] lie beyond a gap between them and the others, for each that is not narrow, the widest first.
+
+    It may be narrower than one that no tail leaves: around a formula that is not the law the others lie widely.
+    """
+    nats, order = _gaps(residuals, int(far.sum()))
+    widest = [k for k in np.argsort(-nats, kind="stable") if nats[k] > FAR.narrow]
+    return [np.isin(np.arange(len(far)), order[: k + 1]) for k in widest]
+
+
+def lie_alone(X: np.ndarray, residuals: np.ndarray, far: np.ndarray) -> bool:
+    """Whether most rows `far` [N] lie there each by itself: those nearest to it, in columns X [N, V] of equal spread, do not.
+
+    Where a law is steep a formula that is not it leaves several neighbours far off, to the same side.
+    """
+    spread = X.std(axis=0)
+    table = X[:, spread > 0] / spread[spread > 0]
+    centred = residuals - np.median(residuals)
+    places, alone = np.flatnonzero(far), 0
+    for place in places:
+        distances = np.sum((table - table[place]) ** 2, axis=1)
+        distances[place] = np.inf
+        nearest = np.argsort(distances, kind="stable")[: FAR.neighbours]
+        alone += float(np.median(centred[nearest])) / float(centred[place]) <= FAR.near
+    return alone >= FAR.alone * len(places)
 
 
 def _near_one(residuals: np.ndarray) -> np.ndarray:

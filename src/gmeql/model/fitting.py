@@ -32,6 +32,7 @@ from gmeql.model.ranges import column_ranges
 from gmeql.model.series import with_series
 from gmeql.model.shown import with_shown_digits
 from gmeql.model.unmoved import with_unmoved
+from gmeql.model.without_outliers import DividedSearch
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member, Progress
 from gmeql.search.groups.table import OwnConstants
@@ -98,6 +99,8 @@ def run_search(
         search = searcher.from_state(previous.state, data.X, data.y, config=config, **data.row_options)
     if search is None:
         search = searcher(data.X, data.y, names=data.names, config=config, seed=seed, **data.row_options)
+    if config.is_plain and METHODS[method].takes_losses and data.groups is None and data.errors is None:
+        search = DividedSearch(search, data, config, seed)
     if previous is not None:
         known = (*previous.front, *previous.front.others)
         keeper.seen |= {m.expression.root: Member(m.expression, m.loss, m.complexity) for m in known}
@@ -205,7 +208,8 @@ def _front(search: Any, data: PreparedData, config: SearchConfig, seen: Mapping[
     sums = [data.restore_member(m) for m in (search.sums if whole else ())]
     front = front.with_sums(sums)
     if whole and data.groups is None and data.errors is None:
-        front = with_unmoved(front, *data.as_given, config=config)
+        aside = [data.restore_expression(each) for each in search.aside] if config.is_plain else []
+        front = with_unmoved(front, *data.as_given, config=config, aside=aside)
         front = with_chance(front, *data.as_given, config=config, sums=sums)
     return front
 

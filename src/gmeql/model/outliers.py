@@ -21,7 +21,7 @@ from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.formula.products import split_terms
-from gmeql.model.far_rows import FAR, are_gross, rows_far_away
+from gmeql.model.far_rows import FAR, are_gross, behind_gaps, lie_alone, rows_far_away, varies_by_factors
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
 from gmeql.search.front.choosing import sums_of_columns
@@ -53,6 +53,8 @@ class OutlierConfig:
     """Columns over which curves of text-books are fitted to the other rows, those that correlate most."""
     seconds: float = 0.4
     """Of one core, for pairs of small formulas that the other rows may follow."""
+    shortened: int = 2
+    """Formulas, the first, that are looked at without one of their terms too: it may be there for one row far off."""
     in_any_case: int = 3
     """Formulas that are fitted however short the time is."""
 
@@ -107,6 +109,24 @@ class Outliers:
         if not 0 < scale < LINE_EXPLAINS * scale_of(residuals, y):
             return False
         return 0 < int(np.sum(np.abs(around) > FAR.far * scale)) < FAR.most_far * len(y)
+
+    @cached_property
+    def seen_at_once(self) -> np.ndarray | None:
+        """Which rows [N] are none of those that lie far off, each by itself and behind a gap or further than any tail of errors
+        reaches, by no more than the formulas and the line; None where none lies so."""
+        nearest = min(self._through_the_middle(), key=lambda each: each[0], default=None)
+        rest = None if nearest is None else self._rest(nearest[1])
+        if nearest is None or rest is None:
+            return None
+        numbers = np.flatnonzero(self.weights > 0)
+        X, far = self.X[numbers], ~rest[numbers]
+        predicted = self._values(nearest[1], X)
+        if varies_by_factors(predicted, self.y[numbers], far):
+            return None
+        residuals = (self.y[numbers] - predicted) * np.sqrt(self.weights[numbers])
+        thinkable = [*([far] if are_gross(residuals, far) else []), *behind_gaps(residuals, far)]
+        alone = next((each for each in thinkable if lie_alone(X, residuals, each)), None)
+        return None if alone is None else np.isin(np.arange(len(self.y)), numbers[~alone])
 
     @cached_property
     def others(self) -> OtherRows | None:
@@ -184,7 +204,8 @@ class Outliers:
         """Nats of formulas fitted by absolute errors, by the scale of the middle half of what they leave."""
         some = self._some
         X, y, weights = self.X[some], self.y[some], self.weights[some]
-        roots: list[_Try] = [(root, None) for root in self._roots]
+        shorter = [root for first in self._roots[: OUTLIERS.shortened] for root in _without_a_term(first)]
+        roots: list[_Try] = [(root, None) for root in dict.fromkeys([*self._roots, *shorter])]
         if self._line is not None:
             terms = [build("mul", Constant(float(b)), Variable(k)) for k, b in enumerate(self._line[1:]) if b != 0.0]
             roots.insert(0, (build("add", *terms, Constant(float(self._line[0]))), None))

@@ -19,6 +19,7 @@ Legend: `N` rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,26 +76,30 @@ UNMOVED = UnmovedConfig()
 
 
 def with_unmoved(
-    front: Front, X: FloatArray, y: FloatArray, weights: FloatArray | None, *, config: SearchConfig
+    front: Front,
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None,
+    *,
+    config: SearchConfig,
+    aside: Sequence[Expression] = (),
 ) -> Front:
     """The front with the formula that outliers do not move, where there are some and it is to be chosen.
 
-    The same front where the user knows of the form, or asked for another loss than squares.
+    `aside` are formulas that were searched for without them (`without_outliers.py`), the best first. The same front where the
+    user knows of the form, or asked for another loss than squares.
     """
     best = front.select("best")
     seconds = config.outlier_seconds
     if not seconds > 0 or not front.has_outlooks or best.loss <= front.exact_level:
         return front
-    if not UNMOVED.least_rows <= len(y) <= UNMOVED.most_rows:
-        return front
-    sizes = [float(np.abs(values).max()) for values in (X, y)]
-    if not 1 / UNMOVED.largest < sizes[1] or not max(sizes) < UNMOVED.largest:
+    if not is_asked(X, y):
         return front
     weights = np.ones(len(y)) if weights is None else weights / weights.mean()
     names = best.expression.names
     effort = Effort(math.inf) if math.isinf(seconds) else Effort.timed(seconds, until=worked() + seconds)
     functions = FunctionSet(config.functions)
-    formulas = tuple(member.expression for member in front)
+    formulas = (*aside, *(member.expression for member in sorted(front, key=front.description_length)))
     others = Outliers(X, y, weights, formulas, names, functions=functions, effort=effort).others
     if others is None or _shortening(others, front, best, y) < UNMOVED.briefer:
         return front
@@ -110,10 +115,19 @@ def with_unmoved(
     (outlook,) = outlooks([expression.root], X, y, weights, rivals=known)
     if outlook.doubtful_pole or not outlook.left_out < UNMOVED.leaves * loss:
         return front
-    outlook = replace(outlook, outliers=others.far, levelled=levelled)
+    outlook = replace(outlook, outliers=others.far, levelled=levelled, searched_without=bool(aside))
     joined = front.joined(FrontMember(expression, loss, expression.complexity, 0.0, -1, outlook))
     rest = X[others.kept], y[others.kept], weights[others.kept]
     return replace(joined, members=tuple(_with_rest_loss(member, *rest) for member in joined))
+
+
+def is_asked(X: FloatArray, y: FloatArray) -> bool:
+    """Whether outliers of a table are looked for: of few rows nothing is told, of very many they do not matter, and values must
+    have squares."""
+    if not UNMOVED.least_rows <= len(y) <= UNMOVED.most_rows:
+        return False
+    sizes = [float(np.abs(values).max()) for values in (X, y)]
+    return 1 / UNMOVED.largest < sizes[1] and max(sizes) < UNMOVED.largest
 
 
 def _with_rest_loss(member: FrontMember, X: FloatArray, y: FloatArray, weights: FloatArray) -> FrontMember:

@@ -42,10 +42,12 @@ def without_outliers(member: FrontMember, residuals: np.ndarray, kept: np.ndarra
         sentences = [_outliers(count, outliers.others), level]
     else:
         error = math.sqrt(float(np.mean(residuals[kept] ** 2)))
+        more = f"; a search with {_ADVICE.format(_them(count))}, and may find more of what they follow."
+        if member.outlook.searched_without:
+            more = f"; a part of the search left {_them(count)} out."
         sentences = [
             f"{_rows_lie(count)} far from the others: outliers? Its constants follow the other {rest:,}, where its typical "
-            f"error is {three_digits(error)}; a search with {_ADVICE.format(_them(count))}, and may find more of what "
-            "they follow."
+            f"error is {three_digits(error)}{more}"
         ]
     return [*sentences, "Its prediction intervals expect such rows among fresh ones as often as here."]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
+from gmeql.formula.expression import Expression
 from gmeql.search.config import SearchConfig
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.events import Member, Progress
@@ -81,6 +82,20 @@ class RunningSearch(ABC):
     def sums(self) -> tuple[Member, ...]:
         """Sums of columns beside the front of a search that has ended, judged like its members (`front/plain_sums.py`)."""
         return judged_sums(self.front, self._state.rows)
+
+    @property
+    def aside(self) -> tuple[Expression, ...]:
+        """Formulas that were found without rows far from all others, the best first; empty where there are none."""
+        return tuple(Expression(root, self._state.rows.names) for root in self._state.aside)
+
+    @property
+    def outliers_asked(self) -> bool:
+        """Whether it was asked if there are such rows."""
+        return self._state.outliers_asked
+
+    @outliers_asked.setter
+    def outliers_asked(self, asked: bool) -> None:
+        self._state.outliers_asked = asked
 
     @property
     def candidates(self) -> int:

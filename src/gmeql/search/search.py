@@ -28,12 +28,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from gmeql.fitters.threads import one_blas_thread
+from gmeql.formula.nodes import Node
 from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
 from gmeql.search.execution.execution import Executor
@@ -52,6 +53,7 @@ from gmeql.search.offers.promotion import (
     polish_island,
     reweigh,
 )
+from gmeql.search.polish.scoring import refit
 from gmeql.search.running import RunningSearch
 from gmeql.search.offers.seeing import look_at_once
 from gmeql.search.state import SearchState
@@ -373,6 +375,15 @@ class Search(RunningSearch):
         self._state.reason = reason
         self._end()
         return self.progress()
+
+    def take_in(self, roots: Sequence[Node], *, candidates: int, seconds: float) -> None:
+        """Formulas that a search without outliers found, and what that took, which counts as this one's own."""
+        state = self._state
+        state.aside = list(roots)
+        state.candidates += candidates
+        state.last_gain += candidates  # nothing was lost meanwhile
+        state.elapsed += seconds
+        state.offer(refit(list(roots), state.rows.polished, keep_recognised=False))
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on exactly here: plain scalars, lists and arrays."""

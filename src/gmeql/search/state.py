@@ -66,6 +66,10 @@ class SearchState:
     """Candidates when the best description length last fell."""
     reason: str = ""
     """Why the search ended; empty while it goes on."""
+    outliers_asked: bool = False
+    """Whether it was asked if rows lie far from all others, and a part of the search left them out if so;"""
+    aside: list[Node] = field(default_factory=list)
+    """formulas that were found without them."""
     shared_losses: dict[Node, float] = field(default_factory=dict)
     """Structures whose constants were shared out between groups, and their losses: not worth doing twice."""
 
@@ -191,6 +195,8 @@ class SearchState:
             "later_looks": int(self.later_looks),
             "growing_looks": int(self.growing_looks),
             "looked_again": list(self.looked_again),
+            "outliers_asked": bool(self.outliers_asked),
+            "aside": [Expression(root, names).to_dict() for root in self.aside],
             "views": [table.view.to_dict() for table in self.portfolio.tables],
             "strategies": [asdict(strategy) for strategy in self.portfolio.strategies],
             "members": [
@@ -263,6 +269,8 @@ class SearchState:
             later_looks=int(data.get("later_looks", 0)),
             growing_looks=int(data.get("growing_looks", 0)),
             looked_again=[int(place) for place in data.get("looked_again", ())],
+            outliers_asked=bool(data.get("outliers_asked", False)),
+            aside=[Expression.from_dict(each).root for each in data.get("aside", ())],
             candidates=int(data["candidates"]),
             elapsed=float(data["elapsed"]),
             last_gain=int(data["last_gain"]),

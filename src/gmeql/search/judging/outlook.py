@@ -42,7 +42,8 @@ MOST_ROWS = 2_000
 """Rows between which such points are drawn."""
 MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
-_MARKS = {"outliers", "levelled", "rest_loss", "by_steps", "step_loss", "rounded", "by_chance", "chance"}
+_FLAGS = ("levelled", "searched_without", "by_steps", "rounded")
+_MARKS = {*_FLAGS, "outliers", "rest_loss", "step_loss", "by_chance", "chance"}
 OPTIONAL = {"luck", "nats", "freedom", "saved", "pole_seen", "gains"} | _MARKS
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
@@ -90,6 +91,8 @@ class Outlook:
     """Rows far from all others that its constants do not follow (`model/unmoved.py`); 0 where they follow all rows."""
     levelled: bool = False
     """Whether, of such constants, the level is that of all rows, since outliers lie to one side."""
+    searched_without: bool = False
+    """Whether a part of the search left such rows out."""
     rest_loss: float | None = None
     """Beside such a formula: root mean squared error over the rows that are no outliers; else None."""
     by_steps: bool = False
@@ -139,11 +142,9 @@ class Outlook:
             **({} if self.saved is None else {"saved": self.saved}),
             **({"pole_seen": True} if self.pole_seen else {}),
             **({"outliers": self.outliers} if self.outliers else {}),
-            **({"levelled": True} if self.levelled else {}),
             **({} if self.rest_loss is None else {"rest_loss": self.rest_loss}),
-            **({"by_steps": True} if self.by_steps else {}),
             **({} if self.step_loss is None else {"step_loss": self.step_loss}),
-            **({"rounded": True} if self.rounded else {}),
+            **{name: True for name in _FLAGS if getattr(self, name)},
             **({"by_chance": self.by_chance} if self.by_chance else {}),
             **({} if self.chance is None else {"chance": self.chance}),
             **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
@@ -169,7 +170,7 @@ class Outlook:
         outliers = data.get("outliers", 0)
         if type(outliers) is not int or outliers < 0:
             raise ValueError(f"{where}.outliers must be a whole number of at least 0")
-        for name in ("pole", "supported", "defined", "pole_seen", "levelled", "by_steps", "rounded"):
+        for name in ("pole", "supported", "defined", "pole_seen", *_FLAGS):
             if type(data.get(name, False)) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
         for name in ("error", "standard_error", "support", "low", "high"):
@@ -196,11 +197,9 @@ class Outlook:
             pole_seen=data.get("pole_seen", False),
             gains=_checked_gains(data.get("gains", []), where),
             outliers=outliers,
-            levelled=data.get("levelled", False),
             rest_loss=None if rest is None else float(rest),
-            by_steps=data.get("by_steps", False),
             step_loss=None if steps is None else float(steps),
-            rounded=data.get("rounded", False),
+            **{name: data.get(name, False) for name in _FLAGS},
             by_chance=float(data.get("by_chance", 0.0)),
             chance=data.get("chance"),
         )
