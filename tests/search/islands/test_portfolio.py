@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from typing import Any
 
@@ -97,6 +98,25 @@ def test_leading_islands_earn_for_their_strategies() -> None:
     islands = [made.open_island(rng) for _ in range(5)]
     made.reward(islands)
     assert [made.strategies[island.strategy].gained for island in islands] == pytest.approx([1, 1 / 2, 1 / 3, 0, 0])
+
+
+def test_islands_of_an_earlier_portfolio_earn_for_what_still_is_a_strategy() -> None:
+    """What was on its way to an accelerator ended a search with an IndexError, where fewer readings were left."""
+    made, rows = portfolio(*positive())
+    rng = np.random.default_rng(0)
+    islands = [made.open_island(rng) for _ in range(40)]
+    earlier = copy.copy(made)
+    made.attach_rows(rows)
+    for name in [name for name in made.tables[0].readings if name != "identity"]:
+        del made.tables[0].readings[name]
+    made.add_tables([made.table(ratio(), rows)])
+    last = max(islands, key=lambda island: island.strategy)
+    before = [s.gained for s in made.strategies]
+    made.reward([last], earlier)
+    assert [s.gained for s in made.strategies] == before
+    plain = next(island for island in islands if island.strategy == 0)
+    made.reward([plain], earlier)
+    assert made.strategies[0].gained == before[0] + 1
 
 
 def test_new_views_leave_earnings_alone() -> None:

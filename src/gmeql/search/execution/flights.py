@@ -219,7 +219,7 @@ class Flights:
             return
         losses = {island.number: flight.portfolio.seen_loss(island, flight.rows) for island in flight.islands}
         ranked = sorted(flight.islands, key=lambda island: (losses[island.number], island.number))
-        state.portfolio.reward(ranked)
+        state.portfolio.reward(ranked, flight.portfolio)
         lowest = flight.portfolio.loss(ranked[0])
         settled, state.lowest = lowest > config.large_fall * state.lowest, lowest
 

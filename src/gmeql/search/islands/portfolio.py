@@ -247,10 +247,20 @@ class Portfolio:
         root = to_node(program, length, constants, len(island.columns))
         return self.tables[island.view].formula(root, island.columns, island.reading)
 
-    def reward(self, ranked: Sequence[Island]) -> None:
-        """Let the strategies of the leading islands earn 1, 1/2, 1/3, ..."""
+    def reward(self, ranked: Sequence[Island], opened_by: Portfolio | None = None) -> None:
+        """Let the strategies of the leading islands earn 1, 1/2, 1/3, ...
+
+        Islands that were opened by another portfolio, before there were other tables, earn for what still is one here.
+        """
+        opened_by = opened_by or self
         for rank, island in enumerate(ranked[: self.config.rewarded_per_stage]):
-            self.strategies[island.strategy].gained += 1.0 / (1 + rank)
+            if island.strategy < len(self.strategies) and self._seen(island) == opened_by._seen(island):
+                self.strategies[island.strategy].gained += 1.0 / (1 + rank)
+
+    def _seen(self, island: Island) -> tuple[str, str, View]:
+        """What the strategy of an island's number is here."""
+        strategy = self.strategies[island.strategy]
+        return strategy.family, strategy.reading, self.tables[strategy.view].view
 
 
 def allowed_functions(config: SearchConfig) -> FunctionSet:
