@@ -41,6 +41,8 @@ class PlainConstantsConfig:
     most_rows: int = 50_000
     most_constants: int = 12
     """Tables and formulas beyond which slopes take long, or constants are no laws' own."""
+    largest: float = 1e150
+    """A spread from which on squares are beyond the numbers."""
     furthest: float = 3.0
     """Standard errors beyond which a number does not stand for a constant, however well that is known."""
     saved: float = 2.0
@@ -87,10 +89,11 @@ def plain_constants(expression: Expression, X: FloatArray, y: FloatArray, weight
         return expression
     rows = FittedRows.of(expression, X, y, weights, "squared")
     try:
-        fit = linearised(expression, free, rows)
+        with np.errstate(all="ignore"):  # of targets at the end of the numbers
+            fit = linearised(expression, free, rows)
     except ValueError:  # no slope somewhere
         return expression
-    if fit.undetermined.any() or not fit.spread > 0:
+    if fit.undetermined.any() or not 0 < fit.spread < PLAIN.largest or not np.isfinite(fit.root).all():
         return expression
     values = np.asarray(expression.constants, dtype=float)
     covariance = fit.spread**2 * fit.root.T @ fit.root
@@ -103,7 +106,7 @@ def plain_constants(expression: Expression, X: FloatArray, y: FloatArray, weight
     found = expression.with_root(with_changed(expression.root, rest | changes, expression.names))
     before, after = (_squares(one, X, y, weights) for one in (expression, found))
     against = sum(nats for _, nats in chosen.values()) + 0.5  # and half a nat for what is not linear
-    if not 0 < after < math.inf or 0.5 * len(y) * math.log(after / before) > against:
+    if not 0 < after < math.inf or not 0 < before < math.inf or 0.5 * len(y) * math.log(after / before) > against:
         return expression
     return found
 
