@@ -24,7 +24,7 @@ from gmeql.search.groups.table import Grouping
 from gmeql.search.polish.scoring import JudgedRows
 from gmeql.search.losses.losses import find_loss, is_reweighed, working
 from gmeql.search.losses.robust import LINE_EXPLAINS, WEIGHTS, least_absolute_line, scale_of
-from gmeql.search.judging.soundness import points_between
+from gmeql.search.judging.between import points_between
 
 FloatArray = NDArray[np.float64]
 LARGEST_TARGET = 1e150

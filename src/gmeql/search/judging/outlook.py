@@ -22,13 +22,13 @@ from gmeql.formula.nodes import Constant, Node, evaluate, tree_complexity
 from gmeql.search.config import FrontConfig
 from gmeql.search.losses.losses import Loss
 from gmeql.search.sums.shrinking import ShrunkSum
+from gmeql.search.judging.between import points_between
 from gmeql.search.judging.soundness import (
     SQUARED,
     excursion,
     has_pole,
     left_out_losses,
     left_out_squares,
-    points_between,
     runs_to_pole,
     squares_at_poles,
 )
