@@ -21,7 +21,7 @@ from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.formula.products import split_terms
-from gmeql.model.far_rows import FAR, are_gross, behind_gaps, lie_alone, rows_far_away, varies_by_factors
+from gmeql.model.far_rows import FAR, are_gross, behind_gaps, lie_alone, rows_far_away, spread_grows, varies_by_factors
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
 from gmeql.search.front.choosing import sums_of_columns
@@ -121,9 +121,9 @@ class Outliers:
         numbers = np.flatnonzero(self.weights > 0)
         X, far = self.X[numbers], ~rest[numbers]
         predicted = self._values(nearest[1], X)
-        if varies_by_factors(predicted, self.y[numbers], far):
-            return None
         residuals = (self.y[numbers] - predicted) * np.sqrt(self.weights[numbers])
+        if varies_by_factors(predicted, self.y[numbers], far) or spread_grows(predicted, residuals, far):
+            return None
         thinkable = [*([far] if are_gross(residuals, far) else []), *behind_gaps(residuals, far)]
         alone = next((each for each in thinkable if lie_alone(X, residuals, each)), None)
         return None if alone is None else np.isin(np.arange(len(self.y)), numbers[~alone])
