@@ -99,6 +99,11 @@ def are_gross(residuals: np.ndarray, far: np.ndarray) -> bool:
     return math.isinf(told) or told + FAR.gross < min(tails)
 
 
+def grow_with_size(predicted: np.ndarray, y: np.ndarray, residuals: np.ndarray, far: np.ndarray) -> bool:
+    """Whether rows `far` [N] with these residuals are no outliers: large factors, or errors that grow with the prediction."""
+    return varies_by_factors(predicted, y, far) or spread_grows(predicted, residuals, far)
+
+
 def spread_grows(predicted: np.ndarray, residuals: np.ndarray, far: np.ndarray) -> bool:
     """Whether rows `far` [N] with these residuals are no outliers, since errors in proportion to the size of the prediction,
     or to that and a level, describe all rows as briefly.

@@ -21,7 +21,7 @@ from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.formula.products import split_terms
-from gmeql.model.far_rows import FAR, are_gross, behind_gaps, lie_alone, rows_far_away, spread_grows, varies_by_factors
+from gmeql.model.far_rows import FAR, are_gross, behind_gaps, grow_with_size, lie_alone, rows_far_away
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
 from gmeql.search.front.choosing import sums_of_columns
@@ -122,7 +122,7 @@ class Outliers:
         X, far = self.X[numbers], ~rest[numbers]
         predicted = self._values(nearest[1], X)
         residuals = (self.y[numbers] - predicted) * np.sqrt(self.weights[numbers])
-        if varies_by_factors(predicted, self.y[numbers], far) or spread_grows(predicted, residuals, far):
+        if grow_with_size(predicted, self.y[numbers], residuals, far):
             return None
         thinkable = [*([far] if are_gross(residuals, far) else []), *behind_gaps(residuals, far)]
         alone = next((each for each in thinkable if lie_alone(X, residuals, each)), None)

@@ -32,7 +32,7 @@ from gmeql.formula.products import split_terms
 from gmeql.model.evidence import left_out_errors
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
-from gmeql.model.far_rows import spread_grows, varies_by_factors
+from gmeql.model.far_rows import grow_with_size
 from gmeql.model.outliers import OtherRows, Outliers
 from gmeql.model.rules import stating_nats
 from gmeql.network.families import FunctionSet
@@ -164,9 +164,9 @@ def _of_all_rows(
     expression = others.expression
     with np.errstate(all="ignore"):
         residuals = y - expression(X)
-    if not np.isfinite(residuals).all() or varies_by_factors(y - residuals, y, ~others.kept):
+    if not np.isfinite(residuals).all():
         return None
-    if spread_grows(y - residuals, residuals * np.sqrt(weights), ~others.kept):
+    if grow_with_size(y - residuals, y, residuals * np.sqrt(weights), ~others.kept):
         return None
     rest = residuals[others.kept]
     side = (2.0 * float(np.mean(rest > 0)) - 1.0) * math.sqrt(len(rest))

@@ -8,7 +8,7 @@ Legend: `N` rows, `G` values of what stands inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,14 @@ class Shape:
     tree: Callable[[Node, Sequence[float], tuple[float, ...]], Node]
     inside: Callable[[FloatArray], FloatArray]
     """What may stand inside over a column [N], as [G, values]; nothing where the curve has no place there."""
+
+    def above_a_level(self, inside: Callable[[FloatArray], FloatArray] | None = None) -> Shape:
+        """The same curve with a level, which its tree writes where it is given one factor more."""
+
+        def parts(x: FloatArray, b: tuple[FloatArray, ...]) -> Sequence[FloatArray]:
+            return [*self.parts(x, b), np.ones(len(x))]
+
+        return replace(self, operators=self.operators | {"add"}, parts=parts, inside=inside or self.inside)
 
 
 NOTHING = np.empty((0, 1))
@@ -189,25 +197,30 @@ def _plain(
     )
 
 
+_SATURATION = Shape(frozenset({"div", "add"}), lambda x, b: [x / (x + b[0])], _saturation, _halfway)
+_EXPONENTIAL = Shape(frozenset({"exp"}), lambda x, b: [np.exp(b[0] * x)], _exponential, _all_rates)
+_LOGISTIC = Shape(
+    frozenset({"div", "add", "exp"}), lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x)))], _logistic, _steps
+)
+_HILL = Shape(  # saturation with cooperation (Hill 1910)
+    frozenset({"div", "add", "pow"}), lambda x, b: [1.0 / (1.0 + (b[1] / x) ** b[0])], _hill, _cooperation
+)
+_PEAK = Shape(frozenset({"exp", "square"}), lambda x, b: [np.exp(-(((x - b[0]) / b[1]) ** 2))], _peak, _peaks)
+
 SHAPES = (
-    Shape(frozenset({"div", "add"}), lambda x, b: [x / (x + b[0])], _saturation, _halfway),
+    _SATURATION,
     Shape(frozenset({"exp"}), lambda x, b: [1.0 - np.exp(-b[0] * x)], _rise, _positive_rates),
-    Shape(frozenset({"exp"}), lambda x, b: [np.exp(b[0] * x)], _exponential, _all_rates),
-    Shape(frozenset({"exp", "add"}), lambda x, b: [np.exp(b[0] * x), np.ones(len(x))], _exponential, _all_rates),
+    _EXPONENTIAL,
+    _EXPONENTIAL.above_a_level(),
     Shape(frozenset({"pow"}), lambda x, b: [x ** b[0]], _power, _exponents),
-    Shape(frozenset({"div", "add", "exp"}), lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x)))], _logistic, _steps),
+    _LOGISTIC,
     Shape(
         frozenset({"tanh"}),
         lambda x, b: [np.tanh(b[0] * x)],
         lambda x, a, b: _of(a[0], build("tanh", build("mul", _c(b[0]), x))),
         lambda x: _rates(x)[:, None],
     ),
-    Shape(  # from one level to another, as a titration or a response to a dose does
-        frozenset({"div", "add", "exp"}),
-        lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x))), np.ones(len(x))],
-        _logistic,
-        _rising_steps,
-    ),
+    _LOGISTIC.above_a_level(_rising_steps),  # from one level to another, as a titration does
     _plain("log", np.log, _once_if_positive),
     Shape(
         frozenset({"div", "add"}),
@@ -223,28 +236,13 @@ SHAPES = (
         lambda x, a, b: build("add", _of(a[0], build("square", x)), _of(a[1], x), _c(a[2])),
         _once,
     ),
-    Shape(frozenset({"div", "add"}), lambda x, b: [x / (x + b[0]), np.ones(len(x))], _saturation, _halfway),
-    Shape(  # with cooperation (Hill 1910)
-        frozenset({"div", "add", "pow"}),
-        lambda x, b: [1.0 / (1.0 + (b[1] / x) ** b[0])],
-        _hill,
-        _cooperation,
-    ),
-    Shape(
-        frozenset({"div", "add", "pow"}),
-        lambda x, b: [1.0 / (1.0 + (b[1] / x) ** b[0]), np.ones(len(x))],
-        _hill,
-        _rising_cooperation,
-    ),
+    _SATURATION.above_a_level(),
+    _HILL,
+    _HILL.above_a_level(_rising_cooperation),
     Shape(frozenset({"exp", "div"}), lambda x, b: [np.exp(b[0] / x)], _reaction, _inverse_rates),  # Arrhenius 1889
     Shape(frozenset({"exp"}), lambda x, b: [np.exp(-np.exp(b[0] * (b[1] - x)))], _gompertz, _steps),
     Shape(frozenset({"exp"}), lambda x, b: [x * np.exp(-b[0] * x)], _dose, _positive_rates),
-    Shape(frozenset({"exp", "square"}), lambda x, b: [np.exp(-(((x - b[0]) / b[1]) ** 2))], _peak, _peaks),
-    Shape(
-        frozenset({"exp", "square", "add"}),
-        lambda x, b: [np.exp(-(((x - b[0]) / b[1]) ** 2)), np.ones(len(x))],
-        _peak,
-        _peaks,
-    ),
+    _PEAK,
+    _PEAK.above_a_level(),
 )
 """The one table of text-book curves."""

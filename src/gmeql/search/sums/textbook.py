@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,14 +76,14 @@ def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions
         constants = Expression(root).constants
         ones = frozenset(i for i, value in enumerate(constants) if value == 1.0)
         fitted, loss = converged(root, X, y, weights, SQUARES, ones)
-        answers.append((_nats(loss, len(constants) - len(ones), len(y)), fitted))
+        answers.append((float(_nats(loss, len(constants) - len(ones), len(y))), fitted))
     kept = sorted(answers, key=lambda each: each[0])[: TEXTBOOK.kept]
     return [TextbookCurve(root, nats) for length, root in kept if math.isfinite(length)]
 
 
-def _nats(loss: float, constants: int, n_rows: int) -> float:
-    """Nats of what a curve leaves, and of its constants."""
-    return 0.5 * n_rows * math.log(max(loss, 1e-300)) + 0.5 * constants * math.log(n_rows)
+def _nats(left: Any, constants: int, n_rows: int) -> Any:
+    """Nats of mean squares `left`, one or several, and of so many constants."""
+    return 0.5 * n_rows * np.log(np.maximum(left, 1e-300)) + 0.5 * constants * math.log(n_rows)
 
 
 def _best_of_grid(
@@ -117,7 +118,7 @@ def fitted_tables(
         turned = np.ascontiguousarray(scaled.transpose(0, 2, 1))
         found = np.linalg.pinv(turned @ scaled, hermitian=True) @ (turned @ (y * root))[:, :, None]
         left = np.mean((y * root - (scaled @ found)[:, :, 0]) ** 2, axis=1)
-        nats = 0.5 * len(y) * np.log(np.maximum(left, 1e-300)) + 0.5 * constants * math.log(len(y))
+        nats = _nats(left, constants, len(y))
         factors[usable] = found[:, :, 0] / sizes[usable]
     known = np.isfinite(nats) & np.isfinite(factors[usable]).all(axis=1)
     lengths[usable] = np.where(known, nats, math.inf)
