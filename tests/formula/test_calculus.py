@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gmeql.formula.calculus import expand
+from gmeql.formula.calculus import Slopes, expand, row_slopes
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable, calls, row_values
 from gmeql.formula.operators import OPERATORS
@@ -96,3 +96,14 @@ def test_d_takes_a_column_and_has_no_value_of_its_own() -> None:
         Call("D", (Variable(0), Constant(1.0)))
     with pytest.raises(ValueError, match="acts on the formula"):
         row_values(Call("D", (Variable(0), Variable(0))), ("x",), np.ones((2, 1)))
+
+
+def test_slopes_for_other_constants_are_those_of_the_formula_that_has_them() -> None:
+    formula = Expression(call("add", call("mul", 2.0, call("sin", call("mul", 0.5, x1))), call("div", x2, 3.0), x1))
+    X, others = rows(n=20), [1.5, 0.7, 2.0]
+    values, slopes, by_column = row_slopes(formula.with_constants(others).root, X, (0, 2))
+    some = Slopes(formula.root, X, columns=(0, 2), by=(2, 0))
+    for found, expected in zip(some(others), (values, slopes[:, [2, 0]], by_column), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(some()[0], formula(X[:, :2]))
+    assert Slopes(formula.root, X, by=())(others)[1].shape == (20, 0)

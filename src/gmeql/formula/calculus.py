@@ -6,12 +6,12 @@ Call('cos', (Variable(index=0),))
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, fold, used_columns
+from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, build, calls, fold, used_columns
 from gmeql.formula.operators import DERIVATIVE, OPERATORS, get_operator
 from gmeql.formula.tracing import NotTraceable, Traced, trace
 
@@ -101,40 +101,73 @@ def constant_slopes(root: Node, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def row_slopes(root: Node, X: np.ndarray, columns: Sequence[int] = ()) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values [N] on rows `X` [N, V], slopes by each constant [N, K], and by each of `columns` [N, C].
+    """Values [N] on rows `X` [N, V], slopes by each constant [N, K], and by each of `columns` [N, C]."""
+    return Slopes(root, X, columns=columns)()
 
-    One pass up for the values and one down for the slopes (reverse accumulation), in numbers.
+
+class Slopes:
+    """A formula on rows `X` [N, V]: its values and slopes for any constants, its tree walked through once.
+
+    One pass up for the values and one down for the slopes (reverse accumulation), in numbers; parts without a constant or
+    column that is asked for are left out of the second. `by` are the numbers of the constants that are asked for, all where
+    nobody says.
     """
-    N = len(X)
 
-    def rise(node: Node) -> tuple[Node, np.ndarray, list[Any]]:
-        if isinstance(node, Constant):
-            return node, np.full(N, node.value), []
-        if isinstance(node, Variable):
-            return node, X[:, node.index], []
-        below = [rise(arg) for arg in node.args]
-        operator = get_operator(node.operator)
-        function = operator.protected if node.protected else operator.natural
-        return node, np.asarray(function(np, *(value for _, value, _ in below)), dtype=float), below
+    def __init__(
+        self, root: Node, X: np.ndarray, *, columns: Sequence[int] = (), by: Sequence[int] | None = None
+    ) -> None:
+        self.n_rows = len(X)
+        self._values: list[Any] = []
+        self._calls: list[tuple[int, Callable[..., Any], Callable[..., Any], tuple[int, ...]]] = []
+        self._by_column: dict[int, list[int]] = {column: [] for column in columns}
+        constants: list[int] = []
+        self._constants: list[float] = []
 
-    slopes: list[np.ndarray] = []
-    by_column = {column: np.zeros(N) for column in columns}
+        def leaf(node: Leaf) -> int:
+            place = len(self._values)
+            if isinstance(node, Constant):
+                constants.append(place)
+                self._constants.append(node.value)
+                self._values.append(None)
+            else:
+                self._values.append(X[:, node.index])
+                if node.index in self._by_column:
+                    self._by_column[node.index].append(place)
+            return place
 
-    def descend(place: tuple[Node, np.ndarray, list[Any]], slope: np.ndarray) -> None:
-        node, _, below = place
-        if isinstance(node, Constant):
-            slopes.append(slope)
-        elif isinstance(node, Variable):
-            if node.index in by_column:
-                by_column[node.index] = by_column[node.index] + slope
-        else:
-            partials = get_operator(node.operator).partials(np, *(value for _, value, _ in below))
-            for part, inner in zip(below, partials, strict=True):
-                descend(part, slope * inner)
+        def call(node: Call, args: list[int]) -> int:
+            operator = get_operator(node.operator)
+            function = operator.protected if node.protected else operator.natural
+            self._calls.append((len(self._values), function, operator.partials, tuple(args)))
+            self._values.append(None)
+            return len(self._values) - 1
 
-    with np.errstate(all="ignore"):
-        top = rise(root)
-        descend(top, np.ones(N))
-    by_constant = np.stack(slopes, axis=1) if slopes else np.empty((N, 0))
-    others = np.stack(list(by_column.values()), axis=1) if by_column else np.empty((N, 0))
-    return np.broadcast_to(top[1], (N,)), by_constant, others
+        self._top = fold(root, leaf, call)
+        self._places = constants
+        self._by = constants if by is None else [constants[number] for number in by]
+        self._is_asked = [False] * len(self._values)
+        for place in (*self._by, *(place for places in self._by_column.values() for place in places)):
+            self._is_asked[place] = True
+        for place, _, _, args in self._calls:  # arguments come before the call that takes them
+            self._is_asked[place] = any(self._is_asked[arg] for arg in args)
+
+    def __call__(self, constants: Iterable[float] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values [N], slopes by each constant that is asked for [N, K], and by each of the columns [N, C]; with the
+        formula's own constants where no others are given."""
+        values, N = self._values, self.n_rows
+        for place, number in zip(self._places, self._constants if constants is None else constants, strict=True):
+            values[place] = np.full(N, number)
+        slopes: dict[int, np.ndarray] = {self._top: np.ones(N)}
+        with np.errstate(all="ignore"):
+            for place, function, _, args in self._calls:
+                values[place] = np.asarray(function(np, *[values[arg] for arg in args]), dtype=float)
+            for place, _, partials, args in reversed(self._calls):
+                if self._is_asked[place]:
+                    slope = slopes[place]
+                    for arg, inner in zip(args, partials(np, *[values[arg] for arg in args]), strict=True):
+                        if self._is_asked[arg]:
+                            slopes[arg] = slope * inner
+            by_column = [sum((slopes[place] for place in places), np.zeros(N)) for places in self._by_column.values()]
+        by_constant = np.stack([slopes[place] for place in self._by], axis=1) if self._by else np.empty((N, 0))
+        others = np.stack(by_column, axis=1) if by_column else np.empty((N, 0))
+        return np.broadcast_to(values[self._top], (N,)), by_constant, others

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gmeql.fitters.method import DAMPING_DOWN, DAMPING_UP, FIRST_DAMPING, LEAST_DAMPING, MAX_REJECTED, TINY
 from gmeql.fitters.programs import ProgramTooLong, from_expression
-from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.calculus import Slopes
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node
 from gmeql.search.losses.losses import Loss
@@ -57,13 +57,14 @@ def converged(
     except ProgramTooLong:
         return root, mean_loss(expression(X), y, weights, loss)
     free = np.array(program.leaves[: program.n_free], dtype=np.intp)
-    values, slopes = constant_slopes(root, X)
+    on_rows = Slopes(root, X, by=program.leaves[: program.n_free])
+    values, slopes, _ = on_rows()
     best = mean_loss(values, y, weights, loss)
     damping, rejected = FIRST_DAMPING, 0
     for _ in range(STEPS if len(free) and math.isfinite(best) else 0):
         if rejected == 0:  # else the constants are still those of the last step
             with np.errstate(all="ignore"):
-                active = slopes[:, free]
+                active = np.asfortranarray(slopes)  # read column by column
                 gradient = active.T @ (weights * loss.slope(values, y))
                 hessian = (active * (weights * loss.curvature(values, y))[:, None]).T @ active
             if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
@@ -74,8 +75,7 @@ def converged(
         trial[free] -= step
         lower = math.inf
         if np.isfinite(trial).all():
-            candidate = expression.with_constants(trial)
-            new_values, new_slopes = constant_slopes(candidate.root, X)
+            new_values, new_slopes, _ = on_rows(trial)
             lower = mean_loss(new_values, y, weights, loss)
         if lower < best:
             gain = (best - lower) / max(abs(best), TINY)
