@@ -173,6 +173,9 @@ RUNS = [
 ]
 LONG = {
     ("released", "plain"),
+    ("noisy", "resumed"),
+    ("huber", "one thread"),  # search/test_search.py has one and two threads
+    ("huber", "workers"),  # search/workers/test_pool.py has threads and workers
     ("noisy", "one thread"),
     ("paper", "resumed"),  # paper/test_search.py resumes one
     ("weighted", "one thread"),

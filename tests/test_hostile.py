@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from quick_models import FEW
 
 from gmeql import GMEQLRegressor
 
@@ -52,7 +53,7 @@ def fit_on(name: str, other: str = "plain", **changes) -> tuple[GMEQLRegressor, 
     X = np.random.default_rng(0).uniform(1, 2, (30, 2))
     frame = pd.DataFrame(X)
     frame.columns = [name, other]
-    parameters = {"max_candidates": 500, "max_complexity": 9, "max_time": None, "random_state": 0, **changes}
+    parameters = {**FEW, **changes}
     return GMEQLRegressor(**parameters).fit(frame, 3.5 * X[:, 0] + 0.25), frame
 
 

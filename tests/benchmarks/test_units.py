@@ -48,5 +48,5 @@ def test_one_case_with_and_without() -> None:
         {"name": "I.25.13", "variables": columns, "formula": "q/C", "n_train": 100, "n_test": 100}
     )
     for units in (None, UNITS["I.25.13"]):
-        record = benchmark.run(problem, units, 0.01, 1.0, 100, 0)
+        record = benchmark.run(problem, units, 0.01, 0.3, 100, 0)
         assert record["solved"] and record["units"] is (units is not None)

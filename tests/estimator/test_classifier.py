@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from quick_models import FEW
 from sklearn.datasets import load_iris
 
 from gmeql import GMEQLClassifier, GMEQLRegressor
@@ -15,9 +16,7 @@ from gmeql.model.storage import StorageError
 
 
 def quick(**changes) -> GMEQLClassifier:
-    return GMEQLClassifier(
-        **{"max_candidates": 400, "max_complexity": 12, "max_time": None, "random_state": 0, **changes}
-    )
+    return GMEQLClassifier(**{**FEW, "max_candidates": 400, "max_complexity": 12, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def ring() -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def model(ring) -> GMEQLClassifier:
-    return quick(max_candidates=4000, max_complexity=20).fit(*ring)
+    return quick(max_candidates=1500, max_complexity=20).fit(*ring)
 
 
 class TestTwoClasses:

@@ -42,7 +42,7 @@ class TestPrinting:
     def test_repr_is_that_of_scikit_learn(self, model) -> None:
         blank = quick(max_candidates=20_000)
         assert repr(model) == repr(blank) == str(blank)
-        assert "GMEQLRegressor(max_candidates=20000" in repr(make_pipeline(model))
+        assert "GMEQLRegressor(functions=['+', '*'], max_candidates=20000" in repr(make_pipeline(model))
 
 
 class TestFiles:

@@ -128,7 +128,7 @@ class TestCheckpoints:
     def test_other_settings_are_refused(self, noisy, tmp_path: Path) -> None:
         quick(checkpoint=tmp_path).fit(*noisy)
         with pytest.raises(StorageError, match="functions"):
-            quick(checkpoint=tmp_path, functions=["+", "*"]).fit(*noisy)
+            quick(checkpoint=tmp_path, functions=["+", "*", "sin"]).fit(*noisy)
 
     def test_a_damaged_generation_is_passed_over_aloud(self, noisy, tmp_path: Path) -> None:
         first = quick(max_candidates=1000, checkpoint=tmp_path, checkpoint_interval=1e-9).fit(*noisy)

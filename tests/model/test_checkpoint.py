@@ -56,7 +56,7 @@ class TestState:
             | st.booleans()
             | st.integers()
             | st.floats()
-            | st.text(st.characters(exclude_categories=["Cs"]))
+            | st.text()
             | hnp.arrays(
                 st.sampled_from([np.float64, np.float32, np.int64, np.uint32, np.uint64, np.int8, np.bool_]),
                 hnp.array_shapes(min_dims=0, min_side=0),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql import GMEQLRegressor
 from gmeql.model import fitting
@@ -21,7 +22,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, (40, 2))
 Y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * RNG.standard_normal(40)
 DATA = prepare(X, Y)
-CONFIG = SearchConfig(max_candidates=400, n_jobs=1, max_complexity=9)
+CONFIG = SearchConfig(max_candidates=400, n_jobs=1, max_complexity=9, functions=("add", "mul"))
 
 
 def test_the_budget_is_shared_evenly_among_what_is_left() -> None:
@@ -38,7 +39,8 @@ def test_the_budget_is_shared_evenly_among_what_is_left() -> None:
 
 def test_a_run_keeps_front_history_and_what_was_beaten() -> None:
     events = []
-    result = run_search(DATA, config=CONFIG, seed=0, callbacks=[events.append])
+    config = SearchConfig(max_candidates=400, n_jobs=1, max_complexity=9)
+    result = run_search(DATA, config=config, seed=0, callbacks=[events.append])
     events = [event for event in events if not event.note]  # a first look while kernels are compiled is no step
     assert result.candidates >= 400 and result.reason == "max_candidates" and not result.interrupted
     assert len(result.history.loss) == len(events) and events[-1].done
@@ -81,9 +83,7 @@ def test_each_target_gets_its_search_its_seed_and_its_folder(tmp_path) -> None:
     rows = TrainingRows(X, np.column_stack([Y, X[:, 0] * X[:, 1]]), None)
     results = search_targets(rows, ("a", "b"), method="fitted", config=CONFIG, seed=3, checkpoint=tmp_path)
     assert len(results) == 2 and sorted(path.name for path in tmp_path.iterdir()) == ["target-0", "target-1"]
-    alone = run_search(
-        prepare(X, Y, names=("a", "b")), config=SearchConfig(max_candidates=200, n_jobs=1, max_complexity=9), seed=3
-    )
+    alone = run_search(prepare(X, Y, names=("a", "b")), config=replace(CONFIG, max_candidates=200), seed=3)
     of_each = [[(member.expression.root, member.loss) for member in one.front] for one in (results[0], alone)]
     assert of_each[0] == of_each[1]
     assert results[1].front[-1].loss == pytest.approx(0.0, abs=1e-9)
@@ -112,7 +112,7 @@ def test_progress_is_shown_for_each_target(capsys) -> None:
     assert "target 1 of 2" in err and "target 2 of 2" in err
 
 
-@pytest.mark.parametrize("unit", [1.0, 2.0**90])
+@pytest.mark.parametrize("unit", thinned([2.0**90, 1.0], 1))
 def test_formulas_beyond_the_front_of_a_large_table_are_measured_on_all_rows(unit: float) -> None:
     rng = np.random.default_rng(11)
     X = rng.uniform(1, 3, (4000, 2))
@@ -127,7 +127,7 @@ def test_formulas_beyond_the_front_of_a_large_table_are_measured_on_all_rows(uni
         assert member.loss == pytest.approx(unit * np.sqrt(np.average(scaled**2, weights=weight)), rel=1e-9)
 
 
-@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+@pytest.mark.parametrize("loss", thinned(["huber", "squared", "absolute"], 1))
 def test_a_run_that_had_ended_is_judged_as_when_it_ended(loss: str, tmp_path) -> None:
     config = replace(CONFIG, loss=loss)
     first, again = (run_search(DATA, config=config, seed=0, checkpoint=tmp_path) for _ in range(2))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thinned import thinned
 
 from gmeql import GMEQLRegressor
 from gmeql.model.checkpoint import load_checkpoint
@@ -42,7 +43,7 @@ def test_a_model_file_of_two_targets_loads_and_predicts() -> None:
 
 
 @pytest.mark.usefixtures("compiled_quickly")
-@pytest.mark.parametrize("name", MAKER.CHECKPOINTS)
+@pytest.mark.parametrize("name", thinned(MAKER.CHECKPOINTS, 2))
 def test_a_checkpoint_goes_on(name: str, tmp_path: Path) -> None:
     data = lzma.decompress((OLD / f"{name}.gmeql.xz").read_bytes())
     (tmp_path / "checkpoint-00000001.gmeql").write_bytes(data)
