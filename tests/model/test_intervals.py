@@ -167,6 +167,33 @@ class TestPredictionIntervals(Lines):
         assert np.mean(stated) == pytest.approx(expected, rel=0.05)
         assert np.mean(rows) == pytest.approx(0.95, abs=0.02)
 
+    @pytest.mark.parametrize("loss", ["robust", "absolute"])
+    def test_of_few_rows_they_hold_as_often(self, loss: str) -> None:
+        """A fit by eight rows leaves residuals that are smaller than the errors, above all where few of them count."""
+        rng = np.random.default_rng(8)
+        held, inside = [], []
+        for _ in range(120):
+            X, y = self.line(rng, rows=8)
+            line = self.least_absolute(X, y)
+            for _ in range(8 if loss != "absolute" else 0):
+                line = self.fitted_line(X, y, robust_weights(loss, line(X) - y, y, explained=True))
+            found = constant_intervals(line, X, y, loss=loss)
+            held += [item.low <= value <= item.high for item, value in zip(found, (1.5, 2.5), strict=True)]
+            new, measured = self.line(rng)
+            low, high = prediction_interval(line, X, y, new, loss=loss)
+            inside.append(np.mean((low <= measured) & (measured <= high)))
+        assert 0.9 < np.mean(held) < 0.98
+        assert 0.9 < np.mean(inside) < 0.98
+
+    def least_absolute(self, X: np.ndarray, y: np.ndarray) -> Expression:
+        """The line with the least sum of absolute residuals: it goes through two of the rows."""
+        first, second = np.triu_indices(len(y), 1)
+        slopes = (y[second] - y[first]) / (X[second, 0] - X[first, 0])
+        offsets = y[first] - slopes * X[first, 0]
+        best = np.argmin(np.sum(np.abs(offsets[:, None] + slopes[:, None] * X[:, 0] - y), axis=1))
+        root = Call("add", (Constant(float(offsets[best])), Call("mul", (Constant(float(slopes[best])), X1))))
+        return Expression(root, ("x1",))
+
 
 def line_by(loss: str, seed: int, n: int) -> tuple[Expression, np.ndarray, np.ndarray, tuple[float, float]]:
     """A line fitted by a loss to the first n rows of a table of its kind, the table, and the true factor and offset."""

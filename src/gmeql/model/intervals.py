@@ -70,7 +70,8 @@ def constant_intervals(
     people write is not in the middle of its interval, and one step of Gauss and Newton leads there.
 
     Under a `loss` that weighs rows, they count as they do in it, and `s` is what Huber's asymptotic variance asks for:
-    `s² = Σψ²/(N - K) / mean(ψ')²` with the influence `ψ` of each row (Robust Statistics, 1981, section 7.6).
+    `s² = c² Σψ²/(N - K) / mean(ψ')²` with the influence `ψ` of each row, `c` for what few rows lack, and as many degrees of
+    freedom as rows count, `Σψ' - K` (Robust Statistics, 1981, section 7.6).
 
     `method="bootstrap"` refits the constants on `resamples` draws of the rows and takes percentiles: slower, right also
     where the formula is far from linear in its constants. Where inputs have `errors`, residuals are those over the root of
@@ -172,7 +173,7 @@ class PredictionBasis:
     """Standard deviation of the errors: root of their sum of squares over the degrees of freedom. Under a loss that
     weighs rows that of the rows that count: `Σψr/Σψ'` is the variance of normal errors whatever the loss."""
     freedom: int
-    """Degrees of freedom, `N - K`."""
+    """Degrees of freedom, `N - K`; of the `N` rows that count, under a loss that weighs them."""
     root: FloatArray
     """[D, K], with `(JᵀWJ)⁻¹ = rootᵀ root`; directions that the data do not determine are left out."""
     far: tuple[float, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,14 @@ from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
 from gmeql.search.losses.effective import InputErrors, scaled_residual
 from gmeql.search.losses.losses import Loss
-from gmeql.search.losses.robust import influence_slopes, robust_weights, scale_of
+from gmeql.search.losses.robust import WEIGHTS, influence_slopes, robust_weights, scale_of
 
 FloatArray = NDArray[np.float64]
 Model = Callable[[FloatArray], FloatArray]
 WINDOW = 1.5
 """Standard deviations of the errors, at one row, over which the kink of a loss is looked at (Koenker 2005, section 3.4)."""
+MOST_LEVERAGE = 0.9
+"""Share of its own value that a row is taken to decide at most: beyond it nothing is known of its error."""
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -36,6 +38,7 @@ class Linearised:
     error_spread: float
     """... and that of the errors themselves: the same under the squared loss."""
     freedom: int
+    """Degrees of freedom of both: rows that count less the constants, at least one."""
     root: FloatArray
     undetermined: NDArray[np.bool_]
     """[K], the constants that the data do not determine."""
@@ -57,6 +60,10 @@ class FittedRows:
     """[N], `ψ'`; as large as `factor` under the squared loss."""
     errors: InputErrors | None = None
     """Of the inputs, where they have some."""
+    counting: float = math.inf
+    """How many of the rows with weight count, `Σψ'`; no more than all under the squared loss, ..."""
+    unevenness: float = 0.0
+    """... and how unlike they count: the variance of `ψ'` over its squared mean, for each of them."""
 
     @classmethod
     def of(
@@ -79,15 +86,29 @@ class FittedRows:
         weight = (given * factor)[keep]
         weight = weight / weight.mean() if keep.any() else weight
         errors = None if errors is None else errors.take(np.flatnonzero(keep))
-        return cls(X[keep], y[keep], weight, factor[keep], slope[keep], errors)
+        found = cls(X[keep], y[keep], weight, factor[keep], slope[keep], errors)
+        counting = slope[given > 0]
+        if loss not in WEIGHTS or not (keep.any() and counting.mean() > 0):
+            return found
+        unevenness = float(counting.var() / counting.mean() ** 2) / len(counting)
+        return replace(found, counting=float(counting.sum()), unevenness=unevenness)
 
-    def spreads(self, squares: float, influence: float) -> tuple[float, float]:
-        """By what the constants' covariance scales, and the errors' spread, from mean squares of `r` and of `ψ/√w`."""
+    def freedom(self, constants: int) -> int:
+        """Degrees of freedom that so many fitted constants leave."""
+        rows = len(self.y) if self.counting > len(self.y) else round(self.counting)
+        return max(rows - constants, 1)
+
+    def spreads(self, squares: float, influence: float, constants: int) -> tuple[float, float]:
+        """By what the constants' covariance scales, and the errors' spread, from mean squares of `r` and of `ψ/√w`.
+
+        Both are larger by `1 + K var(ψ')/(N mean(ψ')²)`, what few rows lack (Huber 1981, section 7.6).
+        """
+        few = 1.0 + constants * self.unevenness
         steepness = float(np.average(self.slope / self.factor, weights=self.weight))
         if np.array_equal(self.slope, self.factor) or not steepness > 0:
             return math.sqrt(squares), math.sqrt(squares)
         usual = float(np.average(self.factor, weights=self.weight / self.factor))
-        return math.sqrt(influence / usual) / steepness, math.sqrt(squares / steepness)
+        return few * math.sqrt(influence / usual) / steepness, few * math.sqrt(squares / steepness)
 
 
 def by_constants(
@@ -152,11 +173,11 @@ def linearised(expression: Expression, free: NDArray[np.intp], rows: FittedRows)
     # Columns and residuals are scaled before anything is squared, so that units of 1e±100 neither overflow nor vanish.
     largest = max(float(np.abs(residual).max()), np.finfo(float).tiny)
     squares, influence = (float(np.sum(f * (residual / largest) ** 2)) / freedom for f in (1.0, rows.factor))
-    spread, error_spread = (largest * relative for relative in rows.spreads(squares, influence))
+    spread, error_spread = (largest * relative for relative in rows.spreads(squares, influence, len(free)))
     if rows.errors is not None:  # the next measurement has errors of its inputs too
         error_spread = math.sqrt(sum_of_squares(expression(rows.X) - rows.y, rows.weight) / freedom)
     if len(free) == 0:
-        return Linearised(spread, error_spread, freedom, np.empty((0, 0)), np.empty(0, bool), np.empty(0))
+        return Linearised(spread, error_spread, rows.freedom(0), np.empty((0, 0)), np.empty(0, bool), np.empty(0))
     peaks = np.abs(jacobian).max(axis=0)
     peaks[peaks == 0] = 1.0
     scaled = jacobian / peaks
@@ -169,7 +190,7 @@ def linearised(expression: Expression, free: NDArray[np.intp], rows: FittedRows)
     undetermined = np.any(np.abs(directions[~determined]) > 1e-3, axis=0)
     unit = 2.0 ** math.floor(math.log2(largest))  # a power of two: no digit is lost
     step = -(left[:, determined].T @ (residual / unit)) @ root * unit
-    return Linearised(spread, error_spread, freedom, root, undetermined, step)
+    return Linearised(spread, error_spread, rows.freedom(len(free)), root, undetermined, step)
 
 
 def linearised_by_loss(
@@ -178,14 +199,16 @@ def linearised_by_loss(
     """The same under a loss that is not the squared error: the covariance of an M-estimate, A⁻¹BA⁻¹.
 
     With the loss's slope `g` and second derivative `h` by the formula's value, `A = Σ w h x xᵀ` and
-    `B = Σ w² g² x xᵀ · N/(N - K)` over the slopes `x` of the formula by its constants (Huber 1967, White 1982): right
-    whatever the errors' distribution is. Where a loss has a kink, `h` is the share of rows near it, over a window that
-    narrows as N^(-1/3) (Powell 1991).
+    `B = Σ w² g² x xᵀ / (1 - l)²` over the slopes `x` of the formula by its constants (Huber 1967, White 1982): right
+    whatever the errors' distribution is. A row with leverage `l = w h xᵀA⁻¹x` pulls the formula towards itself, so that few
+    rows show less than their errors (MacKinnon and White 1985). Where a loss has a kink, `h` is the share of rows near
+    it, over a window that narrows as N^(-1/3) (Powell 1991), which says nothing of single rows: there all count
+    `N/(N - K)`. Such a formula goes through K rows, whose residuals of zero tell nothing of the errors' scale.
     """
     assert loss.slope is not None
     values, slopes = slopes_at(expression, free, X)
     freedom = len(y) - len(free)
-    scale = scale_of(values - y, y)
+    scale = scale_of(np.sort(np.abs(values - y))[len(free) :], y)
     with np.errstate(all="ignore"):
         first = weight * loss.slope(values, y)
         if loss.second is not None:
@@ -204,7 +227,11 @@ def linearised_by_loss(
     sizes, directions = np.linalg.eigh(curvature)
     determined = sizes > _EPS ** (2 / 3) * len(free) * max(float(sizes[-1]), 0.0)
     inverse = (directions[:, determined] / sizes[determined]) @ directions[:, determined].T
-    influence = np.linalg.qr(scaled * (first * math.sqrt(len(y) / freedom))[:, None], mode="r")
+    if loss.second is not None:
+        first = first / (1.0 - np.clip(second * np.sum(scaled @ inverse * scaled, axis=1), 0.0, MOST_LEVERAGE))
+    else:
+        first = first * math.sqrt(len(y) / freedom)
+    influence = np.linalg.qr(scaled * first[:, None], mode="r")
     undetermined = np.any(np.abs(directions[:, ~determined]) > 1e-3, axis=1)
     return Linearised(1.0, scale, freedom, influence @ inverse / peaks, undetermined, np.zeros(len(free)))
 
