@@ -13,8 +13,9 @@ from scipy.optimize import least_squares
 
 from gmeql.fitters import CONVERGED, NOT_FINITE, STEPS_SPENT, fit, reference
 from gmeql.fitters.cuda import driver
-from gmeql.fitters.programs import Program, from_expression, replace_constants
+from gmeql.fitters.programs import Program, from_expression, input_slots, replace_constants
 from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.registration import register_operator, unregister_operator
 
 ENGINES = ("cpu", "reference", "device")
@@ -56,6 +57,28 @@ def test_truths_are_recovered(engine: str) -> None:
         assert result.losses[0] < 1e-20 * scale, list(FORMULAS)[b]
         n = len(program.start)
         np.testing.assert_allclose(result.constants[0, :n], program.start, rtol=1e-6)
+
+
+@every_engine
+def test_a_power_has_a_value_where_its_column_is_nothing(engine: str) -> None:
+    """`3*x**1.37` had none beside a row with x = 0, nor had `c*(y*x)**b` or `x**z`."""
+    rng = np.random.default_rng(5)
+    X = np.column_stack([np.tile(np.arange(8.0), 8), rng.uniform(1, 3, 64)])
+    slots, _ = input_slots(X)
+    inner = build("div", Variable(0), Constant(2.5))
+    roots = {
+        "alone": build("mul", Constant(3.0), build("pow", Variable(0), Constant(1.37))),
+        "inside": build("div", Constant(5.0), build("add", Constant(1.0), build("pow", inner, Constant(0.7)))),
+        "of a column": build("mul", Constant(2.0), build("pow", Variable(0), build("mul", Constant(0.4), Variable(1)))),
+    }
+    for name, root in roots.items():
+        program = from_expression(root, 2)
+        truth = Expression(root, ("x", "y"))(X)
+        start = program.start[None, :] * 1.1
+        result = fit([program], start, slots, truth, engine=engine, max_steps=60, tolerance=1e-13)
+        assert np.isfinite(truth).all() and result.losses[0] < 1e-18, name
+    falling = from_expression(build("pow", Variable(0), Constant(-0.5)), 2)
+    assert fit([falling], None, slots, X[:, 1], engine=engine).codes[0] == NOT_FINITE
 
 
 @every_engine

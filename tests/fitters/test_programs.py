@@ -15,6 +15,7 @@ from gmeql.fitters.programs import (
     POWER_WHOLE,
     ProgramTooLong,
     from_expression,
+    BELOW_THE_LEAST,
     input_slots,
     replace_constants,
     stack,
@@ -83,6 +84,13 @@ def test_input_slots() -> None:
     assert positive.tolist() == [1, 0, 1]
     np.testing.assert_array_equal(slots[4], np.log(np.abs(X[:, 0])))
     assert np.isnan(slots[5]).all() and slots.flags.c_contiguous
+
+
+def test_nothing_has_a_logarithm_far_below_all_others() -> None:
+    slots, positive = input_slots(np.array([[0.0, 0.0, -1.0], [2.0, 0.0, 0.0], [5.0, 0.0, 3.0]]))
+    assert positive.tolist() == [1, 0, 0]
+    np.testing.assert_allclose(slots[4], [np.log(2.0) - BELOW_THE_LEAST, np.log(2.0), np.log(5.0)])
+    assert np.isnan(slots[5:]).all()
 
 
 def test_a_constant_factor_takes_no_node() -> None:

@@ -49,11 +49,22 @@ class Program:
         return self.code.shape[1]
 
 
+BELOW_THE_LEAST = 6.0
+"""How far below the logarithm of a column's least number above 0 that of 0 is taken to be: a 400th of it."""
+
+
 def input_slots(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Input slots [2V + 1, N] of a data matrix [N, V], and which variables are positive throughout."""
-    positive = np.asarray((X > 0).all(axis=0))
-    logarithms = np.full(X.shape, np.nan)
-    logarithms[:, positive] = np.log(X[:, positive])
+    """Input slots [2V + 1, N] of a data matrix [N, V], and which variables have a logarithm.
+
+    Those are at least 0 and not always 0. What stands for the logarithm of 0 is far below the others', so that a product of
+    powers is nearly 0 there; the formula that is polished has the 0 itself.
+    """
+    with np.errstate(all="ignore"):
+        logarithms = np.log(X)
+    least = np.min(logarithms, axis=0, initial=np.inf, where=np.isfinite(logarithms))
+    positive = (X >= 0).all(axis=0) & np.isfinite(least)
+    logarithms = np.where(X == 0, least - BELOW_THE_LEAST, logarithms)
+    logarithms[:, ~positive] = np.nan
     slots = np.concatenate([X.T, np.ones((1, len(X))), logarithms.T])
     return np.ascontiguousarray(slots), positive.astype(np.int64)
 

@@ -19,9 +19,10 @@ from gmeql.fitters.method import (
     STUCK_DAMPING,
     TINY,
 )
-from gmeql.fitters.opcodes import MAX_CONSTANTS, POWER_FITTED, POWER_WHOLE
+from gmeql.fitters.opcodes import MAX_CONSTANTS, POW, POWER_FITTED, POWER_WHOLE
 from gmeql.fitters.programs import Program
 from gmeql.fitters.result import CONVERGED, NOT_FINITE, STEPS_SPENT, FitResult
+from gmeql.formula.calculus import power_partials
 from gmeql.formula.operators import operator_of_opcode
 
 
@@ -46,16 +47,16 @@ def evaluate(code: np.ndarray, constants: np.ndarray, n_free: int, inputs: np.nd
             value, slope = u ** float(right), (right * u ** float(right - 1))[:, None] * du
         elif op == POWER_FITTED:
             exponent = constants[right_constant]
-            value = u**exponent
-            slope = (exponent * u ** (exponent - 1))[:, None] * du
+            by_base, by_exponent = power_partials(np, u, exponent)
+            value, slope = u**exponent, by_base[:, None] * du
             if right_constant < n_free:
-                slope[:, right_constant] += value * np.log(u)
+                slope[:, right_constant] += by_exponent
         else:
             operator = operator_of_opcode(op)
             pairs = [(u, du)] if operator.arity == 1 else [(u, du), read(right, right_constant)]
             args = [pair[0] for pair in pairs]
             value = operator.natural(np, *args)
-            partials = operator.partials(np, *args)
+            partials = (power_partials if op == POW else operator.partials)(np, *args)
             slope = sum(np.asarray(p)[:, None] * d for p, (_, d) in zip(partials, pairs, strict=True))
         values.append(value)
         slopes.append(slope)

@@ -138,7 +138,8 @@ class Slopes:
         def call(node: Call, args: list[int]) -> int:
             operator = get_operator(node.operator)
             function = operator.protected if node.protected else operator.natural
-            self._calls.append((len(self._values), function, operator.partials, tuple(args)))
+            partials = power_partials if node.operator == "pow" else operator.partials
+            self._calls.append((len(self._values), function, partials, tuple(args)))
             self._values.append(None)
             return len(self._values) - 1
 
@@ -171,3 +172,10 @@ class Slopes:
         by_constant = np.stack([slopes[place] for place in self._by], axis=1) if self._by else np.empty((N, 0))
         others = np.stack(by_column, axis=1) if by_column else np.empty((N, 0))
         return np.broadcast_to(values[self._top], (N,)), by_constant, others
+
+
+def power_partials(xp: Any, a: np.ndarray, b: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes of a**b in numbers; at a = 0 it moves neither with the exponent nor, as far as a fit is told, with the base."""
+    at_zero = (a == 0.0) & (np.asarray(b) > 0.0)
+    base = np.where(at_zero, 1.0, a)
+    return np.where(at_zero, 0.0, b * base ** (b - 1)), np.where(at_zero, 0.0, base**b * np.log(base))

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gmeql import GMEQLRegressor
 from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import calls
 from gmeql.model.front import Front
 from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
@@ -86,3 +88,21 @@ def test_columns_that_have_no_powers_are_left_out(rng: np.random.Generator) -> N
 def test_numbers_beyond_all_range_are_no_warning(scale: float, rng: np.random.Generator) -> None:
     for root in power_laws(scale * rng.uniform(0.1, 1, (60, 3)), rng.standard_normal(60), np.ones(60), ALL):
         assert np.isfinite(Expression(root).constants).all()
+
+
+def test_columns_may_be_nothing_where_powers_are_above_it(rng: np.random.Generator) -> None:
+    X = np.column_stack([rng.integers(0, 8, 80), rng.uniform(1, 4, 80), rng.uniform(1, 4, 80)]).astype(float)
+    found = power_laws(X, 0.7 * X[:, 0] ** 2 * X[:, 2], np.ones(80), ALL)
+    assert "0.7*a**2*c" in [str(Expression(root, ("a", "b", "c"))) for root in found]
+    inverse = power_laws(X, 3.0 * X[:, 1] / X[:, 2], np.ones(80), ALL)
+    assert "3*b/c" in [str(Expression(root, ("a", "b", "c"))) for root in inverse]
+
+
+def test_a_fit_has_powers_of_columns_with_zeros(rng: np.random.Generator) -> None:
+    """`152.6/(1 + exp(0.2384*(8.806 - x))) - 17` was said of `3*x**1.37`, since a power had no value in the rows with x = 0."""
+    x, z = np.tile(np.arange(0, 11.0), 6), rng.uniform(1, 5, 66)
+    X, noise = np.column_stack([x, z]), rng.standard_normal(66)
+    for y, said in ((3 * x**1.37 + 0.4 * noise, {0}), (2 * x**0.63 * z + 1 + 0.01 * noise, {0, 1})):
+        model = GMEQLRegressor(max_candidates=3000, max_time=None, random_state=0, n_jobs=1).fit(X, y)
+        operators = {call.operator for call in calls(model.expression_.root)}
+        assert operators <= {"add", "mul", "pow"} and set(model.expression_.variables) == said, str(model.expression_)

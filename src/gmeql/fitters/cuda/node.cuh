@@ -1,5 +1,13 @@
 // One node of a program on the R rows of a lane: its value, and the slopes to its weighted inputs (`kernel/node.py`).
 
+// u ** power, and the logarithm for its slope; 0 where u is 0 and the power above it, which then moves with neither.
+DEVICE void power_value(double u, double power, double& value, double& kept) {
+    const bool is_zero = u == 0.0 && power > 0.0;
+    const double log_u = logarithm(u);
+    kept = is_zero ? 0.0 : log_u;
+    value = is_zero ? 0.0 : exponential(power * log_u);
+}
+
 // u = left constant * left slot, w = right constant * right slot. `kept` holds what the slopes would compute again.
 // `whole` and `power` are the exponents of POWER_WHOLE and POWER_FITTED.
 template <int R>
@@ -34,8 +42,8 @@ DEVICE void node_value(int op, const double (&u)[R], const double (&w)[R], int w
         case ACOS: ROWS value[r] = arccosine(u[r]); break;
         case ATAN: ROWS value[r] = arctangent(u[r]); break;
         case ABS: ROWS value[r] = fabs(u[r]); break;
-        case POW: ROWS { kept[r] = logarithm(u[r]); value[r] = exponential(w[r] * kept[r]); } break;
-        case POWER_FITTED: ROWS { kept[r] = logarithm(u[r]); value[r] = exponential(power * kept[r]); } break;
+        case POW: ROWS power_value(u[r], w[r], value[r], kept[r]); break;
+        case POWER_FITTED: ROWS power_value(u[r], power, value[r], kept[r]); break;
         case POWER_WHOLE:
             ROWS { kept[r] = whole_power(u[r], whole - 1); value[r] = whole != 0 ? kept[r] * u[r] : 1.0; }
             break;
@@ -67,8 +75,8 @@ DEVICE void left_slope(int op, const double (&u)[R], const double (&w)[R], int w
         case ACOS: ROWS slope[r] = -1.0 / sqrt(fmax(1.0 - u[r] * u[r], 1e-30)); break;
         case ATAN: ROWS slope[r] = 1.0 / (1.0 + u[r] * u[r]); break;
         case ABS: ROWS slope[r] = u[r] > 0.0 ? 1.0 : (u[r] < 0.0 ? -1.0 : 0.0); break;
-        case POW: ROWS slope[r] = value[r] * w[r] / u[r]; break;
-        case POWER_FITTED: ROWS slope[r] = power * value[r] / u[r]; break;
+        case POW: ROWS slope[r] = u[r] == 0.0 ? 0.0 : value[r] * w[r] / u[r]; break;
+        case POWER_FITTED: ROWS slope[r] = u[r] == 0.0 ? 0.0 : power * value[r] / u[r]; break;
         case POWER_WHOLE: ROWS slope[r] = whole * kept[r]; break;
         default: ROWS slope[r] = not_a_number();
     }

@@ -128,13 +128,15 @@ def apply(table, op, x, f, y, g, exponent, value, slope, spare, n):
     elif op == POW:
         for i in range(n):
             log_u = logarithm(f * table[x, i])
-            table[slope, i] = log_u
-            table[value, i] = exponential(g * table[y, i] * log_u)
+            is_zero = f * table[x, i] == 0.0 and g * table[y, i] > 0.0
+            table[slope, i] = 0.0 if is_zero else log_u
+            table[value, i] = 0.0 if is_zero else exponential(g * table[y, i] * log_u)
     elif op == POWER_FITTED:
         for i in range(n):
             log_u = logarithm(f * table[x, i])
-            table[slope, i] = log_u
-            table[value, i] = exponential(exponent * log_u)
+            is_zero = f * table[x, i] == 0.0 and exponent > 0.0
+            table[slope, i] = 0.0 if is_zero else log_u
+            table[value, i] = 0.0 if is_zero else exponential(exponent * log_u)
     elif op == POWER_WHOLE:
         power = int(exponent)
         for i in range(n):
@@ -251,14 +253,16 @@ def slope_row(table, op, side, adjoint, is_one, x, f, y, g, exponent, value, slo
     if op == POW:
         if side == 0:
             for i in range(n):
-                table[out, i] = table[adjoint, i] * (table[value, i] * (g * table[y, i])) / (f * table[x, i])
+                u = f * table[x, i]
+                table[out, i] = 0.0 if u == 0.0 else table[adjoint, i] * (table[value, i] * (g * table[y, i])) / u
         else:
             for i in range(n):
                 table[out, i] = table[adjoint, i] * (table[value, i] * table[slope, i])
         return out, 1.0
     if op == POWER_FITTED:
         for i in range(n):
-            table[out, i] = table[adjoint, i] * table[value, i] / (f * table[x, i])
+            u = f * table[x, i]
+            table[out, i] = 0.0 if u == 0.0 else table[adjoint, i] * table[value, i] / u
         return out, exponent
     for i in range(n):
         table[out, i] = np.nan

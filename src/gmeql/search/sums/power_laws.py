@@ -21,7 +21,7 @@ from gmeql.formula.limits import LAW_EXPONENTS
 from gmeql.formula.nodes import Node, Variable
 from gmeql.formula.products import Factors, write_product
 from gmeql.network.families import FunctionSet
-from gmeql.search.sums.textbook import TEXTBOOK
+from gmeql.search.sums.textbook import TEXTBOOK, few_rows, with_many_values
 
 FloatArray = NDArray[np.float64]
 _Law = tuple[float, ...]
@@ -39,23 +39,26 @@ class PowerLawConfig:
     """Columns beyond which chance would choose among the products."""
     exchanges: int = 20
     """Exchanges of an exponent, at most: each takes a look at all others."""
+    log_of_nothing: float = -1000.0
+    """The logarithm of 0: powers above 0 of it are next to nothing, all others beyond what any target is."""
 
 
 POWER_LAWS = PowerLawConfig()
 
 
 def power_laws(X: FloatArray, y: FloatArray, weights: FloatArray, functions: FunctionSet) -> list[Node]:
-    """The best product of powers of two columns, of three, ...; only of columns above zero that take many values."""
-    few = slice(0, TEXTBOOK.looked_at)
+    """The best product of powers of two columns, of three, ...; only of columns of at least 0 that take many values."""
+    few = few_rows(len(y))
     X, y, weights = X[few], y[few], weights[few]
-    columns = [k for k in range(X.shape[1]) if X[:, k].min() > 0 and len(np.unique(X[:, k])) >= TEXTBOOK.least_values]
+    columns = [k for k in with_many_values(X) if X[:, k].min() >= 0]
     if not functions.allows({"mul", "div", "pow"}) or not 2 <= len(columns) <= POWER_LAWS.most_columns:
         return []
     if not 2 * TEXTBOOK.rows_per_constant <= len(y):
         return []
-    logs = np.log(X[:, columns])
-    middles = logs.mean(axis=0)  # powers of what lies around them stay within the numbers
-    table = _Table(logs - middles, y, weights)
+    with np.errstate(divide="ignore"):
+        logs = np.log(X[:, columns])
+    middles = logs.mean(axis=0, where=X[:, columns] > 0)  # powers of what lies around them stay within the numbers
+    table = _Table(np.maximum(logs - middles, POWER_LAWS.log_of_nothing), y, weights)
     found: list[Node] = []
     best: list[_Law] = [(0.0,) * len(columns)]
     for size in range(1, min(len(columns), POWER_LAWS.most_factors) + 1):
