@@ -10,7 +10,7 @@ import pytest
 from gmeql import GMEQLRegressor
 from gmeql.formula.expression import Expression
 from gmeql.network.families import FunctionSet
-from gmeql.search.sums.textbook import textbook_curves
+from gmeql.search.sums.textbook import few_rows, textbook_curves
 
 ALL = FunctionSet(None)
 LAWS = {
@@ -45,6 +45,26 @@ def test_every_curve_is_found_among_columns_of_no_use(law: object, rng: np.rando
     expression = Expression(best.root, ("a", "b"))
     assert expression.variables == (1,) and best.nats < 4
     assert np.sqrt(np.mean((expression(X) - truth) ** 2)) < 0.01 * truth.std()
+
+
+def test_a_dose_of_nothing_is_a_dose(rng: np.random.Generator) -> None:
+    """Controls have dose 0: no curve with cooperation was tried beside them."""
+    X = np.tile([0.0, 0.5, 1, 2, 4, 8, 16, 32, 64], 8)[:, None]
+    for law in (lambda x: 93 - 88 / (1 + (x / 6.5) ** 1.4), lambda x: 60 / (1 + (x / 5) ** 2.2)):
+        y = law(X[:, 0]) + 0.5 * rng.standard_normal(len(X))
+        best, *_ = textbook_curves(X, y, np.ones(len(X)), ALL)
+        np.testing.assert_allclose(Expression(best.root, ("dose",))(X), law(X[:, 0]), atol=0.6)
+
+
+def test_sorted_tables_are_looked_at_from_end_to_end(rng: np.random.Generator) -> None:
+    """Of 3,000 rows in the order of their column the first 300 show a straight line."""
+    X = np.sort(rng.uniform(0, 10, 3000))[:, None]
+    truth = 8 * X[:, 0] / (X[:, 0] + 4)
+    best, *_ = textbook_curves(X, truth + 0.1 * rng.standard_normal(3000), np.ones(3000), ALL)
+    np.testing.assert_allclose(Expression(best.root, ("x",))(X), truth, atol=0.05)
+    rows = few_rows(3000)
+    assert len(rows) > 250 and np.diff(rows).max() < 25 and len(set(rows % 24)) == 24
+    assert few_rows(20).tolist() == list(range(20))
 
 
 def test_the_rate_of_a_reaction_is_one_over_a_temperature(rng: np.random.Generator) -> None:

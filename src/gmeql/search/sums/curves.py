@@ -79,7 +79,8 @@ def _inverse_rates(x: FloatArray) -> FloatArray:
 
 def _exponents(x: FloatArray) -> FloatArray:
     powers = np.linspace(-3, 3, 25)
-    return powers[(powers != 0.0) & (powers != 1.0), None] if x.min() > 0 else NOTHING
+    powers = powers[(powers != 0.0) & (powers != 1.0), None]
+    return powers if x.min() > 0 else powers[powers[:, 0] > 0] if x.min() >= 0 else NOTHING
 
 
 def _steps(x: FloatArray) -> FloatArray:
@@ -97,18 +98,22 @@ def _rising_steps(x: FloatArray) -> FloatArray:
 
 
 def _cooperation(x: FloatArray) -> FloatArray:
-    """Exponents of both signs, and where the curve has come half the way."""
-    if x.min() <= 0:
+    """Exponents of both signs, and where the curve has come half the way; where nothing was given, a share of the column
+    alone, which falls."""
+    above = x[x > 0]
+    if x.min() < 0 or not len(above):
         return np.empty((0, 2))
     exponents = np.geomspace(0.5, 8.0, CURVES.steps // 4)
-    halfway = np.geomspace(x.min(), x.max(), CURVES.steps // 3)
-    both = np.array(np.meshgrid(exponents, halfway, [1.0, -1.0], indexing="ij")).reshape(3, -1)
+    halfway = np.geomspace(above.min(), above.max(), CURVES.steps // 3)
+    signs = [1.0, -1.0] if x.min() > 0 else [-1.0]
+    both = np.array(np.meshgrid(exponents, halfway, signs, indexing="ij")).reshape(3, -1)
     return np.column_stack([both[0] * both[2], both[1]])
 
 
-def _rising_cooperation(x: FloatArray) -> FloatArray:
+def _one_cooperation(x: FloatArray) -> FloatArray:
+    """The same with exponents of one sign: with a level, a fall is a rise times a number below zero."""
     both = _cooperation(x)
-    return both[both[:, 0] > 0]
+    return both[both[:, 0] > 0] if x.min() > 0 else both
 
 
 def _peaks(x: FloatArray) -> FloatArray:
@@ -144,7 +149,8 @@ def _saturation(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
 
 
 def _hill(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
-    share = build("pow", build("div", _c(b[1]), x), _c(b[0]))
+    over = (_c(b[1]), x) if b[0] > 0 else (x, _c(b[1]))
+    share = build("pow", build("div", *over), _c(abs(b[0])))
     return _levelled(build("div", _c(a[0]), build("add", _c(1.0), share)), a)
 
 
@@ -203,7 +209,7 @@ _LOGISTIC = Shape(
     frozenset({"div", "add", "exp"}), lambda x, b: [1.0 / (1.0 + np.exp(b[0] * (b[1] - x)))], _logistic, _steps
 )
 _HILL = Shape(  # saturation with cooperation (Hill 1910)
-    frozenset({"div", "add", "pow"}), lambda x, b: [1.0 / (1.0 + (b[1] / x) ** b[0])], _hill, _cooperation
+    frozenset({"div", "add", "pow"}), lambda x, b: [1.0 / (1.0 + (x / b[1]) ** -b[0])], _hill, _cooperation
 )
 _PEAK = Shape(frozenset({"exp", "square"}), lambda x, b: [np.exp(-(((x - b[0]) / b[1]) ** 2))], _peak, _peaks)
 
@@ -238,7 +244,7 @@ SHAPES = (
     ),
     _SATURATION.above_a_level(),
     _HILL,
-    _HILL.above_a_level(_rising_cooperation),
+    _HILL.above_a_level(_one_cooperation),
     Shape(frozenset({"exp", "div"}), lambda x, b: [np.exp(b[0] / x)], _reaction, _inverse_rates),  # Arrhenius 1889
     Shape(frozenset({"exp"}), lambda x, b: [np.exp(-np.exp(b[0] * (b[1] - x)))], _gompertz, _steps),
     Shape(frozenset({"exp"}), lambda x, b: [x * np.exp(-b[0] * x)], _dose, _positive_rates),

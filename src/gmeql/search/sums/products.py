@@ -17,7 +17,7 @@ import numpy as np
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.sums.curves import SHAPES
-from gmeql.search.sums.textbook import TEXTBOOK, FloatArray, TextbookCurve, fitted_tables
+from gmeql.search.sums.textbook import TEXTBOOK, FloatArray, TextbookCurve, few_rows, fitted_tables, with_many_values
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ PRODUCTS = ProductsConfig()
 
 def plain_products(X: FloatArray, y: FloatArray, weights: FloatArray, functions: FunctionSet) -> list[TextbookCurve]:
     """The briefest few of all products and quotients of two columns that take many values."""
-    columns = [k for k in range(X.shape[1]) if len(np.unique(X[: TEXTBOOK.looked_at, k])) >= TEXTBOOK.least_values]
+    few = few_rows(len(y))
+    columns = with_many_values(X[few])
     if not 2 <= len(columns) <= TEXTBOOK.most_columns:
         return []
-    few = slice(0, TEXTBOOK.looked_at)
     pairs = _pairs(X, columns, functions)
     if not pairs:
         return []

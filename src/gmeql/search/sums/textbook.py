@@ -58,12 +58,12 @@ class TextbookCurve:
 
 def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions: FunctionSet) -> list[TextbookCurve]:
     """The best few of all curves over all columns."""
-    columns = [k for k in range(X.shape[1]) if len(np.unique(X[: TEXTBOOK.looked_at, k])) >= TEXTBOOK.least_values]
+    few = few_rows(len(y))
+    columns = with_many_values(X[few])
     shapes = [shape for shape in SHAPES if functions.allows(set(shape.operators))]
     if not columns or len(columns) > TEXTBOOK.most_columns or not shapes:
         return []
     found: list[tuple[float, Node]] = []
-    few = slice(0, TEXTBOOK.looked_at)
     for k in columns:
         for shape in shapes:
             with np.errstate(all="ignore"):  # what is beyond the numbers is no curve
@@ -79,6 +79,19 @@ def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions
         answers.append((float(_nats(loss, len(constants) - len(ones), len(y))), fitted))
     kept = sorted(answers, key=lambda each: each[0])[: TEXTBOOK.kept]
     return [TextbookCurve(root, nats) for length, root in kept if math.isfinite(length)]
+
+
+def few_rows(n_rows: int) -> NDArray[np.intp]:
+    """The rows that a grid is looked at by: from all over the table, which may be sorted or repeat itself."""
+    if n_rows <= TEXTBOOK.looked_at:
+        return np.arange(n_rows)
+    turns = np.arange(TEXTBOOK.looked_at) * (math.sqrt(5.0) - 1.0) / 2.0  # the golden section: even in every stretch
+    return np.unique((turns % 1.0 * n_rows).astype(np.intp))
+
+
+def with_many_values(X: FloatArray) -> list[int]:
+    """Columns of X [N, V] over which a curve is more than a guess."""
+    return [k for k in range(X.shape[1]) if len(np.unique(X[:, k])) >= TEXTBOOK.least_values]
 
 
 def _nats(left: Any, constants: int, n_rows: int) -> Any:
