@@ -47,7 +47,7 @@ def test_two_categories_that_say_something_else_together_than_each_alone(rng: np
 
 def test_a_category_of_many_kinds_is_one_choice(rng: np.random.Generator) -> None:
     X, kind = kinds(rng, 200, 8)
-    y = X[:, 0] + rng.normal(0, 3, 8)[kind] + rng.standard_normal(200)
+    y = X[:, 0] + rng.permutation(3.0 * np.arange(8))[kind] + rng.standard_normal(200)
     *_, found = sums_of_kinds(X, y, np.ones(200), most_columns=14, products=True)
     columns = linear_columns(found.root)
     assert columns is not None and len(columns) == 8 and 9 not in columns
@@ -89,3 +89,16 @@ def test_kinds_that_rows_do_not_tell_from_the_reference_become_one_with_it(rng: 
     y += np.array([0.0, 1.5, 0.0, 0.0])[kind]
     *_, found = sums_of_kinds(X, y, np.ones(160), most_columns=14, products=True)
     assert set(used_columns(found.root)) >= {2, 3, 4}
+
+
+def test_kinds_that_are_one_may_be_the_reference(rng: np.random.Generator) -> None:
+    """Of three machines two wear alike: `1.2*load + 0.9*load*m3 + 3`, whichever has most rows."""
+    for shares in ([0.5, 0.2, 0.3], [0.3, 0.2, 0.5]):
+        kind = rng.choice(3, 400, p=shares)
+        X = np.column_stack([rng.uniform(0, 10, 400), *(kind == k for k in range(3))]).astype(float)
+        y = np.array([1.2, 1.2, 2.1])[kind] * X[:, 0] + 3 + 0.5 * rng.standard_normal(400)
+        *_, found = sums_of_kinds(X, y, np.ones(400), most_columns=14, products=True)
+        assert set(used_columns(found.root)) == {0, 3} and tree_complexity(found.root) == 11, shares
+        levels = np.array([4.0, 1.0, 1.0])[kind] + rng.standard_normal(400)
+        *_, found = sums_of_kinds(X, levels, np.ones(400), most_columns=14, products=True)
+        assert set(used_columns(found.root)) == {1}, shares

@@ -80,6 +80,15 @@ def categories(X: FloatArray) -> list[list[int]]:
     return [[k for k in columns if k in kept] for columns in sets if kept & set(columns)]
 
 
+def reference_of(X: FloatArray, kinds: Sequence[int]) -> int | None:
+    """The column of 0 and 1 that is 1 where no other kind is; None where there is none."""
+    if not kinds:
+        return None
+    missing = 1.0 - X[:, list(kinds)].sum(axis=1)
+    beside = [k for k in (min(kinds) - 1, max(kinds) + 1, *range(min(kinds), max(kinds))) if 0 <= k < X.shape[1]]
+    return next((k for k in beside if k not in kinds and np.array_equal(X[:, k], missing)), None)
+
+
 def with_reference(chosen: Sequence[int], following: Sequence[int], X: FloatArray) -> list[int]:
     """Columns that say the same as the chosen ones, with those left out that are the reference; `following` are others
     that follow from the chosen ones."""
