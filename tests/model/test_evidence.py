@@ -66,6 +66,9 @@ def test_chances_rise_with_the_evidence_and_differ_by_length() -> None:
         chances = [calibration.chance(z, longer=longer) for z in (-3.0, 0.0, 3.0)]
         assert chances == sorted(chances) and len(set(chances)) == 3
     assert calibration.chance(0.0, longer=True) > 0.5
+    assert (
+        calibration.chance(math.inf, longer=True) < 0.97 < calibration.chance(math.inf, longer=False)
+    )  # some are right
 
 
 def test_a_constant_that_says_nearly_the_same_is_a_rival(rng: np.random.Generator) -> None:
