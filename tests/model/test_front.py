@@ -296,6 +296,17 @@ class TestSums:
         worse = self.member("0.4*a + 0.1*b - 0.1*c + 0.1", 0.79, 0.90, freedom=3.9, nats=1.4)
         assert self.front(mean, line).with_sums([worse]) == self.front(mean, line)
 
+    @pytest.mark.parametrize(
+        ("anew", "taken"), [((1.2,), True), ((1.01,), True), ((0.97,), False), ((0.9, 1.3), False)]
+    )
+    def test_of_columns_chosen_anew_the_error_decides(self, anew: tuple[float, ...], taken: bool) -> None:
+        """By rows left out one by one the sum of one column errs much less, as the luckiest of many does."""
+        mean, line = self.member("0.2", 1.0, 1.02), self.member("0.5*a + 0.2", 0.60, 0.64)
+        shrunk = self.member("0.4*a + 0.1*b - 0.1*c + 0.1", 0.79, 0.83, freedom=2.5, saved=0.5, chosen_anew=anew)
+        front = self.front(mean, line).with_sums([shrunk])
+        assert front.select().is_shrunk == taken
+        assert Front.from_dict(front.to_dict()).members == front.members
+
     def test_columns_of_noise_do_not_replace_the_constant(self) -> None:
         mean, form = self.member("0.2", 1.0, 1.02), "0.04*a + 0.01*b - 0.01*c + 0.1"
         lucky = self.member(form, 0.95, 1.03, freedom=1.5, nats=1.4, luck=1.05)

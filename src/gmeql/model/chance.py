@@ -5,7 +5,8 @@ all kinds gets on few rows with many columns: of tables of nothing but noise one
 would be chosen is held against what the same rows give with their targets in another order (Fisher 1935; of the luckiest of many,
 Westfall and Young 1993): each column and each product of two, with a level and without, and sums of several chosen step by step.
 Of the sum of all columns with factors drawn towards 0 the same is asked (`search/sums/shrinking.py`). Where chance gets as far as
-one of both too often, the other is asked; where as far as the other too, the constant is the choice. Who asks twice is
+one of both too often, the other is asked; where as far as the other too, the constant is the choice. Where not, the columns say
+something, and the sum of all may stay if that is the better way to say it: it names none of them. Who asks twice is
 mistaken more often, so that each may be as likely as leaves the luckier of both within the usual level.
 
 Legend: `N` rows, `V` columns, `M` columns and products of them, `S` shuffles.
@@ -69,8 +70,8 @@ def with_chance(
 ) -> Front:
     """The front with another choice where chance does as well as the formula that would be chosen.
 
-    That is the sum of all columns with factors drawn towards 0, of the front or among `sums`, or in the place of that one the
-    formula that would be chosen without it, where chance does not do as well as these; else a constant.
+    That is the sum of all columns with factors drawn towards 0, of the front or among `sums`, where chance does not do as well as
+    that one; else a constant. That sum itself stays where chance does not do as well as what would be chosen without it.
     """
     best = front.select("best")
     if not front.has_outlooks or best.is_settled or best.loss <= front.exact_level or not best.expression.variables:
@@ -83,12 +84,14 @@ def with_chance(
     asked = _Asked(front, constant, X, y)
     others = [front.briefest()] if best.is_shrunk else [m for m in _shrunk(front, sums) if _errs_less(m, constant)]
     others = [m for m in others if m.expression.variables]
-    level = asked.level(twice=bool(others))
+    level = asked.level()
     share = asked.share(best)
     if share is None or share <= level:
         return front
-    passing = (m for m in others if (found := asked.share(m)) is not None and found <= level)
-    chosen = next(passing, constant)
+    passing = [m for m in others if (found := asked.share(m)) is not None and found <= level]
+    if passing and best.is_shrunk:
+        return front
+    chosen = next(iter(passing), constant)
     front = front if chosen in front.members else front.joined(chosen)
     return replace(front, members=tuple(_marked(m, share) if m.expression is chosen.expression else m for m in front))
 
@@ -119,11 +122,10 @@ class _Asked:
             return member.outlook.chance  # type: ignore[union-attr]
         return chance_of(self.front, member, self.constant, self.X, self.y)
 
-    def level(self, *, twice: bool) -> float:
-        """The share up to which a formula is no chance: the usual one, or where two are asked about the one that the lesser
-        of both shares reaches no more often than that (Westfall and Young 1993)."""
-        if not twice:
-            return SELECTION.by_chance
+    def level(self) -> float:
+        """The share up to which a formula is no chance: the one that the lesser of two shares, of a formula and of the sum of
+        all columns, reaches no more often than is usual (Westfall and Young 1993). Whichever of both is not asked here was passed
+        over before, for what it says of the same rows."""
         targets = _shuffled(self.y / float(np.abs(self.y).max()))
         lengths = least_lengths(self.X, targets), -saved_by_all(self.X, targets)
         shares = [np.searchsorted(np.sort(each), each, side="right") / len(each) for each in lengths]

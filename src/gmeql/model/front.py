@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 
 from gmeql.formula.constants import free_constants
 from gmeql.model.listing import html_table, members_frame
-from gmeql.model.member import FrontMember, checked_fields, checked_number, score_beside
+from gmeql.model.member import FrontMember, beyond_front, checked_fields, checked_number, score_beside
 from gmeql.model.pricing import repriced
 from gmeql.model.validation import simplest_valid
-from gmeql.model.rules import EPS, RULES, SELECTION, excess_of_zero, is_beyond_chance, is_next_to_zero
-from gmeql.model.rules import rounding_level, stating_nats
+from gmeql.model.rules import EPS, RULES, SELECTION, errs_less_chosen_anew, excess_of_zero, is_beyond_chance
+from gmeql.model.rules import is_next_to_zero, rounding_level, stating_nats
 from gmeql.search.losses.losses import LOSSES, Loss
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.judging.deferred import carried
@@ -74,11 +74,11 @@ class Front(Sequence[FrontMember]):
         finite = [m for m in members if math.isfinite(m.loss)]
         finite.sort(key=lambda m: (m.expression.complexity, m.loss))
         chosen: list[FrontMember] = []
-        others = [_outside(m) for m in beaten if math.isfinite(m.loss)]
+        others = [beyond_front(m) for m in beaten if math.isfinite(m.loss)]
         floor = rounding_level(target_spread, target_largest)
         for m in finite:
             if chosen and (m.loss >= chosen[-1].loss or m.expression.complexity == chosen[-1].complexity):
-                others.append(_outside(m))
+                others.append(beyond_front(m))
                 continue
             outlook, figures = carried(m), (float(m.loss), m.expression.complexity, 0.0, len(chosen))
             member = FrontMember(m.expression, *figures, outlook, getattr(m, "n_own", 0))
@@ -311,18 +311,21 @@ class Front(Sequence[FrontMember]):
     def _is_better(self, shrunk: FrontMember, best: FrontMember) -> bool:
         """Whether a sum with factors drawn towards 0, which no search chose, errs less on rows left out or is briefer.
 
-        Instead of a constant it must do so more than chance does. Instead of a sum of some columns, which were chosen out
-        of many, it is enough that it promises clearly less. Under a likelihood what is promised is all.
+        Instead of a constant it must do so more than chance does. Of a sum of some columns, which were chosen out of many,
+        the error is that of columns chosen anew, where it is known. Under a likelihood what is promised is all.
         """
         assert shrunk.outlook is not None and best.outlook is not None
         if not best.expression.variables and not is_beyond_chance(shrunk.outlook, best.outlook):
             return False
         is_nats = self.has_own_loss and self._loss.mean_is_nats
-        is_sum = linear_columns(best.expression.root) is not None
-        is_clear = is_sum and shrunk.outlook.error < SELECTION.clearly_less * best.outlook.error
+        columns = linear_columns(best.expression.root)
+        is_briefer = self.description_length(shrunk) < self.description_length(best)
+        if (anew := errs_less_chosen_anew(shrunk.outlook, len(columns or ()), is_briefer=is_briefer)) is not None:
+            return anew
+        is_clear = columns is not None and shrunk.outlook.error < SELECTION.clearly_less * best.outlook.error
         errs_less = not is_nats and (is_clear or shrunk.outlook.left_out < best.outlook.left_out)
         is_near = is_nats or shrunk.outlook.left_out < SELECTION.about_as_much * best.outlook.left_out
-        return errs_less or (is_near and self.description_length(shrunk) < self.description_length(best))
+        return errs_less or (is_near and is_briefer)
 
     @property
     def exact_level(self) -> float:
@@ -393,7 +396,3 @@ class Front(Sequence[FrontMember]):
 
 
 MAX_MEMBERS = 10_000
-
-
-def _outside(member: Member | FrontMember) -> FrontMember:
-    return FrontMember(member.expression, float(member.loss), member.expression.complexity, 0.0, -1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,9 @@ from gmeql.formula.expression import Expression
 from gmeql.model.rules import SELECTION
 from gmeql.search.judging.deferred import OUTLOOK, Deferred, OutlookField, carried
 from gmeql.search.judging.outlook import Outlook
+
+if TYPE_CHECKING:
+    from gmeql.search.events import Member
 
 MAX_OWN = 1_000_000
 """Constants of groups' own that a file may claim."""
@@ -122,6 +125,11 @@ class FrontMember:
         if type(n_own) is not int or not 0 <= n_own <= MAX_OWN:
             raise ValueError(f"{where}.n_own must be a whole number from 0 to {MAX_OWN}")
         return cls(expression, loss, complexity, 0.0, index, outlook, n_own)
+
+
+def beyond_front(member: Member | FrontMember) -> FrontMember:
+    """A formula as one that is not on the front."""
+    return FrontMember(member.expression, float(member.loss), member.expression.complexity, 0.0, -1)
 
 
 def checked_fields(

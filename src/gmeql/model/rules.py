@@ -49,6 +49,9 @@ class SelectionConfig:
     usual level of a test."""
     clearly_less: float = 0.95
     """Share of the error that a sum of some columns promises below which the sum of all, drawn towards 0, takes its place."""
+    hardly_more: float = 1.05
+    """Multiple of the error of columns chosen anew, without the rows that judge, up to which the sum of all may err where
+    it is briefer."""
     about_as_much: float = 1.1
     """Multiple of the error on rows left out up to which that sum may err where it is briefer: the luckiest of many columns errs
     by less there than it does on others."""
@@ -105,3 +108,12 @@ def is_beyond_chance(shrunk: Outlook, constant: Outlook) -> bool:
     if shrunk.chance is not None:
         return shrunk.chance <= SELECTION.by_chance
     return shrunk.error < constant.error and shrunk.support >= SELECTION.standard_errors
+
+
+def errs_less_chosen_anew(shrunk: Outlook, n_columns: int, *, is_briefer: bool) -> bool | None:
+    """Whether a sum with factors drawn towards 0 errs less than a sum of so many columns that are chosen anew, without the rows
+    that judge, or of as many as these rows allow, or hardly more and is briefer; None where nobody asked that."""
+    if n_columns < 1 or not shrunk.chosen_anew:
+        return None
+    times = shrunk.chosen_anew[min(n_columns, len(shrunk.chosen_anew)) - 1]
+    return times > 1.0 or (is_briefer and times * SELECTION.hardly_more > 1.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gmeql import GMEQLRegressor
+from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
@@ -86,3 +87,13 @@ def test_a_slope_that_differs_by_category_is_chosen(rng: np.random.Generator) ->
     y = 2 + np.array([0.25, 0.32, 0.45])[kinds] * X[:, 0] + rng.standard_normal(90)
     model = GMEQLRegressor(max_candidates=500, random_state=0, n_jobs=1).fit(X, y)
     assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 1.1
+
+
+def test_values_of_other_rows_are_those_of_the_sums_themselves(rng: np.random.Generator) -> None:
+    X, others = rng.standard_normal((30, 5)) * [1, 10, 1e-3, 1, 1] + [0, 50, 0, 0, 0], rng.standard_normal((7, 5))
+    y, weights = X[:, 0] + X[:, 1] + rng.standard_normal(30), rng.uniform(0.5, 2.0, 30)
+    found = linear.values_by_length(X, y, weights, others)
+    roots = proposals(X, y, weights)
+    assert found.shape == (7, 5)
+    for k, root in enumerate(roots):
+        np.testing.assert_allclose(found[:, k], Expression(root, tuple("abcde"))(others), rtol=1e-8)

@@ -8,7 +8,7 @@ import pytest
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
 from gmeql.network.families import FunctionSet
-from gmeql.search.front.choosing import CHOOSING, costs_by_length, measured, sums_of_columns
+from gmeql.search.front.choosing import CHOOSING, costs_by_length, errors_chosen_anew, measured, sums_of_columns
 from gmeql.search.losses.losses import LOSSES, sigmoid
 from gmeql.search.judging.outlook import outlooks
 
@@ -69,3 +69,19 @@ def test_too_many_or_too_few_rows_are_left_to_the_bound() -> None:
     X, y = table(1.0, 2, n=CHOOSING.most_rows + 1)
     for n in (8, len(y)):
         assert costs_by_length(X[:n], y[:n], np.ones(n), LOGISTIC, FUNCTIONS, most_columns=2) == {}
+
+
+@pytest.mark.parametrize(("law", "n_columns"), [("few", 40), ("all", 60)])
+def test_columns_chosen_anew_tell_few_strong_columns_from_the_luckiest_of_many(law: str, n_columns: int) -> None:
+    """Three columns of sixty leave less on rows left out one by one whatever is true; chosen anew, only where they are."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((40, n_columns))
+    factors = rng.normal(0.0, 0.5, n_columns) if law == "all" else np.where(np.arange(n_columns) < 3, 1.0, 0.0)
+    found = errors_chosen_anew(X, X @ factors + rng.standard_normal(40), np.ones(40), most_columns=n_columns)
+    assert len(found) == min(14, 32 // 2 - 1)
+    assert found[2] < 0.9 if law == "few" else found[2] > 1.1
+
+
+def test_too_few_rows_choose_nothing_anew() -> None:
+    X = np.random.default_rng(0).standard_normal((9, 3))
+    assert errors_chosen_anew(X, X[:, 0], np.ones(9), most_columns=3) == ()

@@ -16,7 +16,8 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct import linear
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.losses.losses import find_loss
-from gmeql.search.judging.outlook import Outlook, luck_factor, outlooks, paired_z
+from gmeql.search.judging.outlook import Outlook, outlooks, paired_z
+from gmeql.search.judging.structure import luck_factor
 
 x = Variable(0)
 

@@ -59,8 +59,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
 def _sums(columns: Sequence[Node], values: FloatArray, table: DirectTable, effort: Effort) -> Iterator[Node]:
     """Sums of one of the columns, whose values are [N, len(columns)], of two, ..."""
     root = np.sqrt(table.weights)
-    most = min(LINEAR.max_terms, len(table.y) // LINEAR.rows_per_term - 1)
-    for found, following in _in_order(values, table.y, table.weights, most):
+    for found, following in _in_order(values, table.y, table.weights, _most_terms(len(table.y))):
         if effort.out_of_time():
             return
         chosen = with_reference(found, following, values)
@@ -70,6 +69,25 @@ def _sums(columns: Sequence[Node], values: FloatArray, table: DirectTable, effor
         if np.isfinite(factors).all():
             terms = [build("mul", Constant(float(f)), columns[c]) for f, c in zip(factors[1:], chosen, strict=True)]
             yield build("add", *terms, Constant(float(factors[0])))
+
+
+def values_by_length(X: FloatArray, y: FloatArray, weights: FloatArray, others: FloatArray) -> FloatArray:
+    """What the sums of one column, of two, ... that rows [N, V] give say of other rows [R, V], as [R, lengths].
+
+    One triangle holds the fits of all lengths.
+    """
+    orders = [chosen for chosen, _ in _in_order(X, y, weights, _most_terms(len(y)))]
+    order, root = orders[-1] if orders else [], np.sqrt(weights)[:, None]
+    centre = np.average(X[:, order], axis=0, weights=weights)
+    sizes = np.maximum(np.abs(X[:, order] - centre).max(axis=0, initial=0.0), np.finfo(float).tiny)
+    tables = [np.column_stack([np.ones(len(each)), (each[:, order] - centre) / sizes]) for each in (X, others)]
+    directions, triangle = np.linalg.qr(tables[0] * root)
+    along = directions.T @ (y * root[:, 0])
+    return np.asarray(np.cumsum(np.linalg.solve(triangle.T, tables[1].T).T * along, axis=1)[:, 1:])
+
+
+def _most_terms(n_rows: int) -> int:
+    return min(LINEAR.max_terms, n_rows // LINEAR.rows_per_term - 1)
 
 
 def _kinds_and_others(X: FloatArray) -> list[tuple[int, int]]:

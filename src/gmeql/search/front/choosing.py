@@ -5,6 +5,9 @@ The luckiest of many sums of columns fits well by chance, and what stating its c
 in each fold columns are chosen and fitted on the other rows alone, and its own rows tell what a sum of so many columns is
 worth (Stone 1974). That tells many weak columns from as many lucky ones, which the bound cannot.
 
+The sum of all columns with factors drawn towards 0 is held against sums of some in the same way: three of sixty columns
+that 25 rows chose left half of the mean's error on rows left out one by one, and half as much again as the mean on others.
+
 Legend: `N` rows, `V` columns.
 """
 
@@ -27,6 +30,8 @@ from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.losses.losses import Loss
 from gmeql.search.judging.outlook import Outlook, paired_z
 from gmeql.search.judging.structure import linear_columns
+from gmeql.search.sums.independent import independent_columns
+from gmeql.search.sums.shrinking import shrunk_values
 
 FloatArray = NDArray[np.float64]
 
@@ -39,6 +44,11 @@ class ChoosingConfig:
     """As many as are usual: more take longer and tell little more (Hastie, Tibshirani and Friedman 2009, section 7.10)."""
     most_rows: int = 3000
     """Beyond so many rows luck is small beside them, and the bound on it does no harm."""
+    rounds: int = 4
+    """Times that rows are dealt into folds to hold sums of some columns against that of all: of few rows one deal says
+    little, ..."""
+    rows_dealt: int = 2000
+    """... and how many rows these may have in all, where one round has fewer."""
     seed: int = 0
 
 
@@ -82,6 +92,29 @@ def costs_by_length(
             costs.setdefault(k, np.zeros(len(y)))[judged] = np.where(np.isfinite(values), values, np.inf)
             met[k] += 1
     return {k: cost for k, cost in costs.items() if met[k] == CHOOSING.folds}
+
+
+def errors_chosen_anew(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_columns: int) -> tuple[float, ...]:
+    """Root mean squared errors of sums of 1, 2, ... columns on rows that neither chose nor fitted them, in units of that of the
+    sum of all, drawn towards 0, or of the `most_columns` that count most; of as many lengths as every fold has."""
+    if len(y) <= CHOOSING.folds * linear.LINEAR.rows_per_term:
+        return ()
+    rng = np.random.default_rng(CHOOSING.seed)
+    independent = X[:, independent_columns(X, weights)]
+    lengths = linear.LINEAR.max_terms
+    squares = np.zeros(1 + lengths)
+    for _ in range(max(min(CHOOSING.rounds, CHOOSING.rows_dealt // len(y)), 1)):
+        fold = rng.permutation(len(y)) % CHOOSING.folds
+        for number in range(CHOOSING.folds):
+            kept, judged = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            few, others = (independent[kept], y[kept], weights[kept]), independent[judged]
+            drawn, some = shrunk_values(*few, others, most_columns=most_columns), linear.values_by_length(*few, others)
+            lengths = min(lengths, some.shape[1])
+            values = np.column_stack([drawn, some[:, :lengths]])
+            squares[: lengths + 1] += weights[judged] @ (y[judged, None] - values) ** 2
+    with np.errstate(all="ignore"):
+        ratios = np.sqrt(squares[1 : lengths + 1] / squares[0])
+    return tuple(map(float, ratios)) if np.isfinite(ratios).all() and (ratios > 0).all() else ()
 
 
 def measured(

@@ -18,7 +18,7 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.front.choosing import sums_of_columns
+from gmeql.search.front.choosing import errors_chosen_anew, sums_of_columns
 from gmeql.search.losses.converging import mean_loss
 from gmeql.search.events import Member
 from gmeql.search.sums.kind_sums import sums_of_kinds
@@ -86,7 +86,7 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
         error, expression = _loss(root, rows), Expression(root, rows.names)
         if is_printable(root, error, rows.polished):
             sums.append(Member(expression, math.sqrt(error), expression.complexity, outlook))
-    return tuple(_with_chance(member, rows) for member in _with_one_shrunk(sums))
+    return tuple(_held_against_others(member, rows) for member in _with_one_shrunk(sums))
 
 
 def _shrunk_sums(rows: SearchRows, most: int) -> list[ShrunkSum]:
@@ -109,13 +109,15 @@ def _freedom(member: Member) -> float | None:
     return None if member.outlook is None else member.outlook.freedom
 
 
-def _with_chance(member: Member, rows: SearchRows) -> Member:
-    """A sum with factors drawn towards 0 with how often chance does as well; any other, or of many rows, as it is."""
+def _held_against_others(member: Member, rows: SearchRows) -> Member:
+    """A sum with factors drawn towards 0 with how often chance does as well, and how sums of some columns err beside it; any
+    other, or of many rows, as it is."""
     if member.outlook is None or member.outlook.saved is None or len(rows.y) > MOST_SHUFFLED:
         return member
     table, most = (rows.X, rows.y, rows.weights), len(member.expression.variables)
     chance = chance_of_shrunk(*table, member.outlook.saved, most_columns=most)
-    return replace(member, outlook=replace(member.outlook, chance=chance))
+    anew = errors_chosen_anew(*table, most_columns=most)
+    return replace(member, outlook=replace(member.outlook, chance=chance, chosen_anew=anew))
 
 
 def _likelihood_sums(known: Sequence[Node], rows: SearchRows, loss: Loss, most_columns: int) -> tuple[Member, ...]:

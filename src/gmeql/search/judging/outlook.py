@@ -32,7 +32,7 @@ from gmeql.search.judging.soundness import (
     runs_to_pole,
     squares_at_poles,
 )
-from gmeql.search.judging.structure import structure_nats
+from gmeql.search.judging.structure import luck_factor, structure_nats
 
 FloatArray = NDArray[np.float64]
 
@@ -43,15 +43,13 @@ MOST_ROWS = 2_000
 MOST_GAINS = 10_000
 """Members that one can be compared with: as many as a front may have."""
 _FLAGS = ("levelled", "searched_without", "by_steps", "rounded")
-_MARKS = {*_FLAGS, "outliers", "rest_loss", "step_loss", "by_chance", "chance"}
+_MARKS = {*_FLAGS, "outliers", "rest_loss", "step_loss", "by_chance", "chance", "chosen_anew"}
 OPTIONAL = {"luck", "nats", "freedom", "saved", "pole_seen", "gains"} | _MARKS
 """Fields of an outlook's plain form that stand there only where they say something."""
 MOST_GAINING = 0.01
 """Share of the rows, at least one, without which a gain must show where few rows outweigh all others, ..."""
 LEAST_REST = 20
 """... and how many others there must be to show it."""
-LARGEST_LUCK = 5.0
-"""Nats at one row beyond which nothing is known anyway."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +104,9 @@ class Outlook:
     where that is why it is chosen (`model/chance.py`); else 0."""
     chance: float | None = None
     """Of factors drawn towards 0: the share of such tables in which they err as little on rows left out, where it was asked."""
+    chosen_anew: tuple[float, ...] = ()
+    """Of factors drawn towards 0: errors of sums of 1, 2, ... columns that are chosen and fitted without the rows that judge, in
+    units of its own on the same rows (`front/choosing.py`); nothing where that was not asked."""
 
     @property
     def doubtful_pole(self) -> bool:
@@ -147,6 +148,7 @@ class Outlook:
             **{name: True for name in _FLAGS if getattr(self, name)},
             **({"by_chance": self.by_chance} if self.by_chance else {}),
             **({} if self.chance is None else {"chance": self.chance}),
+            **({"chosen_anew": list(self.chosen_anew)} if self.chosen_anew else {}),
             **({"gains": [[c, z if math.isfinite(z) else None] for c, z in self.gains]} if self.gains else {}),
         }
 
@@ -173,6 +175,9 @@ class Outlook:
         for name in ("pole", "supported", "defined", "pole_seen", *_FLAGS):
             if type(data.get(name, False)) is not bool:
                 raise ValueError(f"{where}.{name} must be true or false")
+        anew = data.get("chosen_anew", [])
+        if not isinstance(anew, list) or not all(type(x) in (int, float) and 0 < x < math.inf for x in anew):
+            raise ValueError(f"{where}.chosen_anew must be a list of finite numbers above 0")
         for name in ("error", "standard_error", "support", "low", "high"):
             value = data[name]
             if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
@@ -202,6 +207,7 @@ class Outlook:
             **{name: data.get(name, False) for name in _FLAGS},
             by_chance=float(data.get("by_chance", 0.0)),
             chance=data.get("chance"),
+            chosen_anew=tuple(float(x) for x in anew),
         )
 
     def with_more_constants(self, n_own: int, n_rows: int) -> Outlook:
@@ -241,23 +247,6 @@ def freedom_factor(n_constants: int, n_rows: int) -> float:
     The factor of generalised cross-validation, (N/(N - K))² (Golub, Heath and Wahba 1979).
     """
     return (n_rows / (n_rows - n_constants)) ** 2 if n_constants < n_rows else math.inf
-
-
-def luck_factor(nats: float, n_rows: int, error: float, loss: Loss = SQUARED) -> float:
-    """How much more error is to be expected of a formula that a search chose than of one given beforehand.
-
-    Stating which formula it is takes some `nats` (`structure.py`). The luckiest of exp(nats) formulas that are all alike
-    gains as many nats on the rows, and loses them on others: exp(nats/N) in the scale of the errors (docs/trust.md).
-
-    >>> round(luck_factor(10.0, 100, 0.5), 3)
-    1.105
-    """
-    each = nats / n_rows
-    if not (0 < error < math.inf):
-        return 1.0
-    if loss.mean_is_nats:
-        return 1.0 + each / error
-    return math.exp(min((2.0 if loss.is_square else 1.0) * each, LARGEST_LUCK))
 
 
 def worthless_error(root: Node, square: FloatArray, X: FloatArray, y: FloatArray, weights: FloatArray) -> float:

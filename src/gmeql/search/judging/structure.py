@@ -18,7 +18,10 @@ from functools import lru_cache
 from gmeql.formula.limits import LAW_EXPONENTS
 from gmeql.formula.nodes import Call, Constant, Node, Variable, leaves, tree_complexity
 from gmeql.formula.products import as_product
+from gmeql.search.losses.losses import LOSSES, Loss
 
+LARGEST_LUCK = 5.0
+"""Nats at one row beyond which nothing is known anyway."""
 POWER_LAW_NATS = 1.0
 """What it takes to say that a formula is a power law and no sum of columns."""
 
@@ -119,3 +122,20 @@ def unwritten_factors(root: Node) -> int:
     parts = root.args if isinstance(root, Call) and root.operator in ("add", "sub") else (root,)
     inner = (part.args[0] if isinstance(part, Call) and part.operator == "neg" else part for part in parts)
     return sum(isinstance(part, Variable) for part in inner)
+
+
+def luck_factor(nats: float, n_rows: int, error: float, loss: Loss = LOSSES["squared"]) -> float:
+    """How much more error is to be expected of a formula that a search chose than of one given beforehand.
+
+    Stating which formula it is takes some `nats` (`structure_nats`). The luckiest of exp(nats) formulas that are all alike
+    gains as many nats on the rows, and loses them on others: exp(nats/N) in the scale of the errors (docs/trust.md).
+
+    >>> round(luck_factor(10.0, 100, 0.5), 3)
+    1.105
+    """
+    each = nats / n_rows
+    if not (0 < error < math.inf):
+        return 1.0
+    if loss.mean_is_nats:
+        return 1.0 + each / error
+    return math.exp(min((2.0 if loss.is_square else 1.0) * each, LARGEST_LUCK))

@@ -107,6 +107,21 @@ def shrunk_sum(X: FloatArray, y: FloatArray, weights: FloatArray, *, most_column
     return ShrunkSum(root, errors**2, freedom, nats, None if freedom is None else float(found.saved()))
 
 
+def shrunk_values(
+    X: FloatArray, y: FloatArray, weights: FloatArray, others: FloatArray, *, most_columns: int
+) -> FloatArray:
+    """What the sum of columns that do not follow from each other, or of the `most_columns` that count most, says of other rows
+    [R, V]."""
+    columns, found = np.arange(X.shape[1]), _Ridge.of(X, y, weights)
+    if len(columns) > most_columns:
+        columns = _counting_most(found, most_columns)
+        found = _Ridge.of(X[:, columns], y, weights)
+    penalty = found.best()
+    if penalty > 0.0 and found.freedom(penalty) < SHRINKING.least_freedom:
+        return np.full(len(others), found.mean)
+    return np.asarray(found.mean + (others[:, columns] - found.centre) @ (found.factors(penalty) / found.spreads))
+
+
 def saved_by_all(X: FloatArray, targets: FloatArray) -> FloatArray:
     """Nats [S] that the sum of all columns saves beside the mean, for each of some targets [N, S]."""
     weights = np.ones(len(X))
