@@ -307,6 +307,12 @@ class TestSums:
         assert front.select().is_shrunk == taken
         assert Front.from_dict(front.to_dict()).members == front.members
 
+    def test_the_sum_of_all_columns_was_not_chosen_among_others(self) -> None:
+        """One column is all there is: rows left out one by one know what it is worth."""
+        mean, line = self.member("0.2", 1.0, 1.02), self.member("0.5*a + 0.2", 0.60, 0.64)
+        shrunk = self.member("0.4*a + 0.1", 0.62, 0.65, freedom=1.8, saved=0.5, chosen_anew=(1.02,))
+        assert not self.front(mean, line).with_sums([shrunk]).select().is_shrunk
+
     def test_columns_of_noise_do_not_replace_the_constant(self) -> None:
         mean, form = self.member("0.2", 1.0, 1.02), "0.04*a + 0.01*b - 0.01*c + 0.1"
         lucky = self.member(form, 0.95, 1.03, freedom=1.5, nats=1.4, luck=1.05)
