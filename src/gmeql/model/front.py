@@ -320,10 +320,8 @@ class Front(Sequence[FrontMember]):
         is_nats = self.has_own_loss and self._loss.mean_is_nats
         columns = linear_columns(best.expression.root)
         is_briefer = self.description_length(shrunk) < self.description_length(best)
-        chosen = (
-            len(columns or ()) if len(columns or ()) < len(shrunk.expression.variables) else 0
-        )  # of all none is chosen
-        if (anew := errs_less_chosen_anew(shrunk.outlook, chosen, is_briefer=is_briefer)) is not None:
+        n_all = len(shrunk.expression.variables)
+        if (anew := errs_less_chosen_anew(shrunk.outlook, len(columns or ()), n_all, is_briefer)) is not None:
             return anew
         is_clear = columns is not None and shrunk.outlook.error < SELECTION.clearly_less * best.outlook.error
         errs_less = not is_nats and (is_clear or shrunk.outlook.left_out < best.outlook.left_out)

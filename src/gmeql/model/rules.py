@@ -110,10 +110,11 @@ def is_beyond_chance(shrunk: Outlook, constant: Outlook) -> bool:
     return shrunk.error < constant.error and shrunk.support >= SELECTION.standard_errors
 
 
-def errs_less_chosen_anew(shrunk: Outlook, n_columns: int, *, is_briefer: bool) -> bool | None:
+def errs_less_chosen_anew(shrunk: Outlook, n_columns: int, n_all: int, is_briefer: bool) -> bool | None:
     """Whether a sum with factors drawn towards 0 errs less than a sum of so many columns that are chosen anew, without the rows
-    that judge, or of as many as these rows allow, or hardly more and is briefer; None where nobody asked that."""
-    if n_columns < 1 or not shrunk.chosen_anew:
+    that judge, or of as many as these rows allow, or hardly more and is briefer; None where nobody asked that, or where these
+    are all, of which none was chosen."""
+    if not 0 < n_columns < n_all or not shrunk.chosen_anew:
         return None
     times = shrunk.chosen_anew[min(n_columns, len(shrunk.chosen_anew)) - 1]
     return times > 1.0 or (is_briefer and times * SELECTION.hardly_more > 1.0)
