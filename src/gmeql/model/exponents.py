@@ -76,7 +76,7 @@ def with_round_exponents(
     if not fitted:
         return front
     # with an exponent of 1 a power is none, and constants that stood inside and outside of it are one
-    member = _member(best.expression.with_root(customary(simplify(fitted[0].root))), front, X, y, weights)
+    member = _member(best.expression.with_root(customary(simplify(fitted[0].root))), best, front, X, y, weights)
     return front if member is None else front.joined(member)
 
 
@@ -156,9 +156,10 @@ def _price(fitted: Expression, rounder: Expression, rows: JudgedRows) -> float:
 
 
 def _member(
-    expression: Expression, front: Front, X: FloatArray, y: FloatArray, weights: FloatArray
+    expression: Expression, best: FrontMember, front: Front, X: FloatArray, y: FloatArray, weights: FloatArray
 ) -> FrontMember | None:
-    """The formula as a member of the front that is chosen; None where it is not defined on all rows or is told from nothing."""
+    """The formula as a member of the front that is chosen in the place of the `best`; None where it is not defined on all rows
+    or is told from nothing."""
     expression = with_known_digits(expression, X, y, weights)
     with np.errstate(all="ignore"):
         loss = math.sqrt(float(np.average((expression(X) - y) ** 2, weights=weights)))
@@ -168,6 +169,9 @@ def _member(
     fitted[list(round_exponents(expression))] = False  # without a row they are the same
     left_out = left_out_errors(root, X, y, weights, fitted=fitted) ** 2
     nats = stating_nats(root, len(expression.names))
+    if best.outlook is not None and best.outlook.nats is not None:  # it is one of few, and so is this
+        own = [expression.constants[place] for place in round_exponents(expression)]
+        nats = min(nats, best.outlook.nats + sum(plain_nats(value) for value in own))
     known = {root: ShrunkSum(root, left_out, None, nats)}
     (outlook,) = outlooks([root], X, y, weights, rivals=[member.expression.root for member in front], shrunk=known)
     if not math.isfinite(outlook.error) or outlook.doubtful_pole:

@@ -76,16 +76,16 @@ def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions
         constants = Expression(root).constants
         ones = frozenset(i for i, value in enumerate(constants) if value == 1.0)
         fitted, loss = converged(root, X, y, weights, SQUARES, ones)
-        answers.append((float(_nats(loss, len(constants) - len(ones), len(y))), fitted))
+        answers.append((float(nats_of(loss, len(constants) - len(ones), len(y))), fitted))
     kept = sorted(answers, key=lambda each: each[0])[: TEXTBOOK.kept]
     return [TextbookCurve(root, nats) for length, root in kept if math.isfinite(length)]
 
 
-def few_rows(n_rows: int) -> NDArray[np.intp]:
+def few_rows(n_rows: int, most: int = TEXTBOOK.looked_at) -> NDArray[np.intp]:
     """The rows that a grid is looked at by: from all over the table, which may be sorted or repeat itself."""
-    if n_rows <= TEXTBOOK.looked_at:
+    if n_rows <= most:
         return np.arange(n_rows)
-    turns = np.arange(TEXTBOOK.looked_at) * (math.sqrt(5.0) - 1.0) / 2.0  # the golden section: even in every stretch
+    turns = np.arange(most) * (math.sqrt(5.0) - 1.0) / 2.0  # the golden section: even in every stretch
     return np.unique((turns % 1.0 * n_rows).astype(np.intp))
 
 
@@ -94,7 +94,7 @@ def with_many_values(X: FloatArray) -> list[int]:
     return [k for k in range(X.shape[1]) if len(np.unique(X[:, k])) >= TEXTBOOK.least_values]
 
 
-def _nats(left: Any, constants: int, n_rows: int) -> Any:
+def nats_of(left: Any, constants: int, n_rows: int) -> Any:
     """Nats of mean squares `left`, one or several, and of so many constants."""
     return 0.5 * n_rows * np.log(np.maximum(left, 1e-300)) + 0.5 * constants * math.log(n_rows)
 
@@ -131,7 +131,7 @@ def fitted_tables(
         turned = np.ascontiguousarray(scaled.transpose(0, 2, 1))
         found = np.linalg.pinv(turned @ scaled, hermitian=True) @ (turned @ (y * root))[:, :, None]
         left = np.mean((y * root - (scaled @ found)[:, :, 0]) ** 2, axis=1)
-        nats = _nats(left, constants, len(y))
+        nats = nats_of(left, constants, len(y))
         factors[usable] = found[:, :, 0] / sizes[usable]
     known = np.isfinite(nats) & np.isfinite(factors[usable]).all(axis=1)
     lengths[usable] = np.where(known, nats, math.inf)
