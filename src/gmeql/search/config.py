@@ -129,6 +129,9 @@ class ClockConfig:
     later_share: float = 0.03  # the least for those that are asked again each time when
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     noisy_later_share: float = 0.132  # or this where the target is noisy: of 20 s enough to see a small table,
+    noisy_columns: int = (
+        4  # which is one of so many columns at most: no noisy law of 61 left more to its smallest table
+    )
     last_shares: tuple[float, ...] = (0.2165, 0.06)  # the least for each of those that are asked last
     growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
     growing_share: float = 0.0268  # with so much each time

@@ -80,13 +80,13 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     """Let every direct method see every table, until a formula is exact or the share of the budget is spent."""
     state.direct_done = True
     numbers, seconds = state.config.clock, state.config.direct_seconds
-    at_least = numbers.first_least * seconds
     look_at_smaller(state, clock, plainest_views(state))
     if has_exact_formula(state):
         return
     for view, share in noisy_views_of(state):
         _look(state, clock, asked_of(state, NOISY), share * seconds, cut=True, views=[view])
-        at_least -= share * seconds  # what is seen without noise only need not be looked for long
+    with counted(state):  # what is seen without noise only need not be looked for long
+        at_least = 0.0 if is_noisy(state) else numbers.first_least * seconds
     left = max(numbers.first_share * seconds - state.looks_spent, at_least, 0.0)  # what was left over early is theirs
     if left > 0:
         _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
@@ -104,9 +104,9 @@ def look_at_smaller(state: SearchState, clock: Clock, views: Sequence[View]) -> 
 
 
 def noisy_views_of(state: SearchState) -> list[tuple[View, float]]:
-    """The smallest tables, where even there no smooth fit comes near the target: what it leaves is noise. Each with its
-    share of the time for direct methods."""
-    smaller = plainest_views(state)[:-1]
+    """The smallest tables, of few columns, where even there no smooth fit comes near the target: what it leaves is noise.
+    Each with its share of the time for direct methods."""
+    smaller = [view for view in plainest_views(state)[:-1] if _is_small(view, state)]
     is_noise = bool(smaller) and _is_noisy(smaller[0], state)
     return list(zip(smaller, state.config.clock.noisy_shares, strict=False)) if is_noise else []
 
@@ -115,6 +115,11 @@ def is_noisy(state: SearchState) -> bool:
     """Whether no smooth fit comes near the target in the smallest table that there is; not where there is none."""
     smaller = [table.view for table in state.portfolio.tables if not table.view.is_raw]
     return bool(smaller) and _is_noisy(min(smaller, key=lambda view: len(view.columns)), state)
+
+
+def _is_small(view: View, state: SearchState) -> bool:
+    """Whether a noisy table has few columns, and is worth time of its own: else laws are hardly shorter there."""
+    return len(view.columns) <= state.config.clock.noisy_columns
 
 
 def _is_noisy(view: View, state: SearchState) -> bool:
@@ -161,7 +166,7 @@ def look_again(state: SearchState, clock: Clock) -> None:
     state.later_looks += 1
     views = plainest_views(state)
     with counted(state):
-        shares = later_shares(state, left)
+        shares = later_shares(state, left, views)
     for names, share in shares:
         _look(state, clock, names, share, cut=True, views=views)
     if state.later_looks < len(numbers.later_from):
@@ -174,16 +179,16 @@ def look_again(state: SearchState, clock: Clock) -> None:
             _look(state, clock, asked, left, cut=True, views=[state.portfolio.tables[0].view])
 
 
-def later_shares(state: SearchState, seconds: float) -> list[tuple[list[str], float]]:
+def later_shares(state: SearchState, seconds: float, views: Sequence[View]) -> list[tuple[list[str], float]]:
     """Methods of the later looks with their seconds, of so many in all; where noise is seen, those for it have most of these,
-    and enough to begin in any case."""
+    and enough to begin in any case where one of the views is small."""
     if not is_noisy(state):
         return [(asked_of(state, LATER), seconds)]
     numbers, whole = state.config.clock, state.config.direct_seconds
     others = asked_of(state, [name for name in LATER if name not in NOISY])
     theirs = numbers.later_share * whole
-    own = max(seconds - theirs, numbers.noisy_later_share * whole)
-    return [(others, theirs), (asked_of(state, NOISY), own)]
+    enough = numbers.noisy_later_share * whole if any(_is_small(view, state) for view in views) else 0.0
+    return [(others, theirs), (asked_of(state, NOISY), max(seconds - theirs, enough))]
 
 
 def asked_of(state: SearchState, names: Iterable[str]) -> list[str]:
@@ -370,10 +375,8 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
         return None
     if (weights[rows.weights > 0] == 0).any():  # a factor over so many magnitudes that its square is no number
         return None
-    found = (
-        tuple(scored.root for scored in state.leaderboard.leading(state.config.formulas_filled)) if view.is_raw else ()
-    )
-    table = DirectTable(X, y, weights / weights.mean(), found=found)
+    leading = state.leaderboard.leading(state.config.formulas_filled) if view.is_raw else []
+    table = DirectTable(X, y, weights / weights.mean(), found=tuple(scored.root for scored in leading))
     with np.errstate(all="ignore"):
         best = row_values(state.leaderboard.best.root, rows.names, rows.X) / factors
     # in the table's own spread: what a factor explains is no part of it
@@ -389,9 +392,7 @@ def offer_seen(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> No
     """Refit a formula on the rows that all are judged on, and offer it: cut to shape all the way where it is exact."""
     rows, numbers = state.rows.polished, state.config.front
     cleaned = clean(root, rows)
-    for scored in refit(
-        [] if cleaned is None else [cleaned], rows, keep_recognised=False, max_steps=numbers.exact_steps
-    ):
+    for scored in refit([cleaned] if cleaned else [], rows, keep_recognised=False, max_steps=numbers.exact_steps):
         state.offer([scored])
         if scored.loss < (numbers.exact * rows.spread) ** 2:
             polish_formula(state, scored.root, clock.is_late, thorough=True)

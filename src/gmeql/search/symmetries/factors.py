@@ -94,10 +94,11 @@ def factors_of_column(x: FloatArray, slope: FloatArray, target: FloatArray) -> I
                     others.append(found)
         if not best > SYMMETRIES.pair_misfit:
             return
-        for (one, f, d), (other, g, e) in itertools.combinations(parts, 2):
-            for away, exponents in _fitted([f, g], slope * f * g, [target * d * g, target * f * e]):
-                powers = (_power(part.node, k) for part, k in zip((one, other), exponents, strict=True))
-                others.append((away, build("mul", *powers)))
+        pairs = list(itertools.combinations(range(len(parts)), 2))
+        for (i, j), away, exponents in zip(pairs, *_fitted_pairs(parts, pairs, slope, target), strict=True):
+            if math.isfinite(away):
+                powers = (_power(parts[k][0].node, float(e)) for k, e in zip((i, j), exponents, strict=True))
+                others.append((float(away), build("mul", *powers)))
     allowed = min(SYMMETRIES.pair_misfit, SYMMETRIES.pair_gain * best)
     yield from (found for found in others if found[0] < allowed)
 
@@ -117,6 +118,33 @@ def _fitted(
     ]
     if all(0 < abs(e) <= SYMMETRIES.largest_power for e in exponents):
         yield misfit(rise, matrix @ np.array(exponents)), exponents
+
+
+def _fitted_pairs(
+    parts: list[tuple[_Part, FloatArray, FloatArray]],
+    pairs: list[tuple[int, int]],
+    slope: FloatArray,
+    target: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """The same of two functions, for many pairs at once: misfits [P], infinite where there is none, and exponents [P, 2]."""
+    functions, derivatives = (np.array([part[k] for part in parts]) for k in (1, 2))
+    one, other = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    rises = slope * functions[one] * functions[other]
+    columns = target * np.stack([derivatives[one] * functions[other], functions[one] * derivatives[other]])
+    sizes = np.sqrt(np.mean(columns**2, axis=2))
+    known = np.isfinite(rises).all(axis=1) & (np.isfinite(sizes) & (sizes > 0)).all(axis=0)
+    first, second = columns / sizes[..., None]
+    across, count = np.einsum("pn,pn->p", first, second), float(len(slope))
+    along = [np.einsum("pn,pn->p", column, rises) for column in (first, second)]
+    apart = count**2 - across**2  # columns that are one leave exponents open: anything divided by nothing is none
+    solved = np.stack([count * along[0] - across * along[1], count * along[1] - across * along[0]]) / apart / sizes
+    fineness = np.where((functions > 0).all(axis=1), 2.0, 1.0)[np.stack([one, other])]
+    exponents = np.round(solved * fineness) / fineness
+    known &= ((exponents != 0) & (np.abs(exponents) <= SYMMETRIES.largest_power)).all(axis=0)
+    away = np.full(len(pairs), math.inf)
+    for p in np.flatnonzero(known):
+        away[p] = misfit(rises[p], exponents[:, p] @ columns[:, p])
+    return away, exponents.T
 
 
 def misfit(left: FloatArray, right: FloatArray) -> float:

@@ -252,9 +252,16 @@ def _merges(reduced: _Reduced, table: FloatArray, factors: FloatArray, fit: Smoo
                 misfit = float(rest @ rest) / larger + SYMMETRIES.power_cost * (abs(p) + abs(q))
                 if not math.isfinite(misfit):
                     continue
-                both = build(name, power(view.columns[i], p), power(view.columns[j], q))
-                merged = View((*(c for n, c in enumerate(view.columns) if n not in (i, j)), both), view.factor)
-                yield misfit, lambda merged=merged: _Reduced.of(merged)  # type: ignore[misc]
+                powers_of = (i, p), (j, q)
+                # the loop's names are bound now; few are made
+                yield misfit, lambda name=name, of=powers_of: _Reduced.of(_merged(view, name, of))  # type: ignore[misc]
+
+
+def _merged(view: View, name: str, powers_of: tuple[tuple[int, float], ...]) -> View:
+    """The view with two of its columns read as the sum or difference of their powers."""
+    both = build(name, *(power(view.columns[place], exponent) for place, exponent in powers_of))
+    merged = {place for place, _ in powers_of}
+    return View((*(column for n, column in enumerate(view.columns) if n not in merged), both), view.factor)
 
 
 def _without(view: View, j: int, *, factor: Node) -> View:
