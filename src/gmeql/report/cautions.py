@@ -14,9 +14,10 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Constant
 from gmeql.model.deciding import deciding_rows, intervals_of
-from gmeql.model.far_rows import FAR, rows_far_away, size_grows, spread_grows, varies_by_factors
+from gmeql.model.far_rows import rows_far_away, spread_grows, varies_by_factors
 from gmeql.model.outliers import Outliers
 from gmeql.model.weighing import CountedRows
+from gmeql.report.error_shapes import are_counts, errors_grow, one_sided, spread_as_counts
 from gmeql.report.far_off import by_factors, far_away, forgotten, without_outliers
 from gmeql.report.numbers import four_digits, percent_text, three_digits
 from gmeql.search.judging.soundness import denominators
@@ -41,8 +42,6 @@ class CautionConfig:
     """Fewer rows show no pattern."""
     nearly_the_target: float = 0.9999
     """Squared correlation from which a column is the target in other units."""
-    counted: float = 100.0
-    """A median above which counts have errors like other numbers."""
     tail: float = 0.05
     """Quantile of a divisor's sizes below which its tail lies."""
     one_value: float = 0.5
@@ -139,7 +138,8 @@ def cautions(
     ):
         errors = predicted / training.y - 1.0 if by_size else residuals * np.sqrt(counted.given) / expected
         sentences += far_away(errors, far, None if by_size else outliers.others)
-    if not far.any() and are_counts(training.y) and size_grows(predicted[rows], scaled, 0.0) and not loss.mean_is_nats:
+    of_counts = are_counts(training.y) and spread_as_counts(predicted[rows], training.y[rows], scaled)
+    if not far.any() and of_counts and not loss.mean_is_nats:
         sentences.append(
             "The target looks like counts, whose errors grow with them: try loss='poisson' (--loss poisson)."
         )
@@ -149,6 +149,7 @@ def cautions(
         once, kept = scaled[~copies[rows]], rows & ~copies
         rounding = _rounding(predicted[kept], training.y[kept]) if has_pattern(predicted[kept], once) else []
         sentences += rounding or _patterns(predicted[kept], np.flatnonzero(kept), once, chosen=chosen)
+        sentences += one_sided(once) if not far.any() and counted.loss == "squared" else []
     return sentences + _beyond_shares(predicted, training.y)
 
 
@@ -336,19 +337,6 @@ def are_in_proportion(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> 
     if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
         return False
     return errors_grow(predicted, y, predicted - y)
-
-
-def are_counts(y: np.ndarray) -> bool:
-    """Whether a target is made of whole numbers of at least 0, with many among the small ones."""
-    return bool(
-        (y >= 0).all() and (y == np.rint(y)).all() and len(np.unique(y)) > 2 and np.median(y) < CAUTIONS.counted
-    )
-
-
-def errors_grow(predicted: np.ndarray, y: np.ndarray, residuals: np.ndarray) -> bool:
-    """Whether a positive target spans orders and the sizes of errors rise with the prediction (rank correlation)."""
-    low, high = np.quantile(y, [0.05, 0.95])
-    return float(y.min()) > 0 and high >= FAR.orders * low and size_grows(predicted, residuals)
 
 
 def _patterns(predicted: np.ndarray, places: np.ndarray, residuals: np.ndarray, *, chosen: bool) -> list[str]:

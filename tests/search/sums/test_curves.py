@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Variable
-from gmeql.search.sums.curves import SHAPES, Shape
+from gmeql.formula.nodes import Constant, Variable, build
+from gmeql.search.sums.curves import SHAPES, Shape, with_positive_widths
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -28,3 +28,12 @@ def test_curves_that_need_positive_values_have_no_place_elsewhere(rng: np.random
     with np.errstate(all="raise"):
         grids = [shape.inside(x) for shape in SHAPES]
     assert 5 < sum(len(grid) == 0 for grid in grids) < len(SHAPES)
+
+
+def test_a_width_is_above_zero() -> None:
+    """`exp(-(-(x - 0.894)/0.0945)**2)` was written."""
+    peak = build(
+        "exp", build("neg", build("square", build("div", build("sub", Variable(0), Constant(2.0)), Constant(-0.5))))
+    )
+    assert str(Expression(with_positive_widths(peak), ("x",))) == "exp(-((x - 2)/0.5)**2)"
+    assert with_positive_widths(Variable(0)) == Variable(0)

@@ -22,7 +22,7 @@ from gmeql.formula.nodes import Call, Constant, Node, Variable, build, transform
 from gmeql.network.families import FunctionSet
 from gmeql.search.losses.converging import SQUARES, converged
 from gmeql.search.sums.blocks import Block, Term, factors_of, merged_kinds, stated, stepwise, terms_of
-from gmeql.search.sums.curves import SHAPES, Shape
+from gmeql.search.sums.curves import SHAPES, Shape, with_positive_widths
 from gmeql.search.sums.independent import categories, independent_columns, reference_of
 from gmeql.search.sums.textbook import (
     TEXTBOOK,
@@ -195,7 +195,7 @@ def _converged(tree: Node, X: FloatArray, y: FloatArray, weights: FloatArray) ->
     constants = Expression(tree).constants
     held = frozenset(i for i, value in enumerate(constants) if value == 1.0)
     fitted, loss = converged(tree, X, y, weights, SQUARES, held)
-    return fitted, float(nats_of(loss, len(constants) - len(held), len(y)))
+    return with_positive_widths(fitted), float(nats_of(loss, len(constants) - len(held), len(y)))
 
 
 def _sum(terms: Sequence[Node]) -> Node:

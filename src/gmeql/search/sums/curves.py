@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, build
+from gmeql.formula.nodes import Call, Constant, Node, build, fold
 
 FloatArray = NDArray[np.float64]
 
@@ -166,6 +166,20 @@ def _gompertz(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
 def _peak(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:
     distance = build("div", build("sub", x, _c(b[0])), _c(b[1]))
     return _of(a[0], build("exp", build("neg", build("square", distance))), *a[1:])
+
+
+def with_positive_widths(root: Node) -> Node:
+    """A fitted curve whose peak has a width above 0: its square is the same."""
+
+    def call(node: Call, args: list[Node]) -> Node:
+        inner = args[0]
+        if node.operator == "square" and isinstance(inner, Call) and inner.operator == "div":
+            width = inner.args[1]
+            if isinstance(width, Constant) and width.value < 0:
+                return build("square", build("div", inner.args[0], _c(-width.value)))
+        return Call(node.operator, tuple(args), node.protected)
+
+    return fold(root, lambda leaf: leaf, call)
 
 
 def _dose(x: Node, a: Sequence[float], b: tuple[float, ...]) -> Node:

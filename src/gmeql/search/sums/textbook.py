@@ -24,7 +24,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, Variable
 from gmeql.network.families import FunctionSet
 from gmeql.search.losses.converging import SQUARES, converged
-from gmeql.search.sums.curves import SHAPES, Shape
+from gmeql.search.sums.curves import SHAPES, Shape, with_positive_widths
 
 FloatArray = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions
         constants = Expression(root).constants
         ones = frozenset(i for i, value in enumerate(constants) if value == 1.0)
         fitted, loss = converged(root, X, y, weights, SQUARES, ones)
-        answers.append((float(nats_of(loss, len(constants) - len(ones), len(y))), fitted))
+        answers.append((float(nats_of(loss, len(constants) - len(ones), len(y))), with_positive_widths(fitted)))
     kept = sorted(answers, key=lambda each: each[0])[: TEXTBOOK.kept]
     return [TextbookCurve(root, nats) for length, root in kept if math.isfinite(length)]
 
