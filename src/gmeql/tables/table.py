@@ -17,6 +17,7 @@ from gmeql.tables.cells import Note, TableError, show
 from gmeql.tables.codes import without_codes
 from gmeql.tables.column import TableColumn, with_indicators
 from gmeql.tables.dates import day_numbers, first_day
+from gmeql.tables.multiples import without_multiples
 from gmeql.tables.selecting import (
     about_texts,
     broken_cell,
@@ -169,6 +170,9 @@ class Table:
         X, y = np.stack([column.values for column in features], axis=1)[keep], wanted.values[keep]
         kept = varying(self.source, features, X, wanted.name, y, notes, explicit=explicit)
         X, names = X[:, kept], tuple(features[j].name for j in kept)
+        if not explicit:
+            single = without_multiples(X, names, notes)
+            X, names = X[:, single], tuple(names[j] for j in single)
         notes += copies(X, names, y)
         weight = None if weigh is None else weigh.values[keep]
         if weight is not None and not np.any(weight > 0):
