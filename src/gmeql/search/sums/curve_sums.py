@@ -17,20 +17,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, transform
 from gmeql.network.families import FunctionSet
-from gmeql.search.losses.converging import SQUARES, converged
 from gmeql.search.sums.blocks import Block, Term, factors_of, merged_kinds, stated, stepwise, terms_of
-from gmeql.search.sums.curves import SHAPES, Shape, with_positive_widths
+from gmeql.search.sums.curves import SHAPES, Shape
 from gmeql.search.sums.independent import categories, independent_columns, reference_of
 from gmeql.search.sums.textbook import (
     TEXTBOOK,
     FloatArray,
     TextbookCurve,
     few_rows,
+    fitted_curve,
     fitted_tables,
-    nats_of,
     with_many_values,
 )
 
@@ -96,7 +94,7 @@ def curves_beside_columns(
     kept = [curve for length, curve in answers[: CURVE_SUMS.kept] if math.isfinite(length)]
     if len(asked) == len(y):
         return kept
-    return [replace(curve, root=_converged(curve.root, X, y, weights)[0]) for curve in kept]
+    return [replace(curve, root=fitted_curve(curve.root, X, y, weights)[0]) for curve in kept]
 
 
 def _best_beside(
@@ -186,16 +184,8 @@ def _fitted(
         tree = build("add", tree, Constant(_LEVEL))
     places = {_SCALE: _sum(scale), _LEVEL: _sum(level)} if level else {_SCALE: _sum(scale)}
     tree = transform(tree, lambda leaf: places.get(leaf.value, leaf) if isinstance(leaf, Constant) else leaf)
-    fitted, length = _converged(tree, X, y, weights)
+    fitted, length = fitted_curve(tree, X, y, weights)
     return length, fitted
-
-
-def _converged(tree: Node, X: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[Node, float]:
-    """A tree with its constants fitted but for those that are 1, and its nats."""
-    constants = Expression(tree).constants
-    held = frozenset(i for i, value in enumerate(constants) if value == 1.0)
-    fitted, loss = converged(tree, X, y, weights, SQUARES, held)
-    return with_positive_widths(fitted), float(nats_of(loss, len(constants) - len(held), len(y)))
 
 
 def _sum(terms: Sequence[Node]) -> Node:

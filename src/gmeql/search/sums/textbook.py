@@ -73,12 +73,18 @@ def textbook_curves(X: FloatArray, y: FloatArray, weights: FloatArray, functions
     nats = math.log(len(shapes) * len(columns) + 1)
     answers: list[tuple[float, Node]] = []
     for _, root in sorted(found, key=lambda each: each[0])[: TEXTBOOK.fitted]:
-        constants = Expression(root).constants
-        ones = frozenset(i for i, value in enumerate(constants) if value == 1.0)
-        fitted, loss = converged(root, X, y, weights, SQUARES, ones)
-        answers.append((float(nats_of(loss, len(constants) - len(ones), len(y))), with_positive_widths(fitted)))
+        fitted, length = fitted_curve(root, X, y, weights)
+        answers.append((length, fitted))
     kept = sorted(answers, key=lambda each: each[0])[: TEXTBOOK.kept]
     return [TextbookCurve(root, nats) for length, root in kept if math.isfinite(length)]
+
+
+def fitted_curve(root: Node, X: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[Node, float]:
+    """A curve with its constants fitted but for those that are 1, and its nats."""
+    constants = Expression(root).constants
+    ones = frozenset(i for i, value in enumerate(constants) if value == 1.0)
+    fitted, loss = converged(root, X, y, weights, SQUARES, ones)
+    return with_positive_widths(fitted), float(nats_of(loss, len(constants) - len(ones), len(y)))
 
 
 def few_rows(n_rows: int, most: int = TEXTBOOK.looked_at) -> NDArray[np.intp]:
