@@ -14,7 +14,7 @@ from gmeql.model.evidence import Calibration, Rival, alternative_weights, rivals
 from gmeql.model.front import Front
 from gmeql.model.member import FrontMember
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct import linear
+from gmeql.search.direct.sums import linear
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.judging.outlook import left_out_costs, outlooks, paired_z
 from judged_fronts import judged

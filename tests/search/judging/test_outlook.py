@@ -13,11 +13,11 @@ from gmeql.formula.bounds import Bounds
 from gmeql.formula.nodes import Constant, Variable, build, evaluate
 from gmeql.formula.parsing import parse_tree
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct import linear
+from gmeql.search.direct.sums import linear
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.losses.losses import find_loss
 from gmeql.search.judging.outlook import Outlook, outlooks, paired_z
 from gmeql.search.judging.structure import luck_factor
+from gmeql.search.losses.losses import find_loss
 
 x = Variable(0)
 

@@ -9,39 +9,25 @@ import numpy as np
 
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct import (
+from gmeql.search.direct.fractions import peeled, rational, roots
+from gmeql.search.direct.going_on import filled, grown
+from gmeql.search.direct.middle import meeting, pairs
+from gmeql.search.direct.powers import cancelled, corrected, exponentials, forms
+from gmeql.search.direct.steps import nested, squares, strange
+from gmeql.search.direct.sums import (
     bends,
-    cancelled,
-    capped,
-    corrected,
-    crossed,
-    damped,
     derivatives,
-    exponentials,
-    fast_waves,
-    filled,
-    forms,
-    grown,
     held,
     linear,
-    modulated,
-    nested,
-    peeled,
     pursuit,
-    rational,
-    roots,
     scaled,
     sections,
     signs,
-    squares,
-    strange,
     subsets,
     vocabulary,
-    wave_fractions,
-    waves,
 )
-from gmeql.search.direct.middle import meeting, pairs
 from gmeql.search.direct.table import DirectMethod, DirectTable, Effort
+from gmeql.search.direct.waves import capped, crossed, damped, fast_waves, modulated, wave_fractions, waves
 
 _log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from gmeql.formula.nodes import build
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.table import FloatArray
 from gmeql.search.data.readings import PLAIN, READINGS, Reading, is_of_one_sign, read_target, signed
+from gmeql.search.direct.table import FloatArray
 
 LARGEST_EXPONENT = 30.0
 """A target must stay within this to be read as a logarithm."""

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.losses.converging import converged
-from gmeql.search.direct import linear
+from gmeql.search.direct.sums import linear
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.losses.losses import Loss
 from gmeql.search.judging.outlook import Outlook, paired_z
 from gmeql.search.judging.structure import linear_columns
+from gmeql.search.losses.converging import converged
+from gmeql.search.losses.losses import Loss
 from gmeql.search.sums.independent import independent_columns
 from gmeql.search.sums.shrinking import shrunk_values
 

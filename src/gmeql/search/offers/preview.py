@@ -16,7 +16,8 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
-from gmeql.search.direct import linear, rational
+from gmeql.search.direct.fractions import rational
+from gmeql.search.direct.sums import linear
 from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.events import Member, Progress
 from gmeql.search.losses.losses import is_reweighed

@@ -1,0 +1,1 @@
+"""Polynomials and their fractions, by linear algebra."""

@@ -1,0 +1,1 @@
+"""Laws of one product of powers, alone or inside a function."""

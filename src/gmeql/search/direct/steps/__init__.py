@@ -1,0 +1,1 @@
+"""Formulas behind several steps: terms taken off, factors divided out, readings undone."""

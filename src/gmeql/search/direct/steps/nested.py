@@ -1,0 +1,366 @@
+"""Formulas behind several steps: terms taken off, factors divided out, readings undone, until a sum of plain terms is left.
+
+x - y**2 + sqrt((u + v - w)/(w*x**3*z)) is no sum, but it is one after three steps: take x - y**2 off, square, multiply by
+x**3*z. Each step is read off the values by a robust regression, to which what is still hidden is noise with heavy tails:
+terms whose factor comes out as ±1/2, ±1 or ±2 are taken for exact and taken off, powers, exponentials and waves of columns that
+log|y| rises with by a whole or half number are divided out. After every step the span of a whole vocabulary (`vocabulary.py`)
+tells whether a sum, a fraction or a root of sums is left, so that a wrong step costs no more than that.
+
+Legend: `N` rows, `M` terms, `V` columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
+from gmeql.network.families import FunctionSet
+from gmeql.search.data.readings import PLAIN
+from gmeql.search.direct.readings import DIRECT_READINGS, OUTER_READINGS, direct_readings, outer_readings
+from gmeql.search.direct.sums.scaled import SCALED, sums_behind
+from gmeql.search.direct.sums.signs import SIGNS, Signs
+from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, formulas_in, sum_of
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.terms.denominators import Below
+from gmeql.search.direct.terms.library import brief_vocabulary
+
+FloatArray = NDArray[np.float64]
+Undo = Callable[[Node], Node]
+"""The way back: from a formula of what a step leaves to one of what it began with."""
+_Factor = Callable[[float], Node | None]
+"""A power of a column, its exponential or its wave by the exponent; None where it has no value."""
+
+
+@dataclass(frozen=True)
+class NestedConfig:
+    """Numbers of the method; "tried" on sums of plain terms with a root, a fraction or an exponential beside them."""
+
+    max_columns: int = 10
+    few_rows: int = 60
+    spanned: int = 350  # terms of the vocabulary that must hold what is left,
+    taken: int = 1300  # and of which some may be taken off
+    rows: int = 400  # that steps are read off
+    chosen: int = 10  # terms of a regression at most,
+    gain: float = 0.97  # each of which leaves no more than this share of the error
+    rounds: int = 4  # of weights, by the errors of the round before: one of `far` typical ones has half its weight
+    far: float = 2.0
+    typical: float = 1.5  # times the median of errors is a typical one
+    leading: int = 100  # terms that the later rounds choose from
+    independent: float = 1e-8  # share of a term's square that must be left beside those chosen
+    whole: tuple[tuple[float, ...], ...] = ((1.0, 2.0), (0.5, 1.0, 2.0))  # factors of terms that are taken for exact
+    near: tuple[float, ...] = (0.004, 0.03)  # where a regression comes so near to them, relative to their size
+    halves: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)  # exponents that are,
+    near_exponent: tuple[float, ...] = (0.02, 0.12)  # in absolute terms
+    signs: int = 2  # steps by a factor that has the target's sign,
+    told_by_sign: int = 4  # parts that each counts for: every row speaks for it
+    depth: int = 4  # steps behind each other
+    stages: int = 24  # targets that are looked at
+    clear: int = 2  # terms or factors seen so near in the first step that there is a formula to look for
+    seconds_to_begin: float = 0.05  # of one core (measured), for the first step,
+    seconds_to_span: float = 0.05  # for what terms span,
+    seconds_per_stage: float = 0.02  # and for each target
+
+
+NESTED = NestedConfig()
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What is left of the target [N] after some steps, and the way back to a formula of the target itself."""
+
+    target: FloatArray
+    undo: Undo = lambda root: root
+    steps: tuple[str, ...] = ()
+    cost: float = 0.0
+    """Of its steps: the more is seen in one, the less it costs."""
+    is_clear: bool = False
+    """Whether its last step was seen so clearly that there is a formula to look for."""
+
+    @property
+    def sign(self) -> float:
+        """That of most of the target."""
+        return 1.0 if self.target.mean() >= 0 else -1.0
+
+    def after(self, step: str, target: FloatArray, back: Undo, parts: int = 1, *, is_near: bool = False) -> Stage:
+        """What one step more leaves, in which so many terms or factors were seen, as near as that takes or less."""
+        cost, is_clear = self.cost + 1.0 / parts, is_near and parts >= NESTED.clear
+        return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step), cost, is_clear)
+
+
+def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
+    """A formula behind several steps that is the target on all rows. Draws nothing at random."""
+    n = len(table.y)
+    if not 1 <= table.n_columns <= NESTED.max_columns or n < NESTED.few_rows or not functions.allows({"add", "mul"}):
+        return
+    if not table.has_values:
+        return
+    if effort.seconds < NESTED.seconds_to_begin or effort.out_of_time():
+        return
+    size = min(NESTED.spanned, int((n - VOCABULARY.spare_rows) / VOCABULARY.rows_per_term))
+    n = min(n, int(VOCABULARY.most_rows_per_term * size) + VOCABULARY.spare_rows)
+    X = table.X[:n]
+    steps, below = Steps(X, functions), Below(X)
+    first = steps.first(table.y[:n])
+    if any(stage.is_clear for stage in first):
+        effort = effort.on_trail()
+    most = int((effort.seconds - NESTED.seconds_to_begin - NESTED.seconds_to_span) / NESTED.seconds_per_stage)
+    if most < 1 or effort.out_of_time():
+        return
+    terms = steps.terms.first(size)
+    span = Span(terms.values, terms.node)
+    fewer = [Span(terms.values[:m], terms.node) for m in SCALED.sizes if m < size]
+
+    def formulas(stage: Stage) -> Iterator[Node]:
+        readings, has_ended = direct_readings(stage.target, functions), effort.out_of_time
+        yield from formulas_in(span, below, readings, functions, stage.sign, has_ended=has_ended)
+        if has_ended():
+            return
+        for name, target in outer_readings(stage.target, functions).items():
+            found = span.sparse(target)
+            if found is not None:
+                yield OUTER_READINGS[name].invert(sum_of(found), stage.sign)
+        yield from sums_behind(
+            fewer if stage.steps else [*fewer, span], stage.target, functions, is_read=stage.steps[-1:] == ("reading",)
+        )
+
+    most, has_ended = min(most, NESTED.stages), effort.out_of_time
+    yield from behind_steps(table, steps, first, formulas, most=most, depth=NESTED.depth, has_ended=has_ended)
+
+
+def behind_steps(
+    table: DirectTable,
+    steps: Steps,
+    first: Sequence[Stage],
+    formulas: Callable[[Stage], Iterable[Node]],
+    *,
+    most: int,
+    depth: int,
+    has_ended: Callable[[], bool],
+) -> Iterator[Node]:
+    """The first of the `formulas` of what steps leave that is, with these undone, the target on all rows of a table; `first`
+    is what one step leaves.
+
+    At most so many stages are looked at, those whose steps cost least first, none behind more than `depth` of them.
+    """
+    waiting = [Stage(table.y[: len(steps.X)])]
+    for _ in range(most):
+        if not waiting or has_ended():
+            return
+        stage = waiting.pop(min(range(len(waiting)), key=lambda place: waiting[place].cost))
+        for root in formulas(stage):
+            whole = stage.undo(root)
+            if table.error(whole) < VOCABULARY.verified:
+                yield whole
+                return
+        if len(stage.steps) < depth and not has_ended():
+            waiting += steps.behind(stage) if stage.steps else first
+
+
+class Steps:
+    """Steps that the values of a target suggest, over columns X [N, V]; so many targets are asked for factors by their sign."""
+
+    def __init__(self, X: FloatArray, functions: FunctionSet, *, asked_by_sign: int = SIGNS.asked) -> None:
+        self.X, self.functions, self._asked_by_sign = X, functions, asked_by_sign
+        self.terms = brief_vocabulary(X, functions.allows, most_terms=NESTED.taken)
+        rises: list[tuple[_Factor, FloatArray]]
+        self.bases: list[tuple[Node, FloatArray] | None]
+        rises = [(_power_of(Variable(j), x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
+        self.bases = [(Variable(j), x) for j, x in enumerate(X.T) if (x != 0).all()]
+        for power in (1.0, 2.0) if functions.allows({"exp", "square"}) else ():
+            rises += [(_exponential_of(j, power), x**power) for j, x in enumerate(X.T)]
+        for name, wave in (("sin", np.sin), ("cos", np.cos)):
+            values = [(j, wave(x)) for j, x in enumerate(X.T)] if functions.allows({name}) else []
+            rises += [(_wave_of(name, j), np.log(np.abs(w))) for j, w in values if (w != 0).all()]
+        self.bases += [None] * (len(rises) - len(self.bases))  # exponentials and waves have no half powers
+        sums = [
+            build(name, Variable(i), Variable(j))
+            for i, j in combinations(range(X.shape[1]), 2)
+            for name in ("add", "sub")
+        ]
+        logarithms = [build("log", Variable(j)) for j in range(X.shape[1]) if functions.allows({"log"})]
+        for node in (*sums, *logarithms):
+            inner = row_values(node, [f"x{j}" for j in range(X.shape[1])], X)
+            if np.isfinite(inner).all() and (inner != 0).all():
+                rises.append((_power_of(node, inner), np.log(np.abs(inner))))
+                self.bases.append((node, inner))
+        self.factors, self.logarithms = [node for node, _ in rises], np.stack([values for _, values in rises])
+
+    @cached_property
+    def signs(self) -> Signs:
+        """Sums that may have the target's sign."""
+        return Signs(self.X, self.functions, most_asked=self._asked_by_sign)
+
+    def first(self, target: FloatArray) -> list[Stage]:
+        """What one step leaves of a target [N]."""
+        return self.behind(Stage(target))
+
+    def behind(self, stage: Stage) -> list[Stage]:
+        """What is left after one step more, where that has values and varies."""
+        with np.errstate(all="ignore"):
+            return [s for s in self._of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
+
+    def _of(self, stage: Stage) -> Iterator[Stage]:
+        """What is left after one step more; no kind of step follows itself."""
+        last = stage.steps[-1] if stage.steps else ""
+        if last != "term":
+            yield from self.without_terms(stage)
+        if last != "factor" and self.functions.allows({"div"}):
+            yield from self.without_factors(stage)
+        if last not in ("factor", "sign") and self.functions.allows({"div"}):
+            for node, values in self.signs.factors_of(stage.target)[: NESTED.signs]:
+                back, parts = _behind(node, 1.0, stage.sign), NESTED.told_by_sign
+                yield stage.after("sign", stage.target / values, back, parts, is_near=True)
+        if last != "reading":
+            for name, values in direct_readings(stage.target, self.functions).items():
+                if name in ("square", "exp", "log", "inv"):
+                    yield stage.after("reading", values, _reading(name, stage.sign))
+
+    def without_terms(self, stage: Stage) -> Iterator[Stage]:
+        """The target less the terms whose factors are ±1/2, ±1 or ±2."""
+        numbers, factors = robust_choice(self.terms.values, stage.target)
+        before: list[list[tuple[float, int]]] = [[]]
+        for whole, near in product(NESTED.whole, NESTED.near):
+            rounded = [_nearest(c, whole, near * abs(c)) for c in factors]
+            kept = [(c, m) for c, m in zip(rounded, [*numbers, 0], strict=True) if c]  # term 0 is 1
+            if kept not in before:
+                ahead = sum_of([(c, self.terms.node(m)) for c, m in kept])
+                values = sum(c * self.terms.values[m] for c, m in kept)
+                yield stage.after("term", stage.target - values, _beside(ahead), len(kept), is_near=True)
+            before.append(kept)
+
+    def without_factors(self, stage: Stage) -> Iterator[Stage]:
+        """The target, and its square where it may be a root, over what stands before the rest."""
+        if not (stage.target != 0).all():
+            return
+        numbers, slopes = robust_choice(self.logarithms, np.log(np.abs(stage.target)))
+        slopes.pop()  # a constant factor is no step
+        is_root = abs(np.sign(stage.target).sum()) == len(stage.target) and self.functions.allows({"sqrt"})
+        seen: set[Node] = {Constant(1.0)}
+        for near, power in product(NESTED.near_exponent, (1.0, 2.0) if is_root else (1.0,)):
+            exponents = [_nearest(power * c, NESTED.halves, power * near) for c in slopes]
+            chosen = [(m, e) for m, e in zip(numbers, exponents, strict=True) if e]
+            parts = [part for m, e in chosen if (part := self.factors[m](e))]
+            for root in (None, *self._roots([(m, e) for m, e in chosen if self.factors[m](e) is None])):
+                ahead = build("mul", *parts, *(() if root is None else (root,)))
+                if ahead in seen:
+                    continue
+                seen.add(ahead)
+                values = row_values(ahead, [f"x{j}" for j in range(self.X.shape[1])], self.X)
+                n_parts, is_near = len(parts) + (root is not None), near == NESTED.near_exponent[0]
+                back = _behind(ahead, power, stage.sign)
+                yield stage.after("factor", stage.target**power / values, back, n_parts, is_near=is_near)
+
+    def _roots(self, halves: Sequence[tuple[int, float]]) -> Iterator[Node]:
+        """Half powers of factors of both signs, where these have one together: the root of their product, with what is
+        left of each before it."""
+        bases = [(base[0], base[1], e) for m, e in halves if (base := self.bases[m]) is not None and not e.is_integer()]
+        if len(bases) < 2 or not self.functions.allows({"sqrt"}):
+            return
+        signs = np.prod([np.sign(values) for _, values, _ in bases], axis=0)
+        if not signs.all() or np.ptp(signs) != 0:
+            return
+        for inner in ([math.copysign(1.0, e) for *_, e in bases], [1.0] * len(bases)):
+            under = build("mul", *(build("pow", node, Constant(c)) for c, (node, *_) in zip(inner, bases, strict=True)))
+            rest = [build("pow", node, Constant(e - c / 2)) for c, (node, _, e) in zip(inner, bases, strict=True)]
+            yield build("mul", *rest, build("sqrt", under if signs[0] > 0 else build("neg", under)))
+
+
+def _power_of(node: Node, values: FloatArray) -> _Factor:
+    """Powers of a column, of its logarithm or of a sum of two, halves where that is positive."""
+
+    def power(exponent: float) -> Node | None:
+        allowed = exponent.is_integer() or bool((values > 0).all())
+        return build("pow", node, Constant(exponent)) if allowed else None
+
+    return power
+
+
+def _exponential_of(column: int, power: float) -> _Factor:
+    inner = build("pow", Variable(column), Constant(power))
+    return lambda rate: build("exp", build("mul", Constant(rate), inner))
+
+
+def _wave_of(name: str, column: int) -> _Factor:
+    wave = build(name, Variable(column))
+    return lambda exponent: build("pow", wave, Constant(exponent)) if exponent.is_integer() else None
+
+
+def _reading(name: str, sign: float) -> Undo:
+    return lambda root: DIRECT_READINGS[name].invert(root, sign)
+
+
+def _beside(ahead: Node) -> Undo:
+    return lambda root: build("add", ahead, root)
+
+
+def _behind(factor: Node, power: float, sign: float) -> Undo:
+    """Something times a factor, and the root of that where the power was 2."""
+    outer = _reading("square" if power == 2.0 else PLAIN, sign)
+    return lambda root: outer(build("mul", factor, root))
+
+
+def _nearest(value: float, allowed: Sequence[float], slack: float) -> float:
+    """The allowed size that a value comes nearest to, with its sign; 0 where none is within the slack."""
+    near = min(allowed, key=lambda size: abs(abs(value) - size))
+    return math.copysign(near, value) if abs(abs(value) - near) <= slack else 0.0
+
+
+def robust_choice(terms: FloatArray, target: FloatArray) -> tuple[list[int], list[float]]:
+    """Numbers and factors of the few of some terms [M, N] that explain most of a target [N], and the constant beside them.
+
+    One after the other is chosen by the squares it explains, several times over, with weights (Cauchy's) that leave the
+    rows out that the last choice does not explain.
+    """
+    rows = min(len(target), NESTED.rows)
+    terms, target = terms[:, :rows], target[:rows]
+    usable = np.flatnonzero(np.isfinite(terms).all(axis=1) & (np.ptp(terms, axis=1) > 0))
+    left: FloatArray = np.asarray(target - np.median(target))
+    chosen: list[int] = []
+    factors: FloatArray = np.zeros(1)
+    for turn in range(NESTED.rounds):
+        scale = NESTED.far * NESTED.typical * float(np.median(np.abs(left)))
+        if not scale > 0 or not len(usable):
+            break
+        roots = 1.0 / np.hypot(1.0, left / scale)
+        numbers, met = _greedy(terms[usable] * roots, target * roots, roots)
+        chosen = [int(m) for m in usable[numbers]]
+        if turn == 0:
+            usable = usable[met]
+        table = np.column_stack([*terms[chosen], np.ones(rows)])
+        factors = np.asarray(np.linalg.lstsq(table * roots[:, None], target * roots, rcond=None)[0])
+        left = np.asarray(target - table @ factors)
+    return chosen, [float(c) for c in factors]
+
+
+def _greedy(columns: FloatArray, target: FloatArray, ones: FloatArray) -> tuple[list[int], NDArray[np.int64]]:
+    """Columns [M, N] chosen one after the other, orthogonal least squares; and those that were ever near to that."""
+    sizes = np.sqrt(np.einsum("mn,mn->m", columns, columns))
+    columns = columns / np.where(sizes > 0, sizes, 1.0)[:, None]
+    basis = [ones / np.linalg.norm(ones)]
+    residual = target - (target @ basis[0]) * basis[0]
+    free = 1.0 - (columns @ basis[0]) ** 2  # square of what is left of each column beside those chosen
+    chosen: list[int] = []
+    best = np.zeros(len(columns))
+    for _ in range(min(NESTED.chosen, len(columns))):
+        gains = np.where(
+            free > NESTED.independent, (columns @ residual) ** 2 / np.maximum(free, NESTED.independent), 0.0
+        )
+        best = np.maximum(best, gains / max(float(gains.max()), 1e-300))
+        m, squares = int(np.argmax(gains)), float(residual @ residual)
+        if not gains[m] > 0 or squares - float(gains[m]) > NESTED.gain**2 * squares:
+            break
+        chosen.append(m)
+        direction = columns[m]
+        for _ in range(2):  # projected twice, since once rounds
+            direction = direction - np.array(basis).T @ (np.array(basis) @ direction)
+        basis.append(direction / np.linalg.norm(direction))
+        residual = residual - (residual @ basis[-1]) * basis[-1]
+        free = free - (columns @ basis[-1]) ** 2
+    return chosen, np.sort(np.argsort(-best, kind="stable")[: NESTED.leading])

@@ -1,0 +1,229 @@
+"""Sums of few terms of one column, with constants inside up to three of them, where they are known to many digits.
+
+Of one column few functions need be looked through, so that many sums of them can go on: powers, functions as people write
+them, and functions with a constant inside, alone or times x or x².
+
+Legend: `N` rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.nodes import Constant, Node, Variable, leaves, transform
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.terms.choice import TermChoice, TermsConfig
+from gmeql.search.direct.terms.column_functions import LibraryConfig
+from gmeql.search.direct.terms.library import TUNED, Library, library
+from gmeql.search.polish.scoring import JudgedRows
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CurvesConfig:
+    """Numbers of the method."""
+
+    rows: int = 120  # that terms are chosen on
+    told: float = 50.0  # times its error within which a sum must stay,
+    least_told: float = 1e-4  # ... or within this share of the size of the values
+    most_weighted: float = 0.1  # of the typical error, below which no row counts for more
+    steps: int = 20  # of a fit of inner constants by itself,
+    settled: float = 0.9  # which ends where a step leaves more than this share of the squares
+    spanned: float = 1e-14  # singular values below this share of the largest span nothing
+    seen: float = 1e-9  # ... of slopes: they are no direction to step in
+    near: float = 1e-4  # error, relative to the spread, from which a sum may be right but for that
+    powers: tuple[int, ...] = (12,)  # sums of each length that go on, made of powers alone
+    every: tuple[int, ...] = (20, 16, 16, 12)  # with none, one, two and three tuned terms
+
+
+CURVES = CurvesConfig()
+FEW_FUNCTIONS = LibraryConfig(
+    powers=(1, 2, 3, 4, -1, -2), roots=(1 / 2, 1 / 3, 3 / 2, -1 / 2), mixed=(1, 2), slow=(0.1, 0.25, 0.5, 1.0)
+)
+FEW_TERMS = TermsConfig(max_terms=4, fits=3, leading=2, shown=4)
+
+
+def terms_of_curve(
+    x: FloatArray,
+    values: FloatArray,
+    errors: FloatArray,
+    functions: FunctionSet,
+    out_of_time: Callable[[], bool],
+    *,
+    column: int = 0,
+    known: Sequence[Node] = (),
+) -> list[Node] | None:
+    """Terms of `Variable(column)`, x [N], that add up to values [N] within their errors [N], 1 among them where needed.
+
+    The shortest such sum; None where there is none. `known` are functions that may be among the terms, as they are.
+    """
+    n = min(len(values), CURVES.rows)
+    weights = 1.0 / np.maximum(errors, CURVES.most_weighted * np.median(errors)) ** 2
+    weights /= weights.mean()
+    mean = float(np.average(values, weights=weights))
+    spread = math.sqrt(float(np.average((values - mean) ** 2, weights=weights)))
+    allowed = CURVES.told * math.sqrt(float(np.average(errors**2, weights=weights)))
+    if math.hypot(mean, spread) < allowed:
+        return []
+    allowed = min(allowed, CURVES.least_told * math.hypot(mean, spread))
+    if spread < allowed:
+        return [Constant(1.0)]
+    weights = weights[:n] / weights[:n].mean()
+    terms = library(x[:n, None], functions.allows, numbers=FEW_FUNCTIONS, waves=over(0, known), are_held=True)
+    alone = _alone(terms, x[:n], values[:n], weights, allowed)
+    if alone is not None:
+        return over(column, [alone])
+    rows = JudgedRows.of(x[:n, None], values[:n], weights, ["x0"])
+    tiers = [(~terms.plain & ~terms.tuned, CURVES.powers), (np.ones(len(terms), bool), CURVES.every)]
+    found = first_within(terms, rows, allowed, tiers, out_of_time)
+    return None if found is None else over(column, found)
+
+
+def _alone(terms: Library, x: FloatArray, values: FloatArray, weights: FloatArray, allowed: float) -> Node | None:
+    """The one function with a constant inside that is the values but for a factor; None where there is none.
+
+    With an offset beside it, one that hardly changes over the rows, exp(-7/x) far from zero, is like many others.
+    """
+    roots = np.sqrt(weights / weights.sum())
+    target = roots * values
+
+    def solved(node: Node) -> tuple[float, FloatArray, FloatArray]:
+        """What a function leaves, with its slopes by its constants, beside itself."""
+        with np.errstate(all="ignore"):
+            column, slopes = constant_slopes(node, x[:, None])
+            column, slopes = roots * column, roots[:, None] * slopes
+            factor = float(column @ target / (column @ column))
+            left = target - factor * column
+            slopes = factor * (slopes - np.outer(column, column @ slopes / (column @ column)))
+        return math.sqrt(float(left @ left)), left, slopes
+
+    started: dict[str, tuple[float, Node]] = {}
+    for factor in terms.factors:
+        if factor.group in TUNED:
+            with np.errstate(all="ignore"):
+                error = solved(factor.node)[0]
+            if math.isfinite(error) and error < started.get(factor.kind, (math.inf, factor.node))[0]:
+                started[factor.kind] = error, factor.node
+    best: tuple[float, Node] | None = None
+    for error, node in started.values():
+        for _ in range(CURVES.steps):
+            _, left, slopes = solved(node)
+            scale = np.sqrt(np.sum(slopes**2, axis=0))
+            if not (np.isfinite(scale).all() and (scale > 0).all()):
+                break
+            step = np.linalg.lstsq(slopes / scale, left, rcond=CURVES.seen)[0] / scale
+            moved = next((m for m in (with_step(node, step / h) for h in (1, 2, 8)) if solved(m)[0] < error), None)
+            if moved is None:
+                break
+            node, error = moved, solved(moved)[0]
+        if error < min(allowed, math.inf if best is None else best[0]):
+            best = error, node
+    return None if best is None else best[1]
+
+
+def with_step(node: Node, step: FloatArray) -> Node:
+    """A formula with all its constants moved by a step."""
+    by = iter(step.tolist())
+    return transform(node, lambda leaf: Constant(leaf.value + next(by)) if isinstance(leaf, Constant) else leaf)
+
+
+def first_within(
+    terms: Library,
+    rows: JudgedRows,
+    allowed: float,
+    tiers: Sequence[tuple[NDArray[np.bool_], tuple[int, ...]]],
+    out_of_time: Callable[[], bool],
+) -> list[Node] | None:
+    """The shortest sum within an error, of terms from several vocabularies, with 1 where needed; None where there is none.
+
+    Functions over a narrow range are much alike, and a fit by normal equations ends before it tells them apart: what comes
+    near is settled by an orthogonal one.
+    """
+    best: list[Node] | None = None
+    one = Constant(1.0)
+    for used, beams in tiers:
+        if not used.any() or out_of_time():
+            continue
+        for each in TermChoice(terms, used, rows, beams=beams, numbers=FEW_TERMS).run(out_of_time):
+            nodes = [term.node for term in each.terms]
+            if best is not None and len(nodes) >= len([node for node in best if node != one]):
+                break
+            error, factors = math.sqrt(each.loss), each.factors
+            if each.n_tuned and allowed < error < CURVES.near * rows.spread:
+                basis = np.zeros((len(rows.target), 0))
+                nodes, factors, error = settled([*nodes, one], rows.X, rows.target, basis, roots=np.sqrt(rows.weights))
+                nodes = nodes[:-1]
+            if error < allowed:
+                best = nodes + [one] * (abs(factors[-1]) > allowed)
+                break
+    return best
+
+
+def settled(
+    nodes: Sequence[Node], X: FloatArray, target: FloatArray, basis: FloatArray, *, roots: FloatArray | None = None
+) -> tuple[list[Node], tuple[float, ...], float]:
+    """Terms with the inner constants that leave least beside a basis, by Gauss-Newton steps; their factors; the error.
+
+    `roots` [N] are those of weights of mean 1, with which the basis was made.
+    """
+    roots = np.ones(len(target)) if roots is None else roots
+    left = _beside(basis, roots * target)
+    free = [[isinstance(leaf, Constant) for leaf in leaves(node)].count(True) for node in nodes]
+
+    def solved(nodes: Sequence[Node]) -> tuple[FloatArray, FloatArray, FloatArray, float] | None:
+        with np.errstate(all="ignore"):
+            parts = [constant_slopes(node, X) for node in nodes]
+            columns = roots[:, None] * np.stack([values for values, _ in parts], axis=1)
+            sizes = np.sqrt(np.sum(columns**2, axis=0))
+            if not (np.isfinite(sizes).all() and (sizes > 0).all()):
+                return None
+            columns = _beside(basis, columns / sizes)
+            span, singular, axes = np.linalg.svd(columns, full_matrices=False)
+            kept = singular > CURVES.spanned * singular[0]
+            span, singular, axes = span[:, kept], singular[kept], axes[kept]
+            factors = (axes.T @ ((span.T @ left) / singular)) / sizes
+            slopes = np.hstack([c * roots[:, None] * slopes for c, (_, slopes) in zip(factors, parts, strict=True)])
+            slopes, rest = _beside(span, _beside(basis, slopes)), _beside(span, left)
+            lost = float(rest @ rest)
+            return (slopes, rest, factors, lost) if math.isfinite(lost) and np.isfinite(slopes).all() else None
+
+    found, best = list(nodes), solved(nodes)
+    if best is None:
+        return found, (0.0,) * len(nodes), math.inf
+    for _ in range(CURVES.steps if sum(free) else 0):
+        scale = np.sqrt(np.sum(best[0] ** 2, axis=0))
+        scale = np.where(scale > 0, scale, 1.0)
+        if not np.isfinite(scale).all():
+            break
+        step = np.linalg.lstsq(best[0] / scale, best[1], rcond=CURVES.seen)[0] / scale
+        for shorter in (1.0, 3.0):
+            steps = np.split(step / shorter, np.cumsum(free)[:-1])
+            moved = [with_step(node, by) for node, by in zip(found, steps, strict=True)]
+            trial = solved(moved)
+            if trial is not None and trial[3] < best[3]:
+                break
+        else:
+            break
+        is_settled = trial[3] > CURVES.settled * best[3]
+        found, best = moved, trial
+        if is_settled:
+            break
+    return found, tuple(best[2].tolist()), math.sqrt(best[3] / len(target))
+
+
+def _beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
+    for _ in range(2):
+        columns = columns - basis @ (basis.T @ columns)
+    return np.asarray(columns)
+
+
+def over(column: int, nodes: Sequence[Node]) -> list[Node]:
+    """Functions of one column, over that column of a table."""
+    return [transform(node, lambda leaf: Variable(column) if isinstance(leaf, Variable) else leaf) for node in nodes]

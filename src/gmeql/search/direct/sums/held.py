@@ -1,0 +1,167 @@
+"""Plain terms held together, and up to three beside them that have constants inside: y = S + s f(a x) + t g(b z) + ...
+
+Growth laws are such sums: r P**(1/3) + P (P/c - 1) (1 - P/K) + r P exp(-a P). Which powers stand in S need not be chosen: all
+plain ones are taken away from everything, and what is left of the target is looked for among what is left of terms with a
+constant inside, each with its slope by that constant, so that a coarse grid of constants misses none. The best are taken to
+rounding by variable projection (`curves.py`) before the next is looked for: what a constant that is not quite right leaves
+is larger than many a term. A sum that leaves nothing is then written with as few of the plain terms as it needs.
+
+Legend: `N` rows, `M` terms with a constant inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.nodes import Constant, Node, Variable, build, calls
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.sums.curves import settled
+from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, sum_of
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.terms.column_functions import LIBRARY
+from gmeql.search.direct.terms.library import Library, library
+from gmeql.search.direct.terms.term_sums import orthonormal
+
+FloatArray = NDArray[np.float64]
+SingleArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class HeldConfig:
+    """Numbers of the method."""
+
+    max_columns: int = 3
+    rows: int = 240
+    few_rows: int = 100
+    powers: tuple[float, ...] = (1, 2, 3, 1 / 2, 1 / 3)  # of columns that are held
+    spanned: float = 1e-13  # singular values below this share of the largest span nothing
+    independent: float = 1e-10  # share of a term's square, and of its slope's, that must be left beside what is held
+    turning: float = 1e-4  # share of a slope's square beside its term
+    tried: tuple[int, ...] = (6, 5, 5)  # terms of different kinds that are tried beside each sum of none, one and two,
+    kept: int = 3  # sums of each length that go on
+    exact: float = 1e-10  # share of the target's spread that may be left on the rows
+    seconds_to_begin: float = 0.07  # of one core (measured, two columns),
+    seconds_per_fit: float = 0.005  # and for each sum that is taken to rounding
+
+
+HELD = HeldConfig()
+TUNED_TERMS = replace(LIBRARY, mixed=(1, 2, 1 / 2), exponents=(0.2, 0.8, 1.4, 2.6, -0.4, -1.4, -2.6, -4.5), turns=0,
+                      slow=(0.1, 0.25, 0.5, 1.0, 2.0), bumps=6, steps=6,
+                      most_terms=5_000)  # fmt: skip
+
+
+def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
+    """A sum of plain terms and a few with constants inside that is the target. Draws nothing at random."""
+    n = min(len(table.y), HELD.rows)
+    if not 1 <= table.n_columns <= HELD.max_columns or n < HELD.few_rows or not functions.allows({"add", "mul"}):
+        return
+    if not table.varies:
+        return
+    most = int((effort.seconds - HELD.seconds_to_begin) / HELD.seconds_per_fit)
+    if most < HELD.tried[0] or effort.out_of_time():
+        return
+    X, y = table.X[:n], table.y[:n]
+    held = _plain(X, functions)
+    few = DirectTable(X, y, table.weights[:n])
+    values = np.array([few.values(node) for node in held])
+    basis = orthonormal((values / np.sqrt(np.mean(values**2, axis=1, keepdims=True))).T, HELD.spanned)
+    rest = _beside(basis, y)
+    if np.linalg.norm(rest) < VOCABULARY.exact * np.linalg.norm(y):
+        return  # a plain sum
+    terms = _Terms(library(X, functions.allows, numbers=TUNED_TERMS), basis)
+    sums: list[tuple[Node, ...]] = [()]
+    for width in HELD.tried:
+        longer: list[tuple[float, list[Node]]] = []
+        for nodes in sums:
+            for more in terms.nearest(rest, _slopes(nodes, X), width):
+                most -= 1
+                if most < 0 or effort.out_of_time():
+                    return
+                found, _, error = settled([*nodes, more], X, y, basis)
+                longer.append((error, found))
+                root = _written(found, held, few) if error < HELD.exact * few.spread else None
+                if root is not None and table.error(root) < VOCABULARY.verified:
+                    yield root
+                    return
+        longer.sort(key=lambda one: one[0])
+        sums = [tuple(found) for _, found in longer[: HELD.kept]]
+
+
+class _Terms:
+    """Terms of a library that are no powers, with their slopes by the constants inside, beside what is held."""
+
+    def __init__(self, terms: Library, basis: FloatArray) -> None:
+        self.terms, self.basis = terms, basis
+        self.numbers = np.flatnonzero(terms.tuned | terms.plain)
+        self.values, self.slopes = (self._left(v) for v in (terms.values[self.numbers], terms.slopes(self.numbers)))
+
+    def _left(self, rows: FloatArray) -> SingleArray:
+        """What the basis leaves of rows [M, N] of size 1; nothing where that is rounding."""
+        with np.errstate(all="ignore"):
+            sized = np.nan_to_num(rows / np.linalg.norm(rows, axis=1, keepdims=True), posinf=0.0, neginf=0.0)
+        left = _beside(self.basis, sized.T).T
+        return _unit(left.astype(np.float32))
+
+    def nearest(self, rest: FloatArray, taken: FloatArray, n: int) -> list[Node]:
+        """The terms, one of a kind, that with their slopes explain most of what is left [N] beside columns [N, K]."""
+        values, slopes, target = self.values, self.slopes, rest
+        if taken.shape[1]:
+            sizes = np.linalg.norm(taken, axis=0)
+            span = orthonormal(_beside(self.basis, taken / np.where(sizes > 0, sizes, 1.0)), HELD.spanned)
+            single: SingleArray = span.astype(np.float32)
+            values, slopes = (_unit(np.asarray(v - (v @ single) @ single.T, np.float32)) for v in (values, slopes))
+            target = _beside(span, rest)
+        along = np.sum(values * slopes, axis=1)
+        on_values, on_slopes = values @ target, slopes @ target
+        free = 1.0 - along**2
+        more = np.where(free > HELD.turning, (on_slopes - along * on_values) ** 2 / np.maximum(free, HELD.turning), 0.0)
+        found: dict[int, int] = {}
+        for m in self.numbers[np.argsort(-(on_values**2 + more), kind="stable")]:
+            found.setdefault(int(self.terms.kinds[m]), int(m))
+            if len(found) >= n:
+                break
+        return [self.terms.node(m) for m in found.values()]
+
+
+def _slopes(nodes: Sequence[Node], X: FloatArray) -> FloatArray:
+    """Values of terms and their slopes by all constants inside, [N, K]."""
+    parts = [constant_slopes(node, X) for node in nodes]
+    return np.column_stack([np.zeros((len(X), 0)), *(part for values, slopes in parts for part in (values, slopes))])
+
+
+def _plain(X: FloatArray, functions: FunctionSet) -> list[Node]:
+    """1, powers of columns and products of two."""
+    found: list[Node] = [Constant(1.0)]
+    for j, x in enumerate(X.T):
+        size = Variable(j) if (x > 0).all() else build("abs", Variable(j))
+        found += [build("pow", Variable(j) if p % 1 == 0 else size, Constant(float(p))) for p in HELD.powers]
+    for i, j in combinations(range(X.shape[1]), 2):
+        a, b = Variable(i), Variable(j)
+        found += [build("mul", a, b), build("mul", build("square", a), b), build("mul", a, build("square", b))]
+    return [node for node in found if functions.allows({call.operator for call in calls(node)})]
+
+
+def _beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
+    for _ in range(2):
+        columns = columns - basis @ (basis.T @ columns)
+    return np.asarray(columns)
+
+
+def _unit(rows: SingleArray) -> SingleArray:
+    """Rows [M, N] of size 1; those that are next to nothing are nothing."""
+    squares = np.einsum("mn,mn->m", rows, rows)
+    scale = np.where(squares > HELD.independent, 1.0 / np.sqrt(np.maximum(squares, HELD.independent)), 0.0)
+    return np.asarray(rows * scale[:, None], dtype=np.float32)
+
+
+def _written(nodes: Sequence[Node], held: Sequence[Node], table: DirectTable) -> Node | None:
+    """The sum of some terms and of as few of those that are held as it takes to be the target; None where it is not."""
+    every = [*held, *nodes]
+    terms = Span(np.array([table.values(node) for node in every]), lambda k: every[k]).sparse(table.y)
+    return None if terms is None else sum_of(terms)

@@ -1,0 +1,45 @@
+"""Waves under roots, logarithms and fraction bars are known by how often they come near their height."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from drawn_tables import Function, drawn_table
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.waves.capped import is_capped, propose
+
+
+def proposed(f: Function, functions: FunctionSet | None = None) -> tuple[DirectTable, list]:
+    rng = np.random.default_rng(3)
+    table = drawn_table(f, 600, 8, rng)
+    with np.errstate(all="ignore"):
+        return table, list(propose(table, functions=functions or FunctionSet(), effort=Effort(2.0), rng=rng))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a, b, c: 1 / (a**2 * np.sqrt(np.sin(b * c + b))),
+        lambda a, b, c: np.log(np.sin(a / b - c)),
+        lambda a, b, c: c + np.sin(a * b - b - c + 2.39),
+        lambda a, b: np.sqrt(0.7 * np.cos(a * b + a)),
+    ],
+)
+def test_a_wave_behind_a_step(f: Function) -> None:
+    table, (root,) = proposed(f)
+    assert table.error(root) < 1e-8
+
+
+def test_nothing_is_seen_elsewhere() -> None:
+    noise = np.random.default_rng(0)
+    for f in (lambda a, b: noise.normal(size=len(a)), lambda a, b: a * b + 2, lambda a, b: np.full(len(a), 3.0)):
+        assert proposed(f)[1] == []
+    assert proposed(lambda a, b: np.sqrt(np.cos(a * b + a)), FunctionSet(["add", "mul"]))[1] == []
+
+
+def test_waves_alone_are_often_next_to_their_height() -> None:
+    u = np.random.default_rng(0).uniform(-9, 9, 1000)
+    assert is_capped(np.sin(u)) and is_capped(-3 * np.abs(np.cos(u**2)))
+    assert not any(map(is_capped, (u, u**2, np.exp(u), np.random.default_rng(1).normal(size=1000), np.ones(1000))))
