@@ -151,8 +151,8 @@ def fresh_loss(expression: Any, given: Table) -> float:
 
 def comparisons(record: dict[str, Any], calibration: Any) -> list[Comparison]:
     """The best formula of a record beside each of its rivals, the hardest to beat first."""
-    from gmeql.model.evidence import rivals
-    from gmeql.model.front import Front
+    from gmeql.model.choice.evidence import rivals
+    from gmeql.model.pareto.front import Front
 
     given, front = table(record["kind"], record["seed"]), Front.from_dict(record["front"])
     own = fresh_loss(front.select("best").expression, given)
@@ -191,8 +191,8 @@ def constants_covered(record: dict[str, Any]) -> list[bool] | None:
     """
     from scipy.optimize import least_squares
 
-    from gmeql.model.deciding import intervals_of
-    from gmeql.model.front import Front
+    from gmeql.model.certainty.deciding import intervals_of
+    from gmeql.model.pareto.front import Front
 
     given = table(record["kind"], record["seed"])
     best = Front.from_dict(record["front"]).select("best")
@@ -216,7 +216,7 @@ def constants_covered(record: dict[str, Any]) -> list[bool] | None:
 
 def covered_beforehand(record: dict[str, Any]) -> list[bool]:
     """The same of the law's own structure, which nobody had to find: what intervals without a search do on these rows."""
-    from gmeql.model.intervals import constant_intervals
+    from gmeql.model.certainty.intervals import constant_intervals
     from gmeql.search.polish.scoring import JudgedRows, refit
 
     given = table(record["kind"], record["seed"])
@@ -229,8 +229,8 @@ def covered_beforehand(record: dict[str, Any]) -> list[bool]:
 def covered_without_outliers(record: dict[str, Any]) -> list[bool]:
     """The same where rows far off do not decide, as where a formula is chosen that they do not move; none are told of
     tables that have no such rows."""
-    from gmeql.model.far_rows import rows_far_away
-    from gmeql.model.intervals import constant_intervals
+    from gmeql.model.certainty.intervals import constant_intervals
+    from gmeql.model.rows.far_rows import rows_far_away
     from gmeql.search.losses.converging import SQUARES, converged
     from gmeql.search.losses.losses import LOSSES
 
@@ -247,8 +247,8 @@ def covered_without_outliers(record: dict[str, Any]) -> list[bool]:
 
 def rows_covered(record: dict[str, Any]) -> float:
     """The share of fresh measurements inside their 95 % prediction intervals."""
-    from gmeql.model.deciding import basis_of
-    from gmeql.model.front import Front
+    from gmeql.model.certainty.deciding import basis_of
+    from gmeql.model.pareto.front import Front
 
     given = table(record["kind"], record["seed"])
     best = Front.from_dict(record["front"]).select("best")
@@ -282,7 +282,7 @@ def reliability(pairs: list[list[Comparison]], calibration: Any) -> list[tuple[f
 
 
 def report(records: list[dict[str, Any]], picture: Path | None) -> None:
-    from gmeql.model.evidence import CALIBRATION
+    from gmeql.model.choice.evidence import CALIBRATION
 
     found = [pairs for record in records if (pairs := comparisons(record, CALIBRATION))]
     even, odd = ([pairs for pairs in found if pairs[0].seed % 2 == rest] for rest in (0, 1))

@@ -91,7 +91,7 @@ def unbroken(seed: int, candidates: int) -> list[Any]:
 
 def broken(seed: int, candidates: int, interval: float, kills: int, rng: np.random.Generator) -> Record:
     """One run with `kills` kills at random moments of its work."""
-    from gmeql.model.checkpoint import load_checkpoint
+    from gmeql.model.files.checkpoint import load_checkpoint
 
     record = Record(seed)
     expected = unbroken(seed, candidates)

@@ -38,7 +38,7 @@ Cell = tuple[str, str, int, str]
 def searched(cell: Cell, candidates: int, rows: int) -> dict[str, Any]:
     """One search: solved or not, who saw the exact formula first, and over how many tables was searched."""
     from gmeql.evaluation.problems import judge, load_suite
-    from gmeql.model.preparation import prepare
+    from gmeql.model.fit.preparation import prepare
     from gmeql.search.config import SearchConfig
     from gmeql.search.direct.methods import DIRECT_METHODS
     from gmeql.search.search import Search

@@ -68,7 +68,7 @@ def table(law: str, errors: str, seed: int) -> tuple[np.ndarray, ...]:
 def simulate(path: Path, seeds: range, candidates: int) -> None:
     """Fit every table whose record is not there yet."""
     from gmeql import GMEQLRegressor
-    from gmeql.model import fitting
+    from gmeql.model.fit import fitting
 
     fitting.with_unmoved = lambda front, *_, **__: front
     done = {(r["law"], r["errors"], r["seed"]) for r in read_records(path)}
@@ -88,8 +88,8 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 def report(records: list[dict[str, Any]]) -> None:
     """Errors on fresh rows over the spread there, medians: of the law itself, and of what is measured."""
-    from gmeql.model.front import Front
-    from gmeql.model.unmoved import with_unmoved
+    from gmeql.model.choice.unmoved import with_unmoved
+    from gmeql.model.pareto.front import Front
     from gmeql.search.config import SearchConfig
 
     found: dict[str, list[tuple[float, ...]]] = {}

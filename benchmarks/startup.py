@@ -34,7 +34,7 @@ HELP = "import sys; sys.argv = ['gmeql', '--help']; from gmeql.cli import main; 
 
 KERNELS = {
     "fit": "from gmeql.fitters.cpu import compile_kernel; compile_kernel()",
-    "draw": "from gmeql.model.kernels import _smallest_search; _smallest_search().draw_once()",
+    "draw": "from gmeql.model.fit.kernels import _smallest_search; _smallest_search().draw_once()",
     "look-up": "from gmeql.search.direct.middle.meeting import compile_look_up; compile_look_up()",
 }
 

@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--cases", default=",".join(CASES))
     options = parser.parse_args()
     first, last = map(int, options.seeds.split(":"))
-    from gmeql.model.kernels import load_kernels
+    from gmeql.model.fit.kernels import load_kernels
 
     load_kernels()
     print("| template | solved | slowest solved, s | formula |\n| --- | --- | --- | --- |")

@@ -26,6 +26,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
 from thinned import examples_of
 
 # A shell that starts the tests in the background ignores SIGINT for them and all their children; tests of Ctrl-C, here
@@ -57,7 +58,7 @@ for looks in ("gmeql.search.direct.methods", "gmeql.search.offers.looking"):
 def pytest_configure(config: pytest.Config) -> None:
     """Kernels are compiled once, before test workers start; each of them would do it for itself at the same time."""
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        from gmeql.model.kernels import keep_kernels
+        from gmeql.model.fit.kernels import keep_kernels
 
         keep_kernels()
 
@@ -93,7 +94,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def fronts_can_be_stored() -> Iterator[None]:
     """Every front that any test's estimator keeps must come back from plain data as it was, figure by figure."""
     from gmeql.estimator import GMEQLRegressor
-    from gmeql.model.front import Front
+    from gmeql.model.pareto.front import Front
 
     keep = GMEQLRegressor._keep_fronts
 

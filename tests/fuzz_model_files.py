@@ -3,7 +3,7 @@
 usage: python fuzz_model_files.py MUTATIONS SEED
 
 Prints one JSON object: how many files were refused, loaded, raised something else; what forbidden events the hook saw;
-the slowest load (seconds of computing) and the memory the loads took. `tests/model/test_model_file.py` judges it.
+the slowest load (seconds of computing) and the memory the loads took. `tests/model/files/test_model_file.py` judges it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
-from gmeql.model.model_file import StoredModel, checksum_of, load_model, save_model
-from gmeql.model.storage import StorageError
+from gmeql.model.files.model_file import StoredModel, checksum_of, load_model, save_model
+from gmeql.model.files.storage import StorageError
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 
 FORBIDDEN = (
     "exec",

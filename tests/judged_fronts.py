@@ -9,7 +9,7 @@ import numpy as np
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.formula.simplify import simplify
-from gmeql.model.front import Front
+from gmeql.model.pareto.front import Front
 from gmeql.search.events import Member
 from gmeql.search.judging.outlook import outlooks
 

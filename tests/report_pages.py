@@ -9,8 +9,8 @@ import numpy as np
 from gmeql import report
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 from gmeql.tables import read as tables
 
 HOSTILE = '</script><img src=x onerror="alert(1)">&\'"{{7*7}}`'

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from common import SECONDS, Report, fit_command, write_table
 
-from gmeql.model.kernels import keep_kernels
+from gmeql.model.fit.kernels import keep_kernels
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def same(report: Report, *, kills: int, candidates: int, fresh: bool) -> None:
     import joblib
 
     from gmeql import GMEQLRegressor
-    from gmeql.model.ranges import RangeWarning
+    from gmeql.model.fit.ranges import RangeWarning
 
     X, y = table()
 

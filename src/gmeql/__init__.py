@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gmeql._version import __version__
+    from gmeql.differential.fields.field import GMEQLField
     from gmeql.differential.motion.dynamics import GMEQLDynamics
     from gmeql.differential.motion.invariant import invariant
-    from gmeql.differential.fields.field import GMEQLField
     from gmeql.differential.solving.solutions import Solution, Solutions
     from gmeql.differential.solving.solve import solve
     from gmeql.estimator import GMEQLClassifier, GMEQLRegressor, fit_formula
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
     from gmeql.formula.operators import Operator, get_operator
     from gmeql.formula.registration import register_operator
-    from gmeql.model.front import Front
-    from gmeql.model.ranges import RangeWarning
+    from gmeql.model.fit.ranges import RangeWarning
+    from gmeql.model.pareto.front import Front
     from gmeql.network.architecture import Architecture, architecture_preset
     from gmeql.search.config import SearchConfig
     from gmeql.search.events import Member, Progress
@@ -42,8 +42,8 @@ _HOME = {
     "GMEQLRegressor": "estimator",
     "fit_formula": "estimator",
     "Expression": "formula.expression",
-    "Front": "model.front",
-    "RangeWarning": "model.ranges",
+    "Front": "model.pareto.front",
+    "RangeWarning": "model.fit.ranges",
     "Operator": "formula.operators",
     "get_operator": "formula.operators",
     "register_operator": "formula.registration",

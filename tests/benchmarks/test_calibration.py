@@ -13,9 +13,9 @@ from scipy.special import ndtr
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
-from gmeql.model.evidence import Calibration
-from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
+from gmeql.model.choice.evidence import Calibration
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from gmeql.evaluation.paper.plan import BUDGETS
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Variable
 from gmeql.formula.printing.export import EXPORTS
-from gmeql.model.methods import METHODS
-from gmeql.model.rules import RULES
+from gmeql.model.fit.methods import METHODS
+from gmeql.model.pareto.rules import RULES
 from gmeql.search.config import DEVICES
 from gmeql.search.losses.losses import LOSSES
 

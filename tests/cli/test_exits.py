@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from gmeql.cli.exits import DEBUG_VARIABLE, INTERNAL, INTERRUPTED, LEAST_MEMORY, OK, STORAGE, USAGE, Exit, explain
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.cells import TableError
 

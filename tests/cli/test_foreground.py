@@ -15,7 +15,7 @@ import pytest
 from gmeql.cli import foreground
 from gmeql.cli.foreground import run_interruptibly
 from gmeql.estimator import GMEQLRegressor
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 from gmeql.runs.execute import RunOutcome, execute
 from gmeql.runs.folder import Run
 from gmeql.runs.settings import FitSettings

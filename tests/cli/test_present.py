@@ -24,8 +24,8 @@ from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.formula.parsing import parse_tree
-from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 from gmeql.search.events import Member
 from gmeql.search.judging.outlook import Outlook
 

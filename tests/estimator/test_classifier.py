@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from quick_models import FEW
 from sklearn.datasets import load_iris
 
 from gmeql import GMEQLClassifier, GMEQLRegressor
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
+from quick_models import FEW
 
 
 def quick(**changes) -> GMEQLClassifier:

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from quick_models import quick
 
 from gmeql import GMEQLRegressor
 from gmeql.formula.parsing import parse_tree
-from gmeql.model import fitting
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
+from gmeql.model.fit import fitting
+from quick_models import quick
 
 SHIFT = {"red": -5.0, "green": 0.0, "blue": 5.0}
 
@@ -162,7 +162,7 @@ class TestFiles:
     def test_a_table_that_does_not_fit_the_formulas_is_refused(self, banded, tmp_path) -> None:
         import json
 
-        from gmeql.model.model_file import checksum_of
+        from gmeql.model.files.model_file import checksum_of
 
         banded.save(tmp_path / "model.json")
         envelope = json.loads((tmp_path / "model.json").read_text())

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quick_models import quick
 
-from gmeql.model import storage
-from gmeql.model.checkpoint import CheckpointWarning, checkpoint_files
-from gmeql.model.fitting import InterruptedWarning
-from gmeql.model.storage import StorageError
+from gmeql.model.files import storage
+from gmeql.model.files.checkpoint import CheckpointWarning, checkpoint_files
+from gmeql.model.files.storage import StorageError
+from gmeql.model.fit.fitting import InterruptedWarning
+from quick_models import quick
 
 
 class TestProgress:
@@ -155,7 +155,7 @@ def by_paper(**changes):
 
 @pytest.mark.usefixtures("compiled_quickly")
 class TestPaperMethods:
-    @pytest.mark.slow  # a checkpoint of method "paper" goes on in tests/model/test_old_files.py, and predicts what it prints
+    @pytest.mark.slow  # test_old_files.py: a checkpoint of "paper" goes on, and predicts what it prints
     @pytest.mark.parametrize("method", ["released", "paper"])
     def test_they_fit_and_print_what_they_predict(self, table, method: str) -> None:
         X, _ = table

@@ -7,7 +7,7 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front
+from gmeql.model.pareto.front import Front
 from gmeql.model.plots import (
     LABEL_WIDTH,
     MOST_TICKS,

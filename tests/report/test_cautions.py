@@ -9,9 +9,9 @@ import numpy as np
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
-from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
-from gmeql.model.weighing import counted_rows
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
+from gmeql.model.rows.weighing import counted_rows
 from gmeql.report.cautions import cautions, errors_grow, has_pattern
 from gmeql.search.judging.outlook import Outlook
 from gmeql.tables import read as tables

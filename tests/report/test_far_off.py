@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gmeql.model.far_rows import rows_far_away
+from gmeql.model.rows.far_rows import rows_far_away
 from gmeql.report.far_off import UNSURE, by_factors, far_away
 
 

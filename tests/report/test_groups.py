@@ -10,7 +10,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.knowledge.knowledge import read_knowledge
 from gmeql.knowledge.of_groups import GroupsKnowledge
-from gmeql.model.front import Front
+from gmeql.model.pareto.front import Front
 from gmeql.report.content import assemble
 from gmeql.report.groups import MAX_GROUPS, group_view
 from gmeql.search.events import Member

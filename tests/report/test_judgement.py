@@ -10,17 +10,17 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Variable, build
 from gmeql.formula.parsing import parse_tree
-from gmeql.model.evidence import Rival
-from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
-from gmeql.model.unmoved import with_unmoved
+from gmeql.model.choice.evidence import Rival
+from gmeql.model.choice.unmoved import with_unmoved
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 from gmeql.report import judgement
 from gmeql.report.judgement import figures, judge, percent
+from gmeql.search.config import SearchConfig
+from gmeql.search.judging.outlook import outlooks
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.losses import find_loss
-from gmeql.search.judging.outlook import outlooks
 from gmeql.search.losses.robust import robust_weights
-from gmeql.search.config import SearchConfig
 from gmeql.tables import read as tables
 from judged_fronts import judged
 from report_pages import front_for, training

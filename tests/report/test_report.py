@@ -10,8 +10,8 @@ import pytest
 from gmeql import report
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front
-from gmeql.model.member import FrontMember
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 from gmeql.report import content
 from report_pages import HOSTILE, front_for, page_for, parsed, training
 

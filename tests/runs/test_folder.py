@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 from gmeql.runs.folder import Run, default_folder
 from gmeql.runs.settings import DEFAULT_SECONDS, FitSettings
 from gmeql.tables.read import Training, read

@@ -11,7 +11,7 @@ from dataclasses import replace
 from gmeql.formula.bounds import Bounds
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
-from gmeql.model.front import Front
+from gmeql.model.pareto.front import Front
 from gmeql.runs import records
 from gmeql.runs.records import (
     UNSEEN_COLUMNS,
@@ -21,8 +21,7 @@ from gmeql.runs.records import (
     member_record,
     progress_record,
 )
-from gmeql.search.events import reason_text
-from gmeql.search.events import REASONS, Member, Progress
+from gmeql.search.events import REASONS, Member, Progress, reason_text
 from gmeql.search.judging.outlook import Outlook
 
 MEAN = Member(Expression(Constant(2.0), ("a",)), 0.5, 1)

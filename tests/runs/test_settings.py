@@ -9,7 +9,7 @@ import shlex
 import pytest
 
 from gmeql import GMEQLRegressor
-from gmeql.model.parameters import check_parameters
+from gmeql.model.fit.parameters import check_parameters
 from gmeql.runs.settings import CHOICES, ConfigError, FitSettings, reproduce_command, resolve, split_names
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from thinned import thinned
-from searches import SMALL, parabola, plain_text, run, stored, waves
 
-from gmeql.model.checkpoint import load_checkpoint
+from gmeql.model.files.checkpoint import load_checkpoint
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 from gmeql.search.state import VERSION, SearchState
+from searches import SMALL, parabola, plain_text, run, stored, waves
+from thinned import thinned
 
 OLD = Path(__file__).parents[1] / "data" / "v0.1"
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 from gmeql.runs.folder import Run, make_folder
 from gmeql.runs.settings import FitSettings
 from gmeql.tables.read import read

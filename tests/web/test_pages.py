@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from gmeql.knowledge.knowledge import UNIT_CHECKS
-from gmeql.model.rules import RULES
+from gmeql.model.pareto.rules import RULES
 from gmeql.search.losses.losses import LOSSES
 from web_client import HEADERS, upload
 

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 from gmeql.web.server import listen
 
 

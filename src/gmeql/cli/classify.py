@@ -74,7 +74,7 @@ def classify(
     training, labels = class_rows(table, target, weights=weights, **chosen)
     say_notes(training, quiet)
     from gmeql.estimator import GMEQLClassifier
-    from gmeql.model.fitting import InterruptedWarning
+    from gmeql.model.fit.fitting import InterruptedWarning
 
     if max_time is None and max_candidates is None:
         max_time = DEFAULT_SECONDS

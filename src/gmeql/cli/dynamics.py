@@ -71,7 +71,7 @@ def dynamics(
             say(f"{table.source}: {left_out:,} of {len(table.rows):,} rows left out: a cell is missing")
     from gmeql import GMEQLDynamics  # takes a while to import; mistakes are told before
     from gmeql.cli.present import print_json
-    from gmeql.model.fitting import InterruptedWarning
+    from gmeql.model.fit.fitting import InterruptedWarning
     from gmeql.report.motion import build
     from gmeql.runs.folder import default_folder
 

@@ -71,7 +71,7 @@ def explain(error: Exception) -> int:
     if isinstance(error, MemoryError):  # first of those that import: what is left is too little to load anything
         say("gmeql: there is not enough memory; end other programs, or give a sample of the rows")
         return STORAGE
-    from gmeql.model.storage import StorageError
+    from gmeql.model.files.storage import StorageError
     from gmeql.runs.settings import ConfigError
     from gmeql.tables.cells import TableError
 

@@ -62,7 +62,7 @@ def field(
     u, x, t = read_gridded(data, split_names(space), time, split_names(fields), read=read)
     from gmeql import GMEQLField  # takes a while to import; mistakes are told before
     from gmeql.cli.present import print_json
-    from gmeql.model.fitting import InterruptedWarning
+    from gmeql.model.fit.fitting import InterruptedWarning
     from gmeql.report.field import build
     from gmeql.runs.folder import default_folder
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gmeql.model.progress import ProgressDisplay
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
+from gmeql.model.fit.progress import ProgressDisplay
 from gmeql.runs.execute import RunOutcome, Stop, execute, save_emergency, write_report
 
 if TYPE_CHECKING:

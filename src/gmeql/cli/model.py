@@ -31,8 +31,8 @@ IndexOption = Annotated[
 
 def load(model: str) -> Any:
     """The model of a file or of a run folder: a regressor, or a classifier."""
-    from gmeql.model.model_file import load_model
-    from gmeql.model.storage import StorageError
+    from gmeql.model.files.model_file import load_model
+    from gmeql.model.files.storage import StorageError
 
     path = Path(model)
     if path.is_dir():
@@ -108,7 +108,7 @@ def predict(
     if hasattr(loaded, "classes_"):
         return _predict_classes(loaded, X, complete_rows, columns, out=out, as_json=as_json, index=index)
     from gmeql.cli.present import print_json
-    from gmeql.model.alternatives import averaged
+    from gmeql.model.certainty.alternatives import averaged
 
     tables = _seen(loaded, X, table)
     predicted: dict[str, Any] = {}
@@ -131,7 +131,7 @@ def predict(
 
 def _averages(model: GMEQLRegressor | GMEQLClassifier, n: int, index: str | None) -> list[Any]:
     """The `n` best formulas of each target, by their evidence."""
-    from gmeql.model.alternatives import alternatives
+    from gmeql.model.certainty.alternatives import alternatives
     from gmeql.model.targets import as_list
 
     if index is not None:
@@ -245,7 +245,7 @@ def _judge_ranges(
     strict: bool,
 ) -> None:
     """Say which rows lie outside the values of the fit, or refuse them."""
-    from gmeql.model.ranges import rows_outside
+    from gmeql.model.fit.ranges import rows_outside
 
     outside = rows_outside(X, getattr(model, "feature_ranges_", None), used, formulas)
     if outside is None:
@@ -290,7 +290,7 @@ def _write_csv(columns: dict[str, Any], out: str | None) -> None:
 
     import polars as pl
 
-    from gmeql.model.storage import write_atomic
+    from gmeql.model.files.storage import write_atomic
 
     buffer = io.BytesIO()
     pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None)).write_csv(buffer)

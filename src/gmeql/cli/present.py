@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from gmeql.model.rows.weighing import counted_rows
 from gmeql.model.targets import as_list, names_of
-from gmeql.model.weighing import counted_rows
 from gmeql.report.judgement import figures, judge, predictions
 from gmeql.report.numbers import four_digits
 from gmeql.report.unseen import unseen_text
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from gmeql.estimator import GMEQLRegressor
-    from gmeql.model.front import Front
-    from gmeql.model.member import FrontMember
+    from gmeql.model.pareto.front import Front
+    from gmeql.model.pareto.member import FrontMember
     from gmeql.runs.execute import RunOutcome
     from gmeql.runs.folder import Run
     from gmeql.tables.training import Training

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gmeql.estimator.searching import Searching
 from gmeql.formula.expression import Expression
-from gmeql.model.alternatives import Alternative, alternatives, averaged
-from gmeql.model.inputs import check_rows
+from gmeql.model.certainty.alternatives import Alternative, alternatives, averaged
+from gmeql.model.fit.inputs import check_rows
 from gmeql.model.targets import one_or_list
 
 FloatArray = NDArray[np.float64]

@@ -21,15 +21,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from gmeql.estimator.regressor import GMEQLRegressor
 from gmeql.estimator.searching import Searching
 from gmeql.knowledge.knowledge import Knowledge
-from gmeql.model.front import Front
-from gmeql.model.inputs import TrainingRows, explained
-from gmeql.model.member import FrontMember
-from gmeql.model.parameters import check_parameters
+from gmeql.model.fit.inputs import TrainingRows, explained
+from gmeql.model.fit.parameters import check_parameters
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 from gmeql.search.losses.losses import sigmoid
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
-    from gmeql.model.model_file import StoredModel
+    from gmeql.model.files.model_file import StoredModel
     from gmeql.search.config import SearchConfig
     from gmeql.search.events import Progress
 

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.printing.spreadsheet import to_spreadsheet
-from gmeql.model.front import Front
-from gmeql.model.intervals import PredictionBasis
-from gmeql.model.member import FrontMember
-from gmeql.model.model_file import StoredModel, load_model, save_model
-from gmeql.model.parameters import rebuilt, to_plain
+from gmeql.model.certainty.intervals import PredictionBasis
+from gmeql.model.files.model_file import StoredModel, load_model, save_model
+from gmeql.model.files.storage import StorageError
+from gmeql.model.fit.parameters import rebuilt, to_plain
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 from gmeql.model.pictures import Pictures
-from gmeql.model.storage import StorageError
 from gmeql.model.targets import as_list, names_of, one_or_list
 
 

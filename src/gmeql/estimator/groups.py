@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from gmeql.estimator.formulas import Formulas
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, leaves
-from gmeql.model.inputs import check_rows, column_names, input_errors, split_groups, weight_of_errors
-from gmeql.model.ranges import RangeWarning, rows_are_held_out, rows_outside
+from gmeql.model.fit.inputs import check_rows, column_names, input_errors, split_groups, weight_of_errors
+from gmeql.model.fit.ranges import RangeWarning, rows_are_held_out, rows_outside
 from gmeql.model.targets import as_list, one_or_list
 from gmeql.search.groups.joint import GroupedTable, fit_jointly
 from gmeql.search.groups.table import OwnConstants, group_labels, own_columns, with_own_columns
@@ -84,7 +84,7 @@ class Groups(Formulas):
 
     def group_table(self, index: int | None = None) -> Any:
         """The own constants of the chosen formula, or of another `index`: a data frame with a row for each group."""
-        from gmeql.model.listing import data_frame
+        from gmeql.model.pareto.listing import data_frame
 
         check_is_fitted(self)
         own = self._own()

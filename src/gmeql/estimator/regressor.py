@@ -18,8 +18,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gmeql.estimator.alternatives import Alternatives
-from gmeql.model.front import Front
-from gmeql.model.inputs import (
+from gmeql.model.certainty.deciding import basis_of, intervals_of
+from gmeql.model.certainty.intervals import ConstantInterval, PredictionBasis
+from gmeql.model.fit.inputs import (
     TrainingRows,
     check_rows,
     check_training,
@@ -27,11 +28,10 @@ from gmeql.model.inputs import (
     input_errors,
     weight_of_errors,
 )
-from gmeql.model.deciding import basis_of, intervals_of
-from gmeql.model.intervals import ConstantInterval, PredictionBasis
-from gmeql.model.member import FrontMember
-from gmeql.model.methods import METHODS
-from gmeql.model.parameters import check_parameters
+from gmeql.model.fit.methods import METHODS
+from gmeql.model.fit.parameters import check_parameters
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 from gmeql.model.targets import given_names, one_or_list, target_names
 from gmeql.tables.codes import codes_in_words
 
@@ -279,14 +279,14 @@ callable, default="squared"
         as `predict` gives them.
 
         For the chosen formula, with errors that are normal and of one size everywhere; see
-        `gmeql.model.intervals.PredictionBasis`. Model files keep what it needs; those of earlier versions do not.
+        `gmeql.model.certainty.intervals.PredictionBasis`. Model files keep what it needs; those of earlier versions do not.
         """
         check_is_fitted(self)
         bases = getattr(self, "_prediction_bases", None)
         if bases is None:
             raise ValueError(
                 "this model's file holds nothing of the rows it was fitted to, so it has no prediction intervals; fit it, "
-                "or use gmeql.model.intervals.prediction_interval(model.expression_, X, y, X_new) with those rows"
+                "or use gmeql.model.certainty.intervals.prediction_interval(model.expression_, X, y, X_new) with those rows"
             )
         reasons = [basis for basis in bases if isinstance(basis, str)]
         if reasons:

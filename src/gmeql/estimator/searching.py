@@ -12,17 +12,17 @@ from sklearn.utils import check_random_state
 
 from gmeql.estimator.groups import Groups
 from gmeql.knowledge.knowledge import Knowledge, read_knowledge
-from gmeql.model.checkpoint import data_hash
-from gmeql.model.front import Front
-from gmeql.model.inputs import TrainingRows, column_names
-from gmeql.model.member import FrontMember
-from gmeql.model.parameters import KNOWLEDGE_PARAMETERS
-from gmeql.model.ranges import column_ranges
+from gmeql.model.files.checkpoint import data_hash
+from gmeql.model.fit.inputs import TrainingRows, column_names
+from gmeql.model.fit.parameters import KNOWLEDGE_PARAMETERS
+from gmeql.model.fit.ranges import column_ranges
+from gmeql.model.pareto.front import Front
+from gmeql.model.pareto.member import FrontMember
 from gmeql.model.targets import one_or_list
 from gmeql.search.groups.table import OwnConstants
 
 if TYPE_CHECKING:
-    from gmeql.model.fitting import RunResult
+    from gmeql.model.fit.fitting import RunResult
     from gmeql.search.config import SearchConfig
     from gmeql.search.events import Progress
 
@@ -60,7 +60,7 @@ class Searching(Groups):
     constraints: Sequence[Any] | None
 
     def _search(self, rows: TrainingRows) -> list[RunResult]:
-        from gmeql.model.fitting import search_targets
+        from gmeql.model.fit.fitting import search_targets
 
         names = column_names(self)
         known = (rows.X, rows.targets, rows.weight, names, rows.groups, rows.errors)

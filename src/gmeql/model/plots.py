@@ -17,12 +17,12 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Call, Constant, Node, fold
 from gmeql.formula.operators import get_operator
-from gmeql.model.rules import SELECTION
+from gmeql.model.pareto.rules import SELECTION
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from gmeql.model.front import Front
+    from gmeql.model.pareto.front import Front
 
 LABEL_WIDTH = 120
 """Longest formula shown on hovering."""

@@ -13,15 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gmeql.report.numbers import four_digits, share_text
 from gmeql.report.content import Content, assemble, safe_json
+from gmeql.report.numbers import four_digits, share_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
     from gmeql.knowledge.knowledge import Knowledge
+    from gmeql.model.pareto.front import Front
     from gmeql.search.groups.table import OwnConstants
-    from gmeql.model.front import Front
     from gmeql.tables.training import Training
 
 __all__ = ["build"]

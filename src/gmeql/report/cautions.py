@@ -13,10 +13,10 @@ from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.messages import shortened
 from gmeql.formula.nodes import Constant
-from gmeql.model.deciding import deciding_rows, intervals_of
-from gmeql.model.far_rows import rows_far_away, spread_grows, varies_by_factors
-from gmeql.model.outliers import Outliers
-from gmeql.model.weighing import CountedRows
+from gmeql.model.certainty.deciding import deciding_rows, intervals_of
+from gmeql.model.rows.far_rows import rows_far_away, spread_grows, varies_by_factors
+from gmeql.model.rows.outliers import Outliers
+from gmeql.model.rows.weighing import CountedRows
 from gmeql.report.error_shapes import are_counts, errors_grow, one_sided, spread_as_counts
 from gmeql.report.far_off import by_factors, far_away, forgotten, without_outliers
 from gmeql.report.numbers import four_digits, percent_text, three_digits
@@ -26,7 +26,7 @@ from gmeql.search.losses.losses import Loss, find_loss
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gmeql.model.member import FrontMember
+    from gmeql.model.pareto.member import FrontMember
     from gmeql.tables.training import Training
 
 

@@ -6,15 +6,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gmeql.formula.printing.notation import number_text, round_constant
-from gmeql.model.deciding import intervals_of
-from gmeql.model.intervals import constant_intervals
+from gmeql.model.certainty.deciding import intervals_of
+from gmeql.model.certainty.intervals import constant_intervals
 from gmeql.report.numbers import percent_text, with_same_decimals
 from gmeql.search.losses.effective import InputErrors
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
-    from gmeql.model.intervals import ConstantInterval
-    from gmeql.model.member import FrontMember
+    from gmeql.model.certainty.intervals import ConstantInterval
+    from gmeql.model.pareto.member import FrontMember
     from gmeql.tables.training import Training
 
 CIRCLED = ((1, 0x2460, 20), (21, 0x3251, 15), (36, 0x32B1, 15))  # first number, its character, how many follow

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql.formula.printing.spreadsheet import cells_used, to_spreadsheet
-from gmeql.model.ranges import column_ranges
-from gmeql.model.weighing import CountedRows, counted_rows
-from gmeql.report.cautions import deciding_text
+from gmeql.model.fit.ranges import column_ranges
+from gmeql.model.rows.weighing import CountedRows, counted_rows
+from gmeql.report.cautions import deciding_text, outliers_in
 from gmeql.report.constants import constant_rows
 from gmeql.report.groups import group_view, n_columns
-from gmeql.report.cautions import outliers_in
 from gmeql.report.judgement import Figures, figures, judge, predictions
 from gmeql.report.knowledge import kept_lines, unit_texts
 from gmeql.report.network import draw as draw_network
@@ -29,8 +28,8 @@ from gmeql.tables.categories import columns_of
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
     from gmeql.knowledge.knowledge import Knowledge
-    from gmeql.model.front import Front
-    from gmeql.model.member import FrontMember
+    from gmeql.model.pareto.front import Front
+    from gmeql.model.pareto.member import FrontMember
     from gmeql.search.groups.table import OwnConstants
     from gmeql.tables.training import Training
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gmeql.model.far_rows import FAR, size_grows
+from gmeql.model.rows.far_rows import FAR, size_grows
 from gmeql.report.numbers import percent_text
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gmeql.model.far_rows import are_gross
-from gmeql.model.weighing import CountedRows
+from gmeql.model.rows.far_rows import are_gross
+from gmeql.model.rows.weighing import CountedRows
 from gmeql.report.numbers import percent_text, three_digits
 
 if TYPE_CHECKING:
-    from gmeql.model.member import FrontMember
-    from gmeql.model.outliers import OtherRows, Outliers
+    from gmeql.model.pareto.member import FrontMember
+    from gmeql.model.rows.outliers import OtherRows, Outliers
 
 _ADVICE = "loss='robust' (--loss robust) gives {} no weight"
 UNSURE = "as outliers do or errors with a heavy tail: the rows do not tell which"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gmeql.formula.nodes import Constant, Variable, leaves
 from gmeql.formula.printing.notation import number_text, round_constant
 from gmeql.knowledge.of_groups import GroupsKnowledge
-from gmeql.model.intervals import constant_intervals
+from gmeql.model.certainty.intervals import constant_intervals
 from gmeql.report.constants import errors_of
 from gmeql.report.numbers import with_same_decimals
 from gmeql.search.groups.table import own_columns
@@ -19,7 +19,7 @@ from gmeql.search.groups.table import own_columns
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
     from gmeql.knowledge.knowledge import Knowledge
-    from gmeql.model.intervals import ConstantInterval
+    from gmeql.model.certainty.intervals import ConstantInterval
     from gmeql.search.groups.table import OwnConstants
     from gmeql.tables.training import Training
 

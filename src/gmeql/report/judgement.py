@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gmeql.formula.messages import shortened
-from gmeql.model.chance import passed_over
-from gmeql.model.evidence import Rival, alternative_weights, rivals
-from gmeql.model.exponents import with_fitted_exponents
-from gmeql.model.outliers import Outliers
-from gmeql.model.series import nearest_to_rows
-from gmeql.model.weighing import CountedRows, counted_rows
+from gmeql.model.choice.chance import passed_over
+from gmeql.model.choice.evidence import Rival, alternative_weights, rivals
+from gmeql.model.choice.exponents import with_fitted_exponents
+from gmeql.model.choice.series import nearest_to_rows
+from gmeql.model.rows.outliers import Outliers
+from gmeql.model.rows.weighing import CountedRows, counted_rows
 from gmeql.report.cautions import cautions, outliers_in
 from gmeql.report.numbers import percent_text, three_digits
 from gmeql.report.unseen import unseen_text
@@ -22,8 +22,8 @@ from gmeql.search.losses.converging import mean_loss_of_constant
 from gmeql.search.losses.losses import Loss, find_loss
 
 if TYPE_CHECKING:
-    from gmeql.model.front import Front
-    from gmeql.model.member import FrontMember
+    from gmeql.model.pareto.front import Front
+    from gmeql.model.pareto.member import FrontMember
     from gmeql.tables.training import Training
 
 EXACT = 1e-10  # of the target's spread: a true formula without noise reaches 1e-12, near misses 1e-7

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gmeql.formula.operators import get_operator
-from gmeql.model.inputs import VALIDATION_ROWS
-from gmeql.model.methods import METHODS
+from gmeql.model.fit.inputs import VALIDATION_ROWS
+from gmeql.model.fit.methods import METHODS
 from gmeql.runs.knowing import check_knowledge
 from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.runs.steering import Steering, standard_functions

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gmeql._version import versions
-from gmeql.model.storage import write_atomic
+from gmeql.model.files.storage import write_atomic
 from gmeql.model.targets import as_list
 from gmeql.report import build
 from gmeql.report.classes import build as build_overview

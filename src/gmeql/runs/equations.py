@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.model.storage import StorageError, parse_json, read_limited, write_atomic
+from gmeql.model.files.storage import StorageError, parse_json, read_limited, write_atomic
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.read import read
 from gmeql.tables.table import Table

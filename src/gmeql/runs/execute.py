@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gmeql.model.files.storage import StorageError
 from gmeql.runs.folder import Run
 from gmeql.runs.knowing import errors_of, knowledge_of, knowledge_options
 from gmeql.runs.records import (
@@ -26,14 +27,13 @@ from gmeql.runs.records import (
 )
 from gmeql.runs.settings import ConfigError, FitSettings, reproduce_command
 from gmeql.runs.steering import Steering, merge, standard_functions
-from gmeql.model.storage import StorageError
 from gmeql.search.events import reason_text
 from gmeql.tables.training import Training
 
 if TYPE_CHECKING:
     from gmeql.estimator import GMEQLRegressor
     from gmeql.knowledge.knowledge import Knowledge
-    from gmeql.model.front import Front
+    from gmeql.model.pareto.front import Front
     from gmeql.search.events import Member, Progress
     from gmeql.search.polish.scoring import JudgedRows
 
@@ -102,7 +102,7 @@ def execute(
         try:
             model = _fit(run, searched, settings, steering, watch)
         except Exception as error:
-            from gmeql.model.fitting import NoFormulaError
+            from gmeql.model.fit.fitting import NoFormulaError
 
             run.update(state="failed", reason=f"{type(error).__name__}: {error}"[:500])
             if isinstance(error, ValueError) and last and not any(np.isfinite(m.loss) for m in last[0].front):
@@ -213,10 +213,10 @@ def _known_members(run: Run, training: Training) -> list[Any]:
 def _save_front(
     run: Run, training: Training, settings: FitSettings, members: list[Any], candidates: int, seconds: float
 ) -> Front:
-    from gmeql.model.deciding import basis_of
-    from gmeql.model.front import Front
-    from gmeql.model.model_file import StoredModel, save_model
-    from gmeql.model.ranges import column_ranges
+    from gmeql.model.certainty.deciding import basis_of
+    from gmeql.model.files.model_file import StoredModel, save_model
+    from gmeql.model.fit.ranges import column_ranges
+    from gmeql.model.pareto.front import Front
 
     front = Front.from_members(
         members,

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from gmeql._version import versions
+from gmeql.model.files.storage import StorageError, write_atomic
 from gmeql.runs.records import log_entries
 from gmeql.runs.settings import DEFAULT_SECONDS, ConfigError, FitSettings
-from gmeql.model.storage import StorageError, write_atomic
 from gmeql.tables.cells import Note
 from gmeql.tables.training import Training
 

@@ -15,7 +15,7 @@ from gmeql.formula.expression import Expression
 from gmeql.knowledge.consistency import ANY_UNIT
 from gmeql.knowledge.knowledge import read_knowledge
 from gmeql.knowledge.scene import Scene
-from gmeql.model.ranges import column_ranges
+from gmeql.model.fit.ranges import column_ranges
 from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.tables.categories import MARK
 from gmeql.tables.errors import with_errors

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gmeql.model.alternatives import alternatives
+from gmeql.model.certainty.alternatives import alternatives
 from gmeql.search.events import reason_text
 
 if TYPE_CHECKING:
     from gmeql.formula.expression import Expression
-    from gmeql.model.front import Front
-    from gmeql.model.member import FrontMember
+    from gmeql.model.pareto.front import Front
+    from gmeql.model.pareto.member import FrontMember
     from gmeql.search.events import Progress
     from gmeql.search.groups.table import OwnConstants
 

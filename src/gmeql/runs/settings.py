@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gmeql.knowledge.knowledge import UNIT_CHECKS
-from gmeql.model.methods import METHODS
-from gmeql.model.rules import RULES
+from gmeql.model.fit.methods import METHODS
+from gmeql.model.pareto.rules import RULES
 from gmeql.search.config import DEVICES
 from gmeql.search.losses.losses import LOSSES, find_loss
 from gmeql.tables.cells import DECIMAL_MARKS

@@ -108,7 +108,7 @@ class ClockConfig:
     device_seconds: float = 0.5  # of that for what accelerators found while the front was polished
     judge_share: float = 0.06  # kept for what the front promises and for the sums beside it,
     judge_seconds: float = 0.6  # but no more than this
-    outlier_share: float = 0.06  # kept for the formula that outliers do not move (`model/unmoved.py`),
+    outlier_share: float = 0.06  # kept for the formula that outliers do not move (`model/choice/unmoved.py`),
     outlier_seconds: float = 0.5  # but no more than this
     refit_share: float = 0.5  # kept for refitting the front of a large table, at most
     seconds_per_row: float = 1e-5  # what that refit and the judgement of its formulas take, roughly

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 from gmeql.runs.settings import ConfigError
 from gmeql.tables.cells import TableError
 from gmeql.web import classes, equations, pages, predicting, runs

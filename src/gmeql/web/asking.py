@@ -12,7 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from gmeql.model.storage import write_atomic
+from gmeql.model.files.storage import write_atomic
 from gmeql.runs.folder import make_folder
 from gmeql.runs.settings import ConfigError, FitSettings, resolve
 from gmeql.tables.read import TableError, read

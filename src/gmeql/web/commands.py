@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gmeql.model.kernels import same_packages
+from gmeql.model.fit.kernels import same_packages
 from gmeql.runs.equations import (
     LOG,
     REPORT,

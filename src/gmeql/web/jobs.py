@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 from gmeql.runs.execute import Stop, execute
 from gmeql.runs.folder import Run, make_folder
 from gmeql.runs.records import progress_record
@@ -205,7 +205,7 @@ class Uploads:
         self.folder = folder / "uploads"
 
     def add(self, data: bytes, name: str) -> str:
-        from gmeql.model.storage import write_atomic
+        from gmeql.model.files.storage import write_atomic
 
         self.folder.mkdir(parents=True, exist_ok=True)
         key = secrets.token_hex(8)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from gmeql.knowledge.knowledge import UNIT_CHECKS
-from gmeql.model.rules import RULES
+from gmeql.model.pareto.rules import RULES
 from gmeql.report import asset
 from gmeql.search.losses.losses import LOSSES
 from gmeql.tables.read import read

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from gmeql.model.kernels import same_packages
+from gmeql.model.fit.kernels import same_packages
 from gmeql.runs.folder import Run
 from gmeql.runs.settings import ConfigError
 from gmeql.web.answers import body_of, find_run, find_upload

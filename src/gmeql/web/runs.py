@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 from gmeql.runs.checks import check_fit
 from gmeql.runs.folder import Run
 from gmeql.runs.knowing import training_of

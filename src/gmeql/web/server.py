@@ -11,7 +11,7 @@ import webbrowser
 from pathlib import Path
 from types import FrameType
 
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
 
 
 def listen(port: int) -> socket.socket:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from heat import T, U, X, heat_model
 
 from gmeql import GMEQLField
-from gmeql.model.storage import StorageError
+from gmeql.model.files.storage import StorageError
+from heat import T, U, X, heat_model
 
 
 def test_what_is_saved_loads_and_applies_to_data(tmp_path: Path) -> None:

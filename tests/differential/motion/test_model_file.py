@@ -3,14 +3,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from motions import NAMES, hunters_motion, tree
 
 from gmeql.differential.motion.measured import Columns
 from gmeql.differential.motion.model_file import StoredMotion, load_motion, save_motion
 from gmeql.differential.motion.proposals import proposed, state_front
 from gmeql.differential.motion.systems import SystemFront, fit_system
-from gmeql.model.model_file import checksum_of
-from gmeql.model.storage import NewerFormatError, StorageError
+from gmeql.model.files.model_file import checksum_of
+from gmeql.model.files.storage import NewerFormatError, StorageError
+from motions import NAMES, hunters_motion, tree
 
 
 @pytest.fixture

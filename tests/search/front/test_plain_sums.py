@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gmeql.formula.nodes import tree_complexity
-from gmeql.model.front import Front
+from gmeql.model.pareto.front import Front
 from gmeql.search.config import SearchConfig
+from gmeql.search.data.rows import SearchRows
 from gmeql.search.front.leaderboard import Leaderboard
 from gmeql.search.front.plain_sums import judged_sums
-from gmeql.search.data.rows import SearchRows
 from gmeql.search.judging.structure import linear_columns
 
 

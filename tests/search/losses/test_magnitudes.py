@@ -7,13 +7,13 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
-from gmeql.model.preparation import prepare
+from gmeql.model.fit.preparation import prepare
 from gmeql.search.config import SearchConfig
+from gmeql.search.data.readings import PLAIN, read_target
 from gmeql.search.data.rows import SearchRows
+from gmeql.search.judging.soundness import excursion
 from gmeql.search.losses.magnitudes import WIDEST, magnitudes, ordinary_size
 from gmeql.search.polish.scoring import JudgedRows
-from gmeql.search.data.readings import PLAIN, read_target
-from gmeql.search.judging.soundness import excursion
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-20, 20, (300, 1))

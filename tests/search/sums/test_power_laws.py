@@ -10,7 +10,7 @@ import pytest
 from gmeql import GMEQLRegressor
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import calls
-from gmeql.model.front import Front
+from gmeql.model.pareto.front import Front
 from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.data.rows import SearchRows

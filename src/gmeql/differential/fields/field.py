@@ -34,11 +34,11 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, transform
 from gmeql.formula.products import split_terms
 from gmeql.formula.simplify import simplify
-from gmeql.model.fitting import InterruptedWarning, run_search
-from gmeql.model.front import Front
-from gmeql.model.parameters import rebuilt, to_plain
-from gmeql.model.preparation import prepare
-from gmeql.model.progress import ProgressDisplay
+from gmeql.model.fit.fitting import InterruptedWarning, run_search
+from gmeql.model.fit.parameters import rebuilt, to_plain
+from gmeql.model.fit.preparation import prepare
+from gmeql.model.fit.progress import ProgressDisplay
+from gmeql.model.pareto.front import Front
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gmeql.model.front import Front
-from gmeql.model.model_file import MAX_MODEL_BYTES, parse_payload, plain_parameters, whole_number, write_payload
-from gmeql.model.storage import read_limited
+from gmeql.model.files.model_file import MAX_MODEL_BYTES, parse_payload, plain_parameters, whole_number, write_payload
+from gmeql.model.files.storage import read_limited
+from gmeql.model.pareto.front import Front
 
 FORMAT, VERSION = "gmeql-field", 1
 ENTRIES = {"parameters", "fields", "columns", "order", "periodic", "noise", "fronts", "selected"}

@@ -32,9 +32,9 @@ from gmeql.differential.motion.proposals import (
 from gmeql.differential.motion.systems import System, SystemFront, plain
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node
-from gmeql.model.fitting import STOPPED, RunResult, search_targets
-from gmeql.model.front import Front
-from gmeql.model.progress import Notes
+from gmeql.model.fit.fitting import STOPPED, RunResult, search_targets
+from gmeql.model.fit.progress import Notes
+from gmeql.model.pareto.front import Front
 from gmeql.search.config import SearchConfig
 
 INTERRUPTED = "interrupted"

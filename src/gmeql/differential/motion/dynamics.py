@@ -20,9 +20,9 @@ from gmeql.differential.motion.simulation import DivergedWarning, simulate
 from gmeql.differential.motion.systems import SystemFront, SystemMember
 from gmeql.differential.motion.trajectories import Trajectories, check_trajectories
 from gmeql.formula.expression import Expression
-from gmeql.model.fitting import InterruptedWarning, deferred_interrupt
-from gmeql.model.front import Front
-from gmeql.model.parameters import rebuilt, to_plain
+from gmeql.model.fit.fitting import InterruptedWarning, deferred_interrupt
+from gmeql.model.fit.parameters import rebuilt, to_plain
+from gmeql.model.pareto.front import Front
 from gmeql.search.config import SearchConfig
 
 if TYPE_CHECKING:

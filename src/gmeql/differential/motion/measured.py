@@ -24,7 +24,7 @@ from gmeql.differential.motion.terms import monomials, single_functions
 from gmeql.differential.motion.trajectories import Trajectories
 from gmeql.differential.motion.weak import WeakRows, weak_rows
 from gmeql.formula.nodes import Node, Variable
-from gmeql.model.inputs import TrainingRows
+from gmeql.model.fit.inputs import TrainingRows
 
 FloatArray = NDArray[np.float64]
 SLOPE = "_dot"

@@ -11,9 +11,9 @@ from typing import Any
 from gmeql.differential.motion.measured import Columns
 from gmeql.differential.motion.systems import SystemFront, SystemMember
 from gmeql.formula.expression import Expression
-from gmeql.model.front import Front
-from gmeql.model.model_file import MAX_MODEL_BYTES, parse_payload, plain_parameters, whole_number, write_payload
-from gmeql.model.storage import read_limited
+from gmeql.model.files.model_file import MAX_MODEL_BYTES, parse_payload, plain_parameters, whole_number, write_payload
+from gmeql.model.files.storage import read_limited
+from gmeql.model.pareto.front import Front
 
 FORMAT, VERSION = "gmeql-dynamics", 1
 FIELDS = {

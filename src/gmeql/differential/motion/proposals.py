@@ -16,11 +16,11 @@ from gmeql.differential.motion.config import MOTION
 from gmeql.differential.motion.measured import Motion
 from gmeql.differential.motion.systems import n_functions, n_poles, plain, plain_complexity, rarity
 from gmeql.differential.motion.terms import best_sums, found_terms, outline
+from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.formula.products import split_terms
-from gmeql.model.front import Front
-from gmeql.formula.constants import free_constants
+from gmeql.model.pareto.front import Front
 from gmeql.search.events import Member
 from gmeql.search.polish.scoring import length_in_nats
 

@@ -27,7 +27,7 @@ from gmeql.formula.nodes import Call, Constant, Node, Variable, build, calls, tr
 from gmeql.formula.operators import EXPONENTS
 from gmeql.formula.products import as_product, split_terms
 from gmeql.formula.simplify import simplify
-from gmeql.model.rules import rounding_level
+from gmeql.model.pareto.rules import rounding_level
 from gmeql.search.polish.scoring import length_in_nats
 
 FloatArray = NDArray[np.float64]

@@ -29,9 +29,9 @@ from gmeql.differential.solving.sampled import SolutionTable, solution_tables
 from gmeql.differential.solving.solutions import Solution, Solutions
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
-from gmeql.model.kernels import load_kernels
-from gmeql.model.preparation import prepare
-from gmeql.model.progress import ProgressDisplay
+from gmeql.model.fit.kernels import load_kernels
+from gmeql.model.fit.preparation import prepare
+from gmeql.model.fit.progress import ProgressDisplay
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 

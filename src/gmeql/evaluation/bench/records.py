@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from gmeql.model.storage import write_atomic
+from gmeql.model.files.storage import write_atomic
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from gmeql.evaluation.paper.judging import SOLVED_RULE, STRUCTURE_RULE
 from gmeql.evaluation.paper.page import page_of
 from gmeql.evaluation.paper.plan import BudgetPlan
 from gmeql.evaluation.paper.records import checksum
-from gmeql.model.storage import write_atomic
+from gmeql.model.files.storage import write_atomic
 
 TABLE_COLUMNS = (
     "figure",

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from gmeql.formula.bounds import Bounds, bounds
 from gmeql.formula.nodes import Constant, Node, evaluate, tree_complexity
 from gmeql.search.config import FrontConfig
-from gmeql.search.losses.losses import Loss
-from gmeql.search.sums.shrinking import ShrunkSum
 from gmeql.search.judging.between import points_between
 from gmeql.search.judging.soundness import (
     SQUARED,
@@ -33,6 +31,8 @@ from gmeql.search.judging.soundness import (
     squares_at_poles,
 )
 from gmeql.search.judging.structure import luck_factor, structure_nats
+from gmeql.search.losses.losses import Loss
+from gmeql.search.sums.shrinking import ShrunkSum
 
 FloatArray = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class Outlook:
     gains: tuple[tuple[int, float], ...] = ()
     """That of `support` beside each of those members by itself, with their complexity."""
     outliers: int = 0
-    """Rows far from all others that its constants do not follow (`model/unmoved.py`); 0 where they follow all rows."""
+    """Rows far from all others that its constants do not follow (`model/choice/unmoved.py`); 0 where they follow all rows."""
     levelled: bool = False
     """Whether, of such constants, the level is that of all rows, since outliers lie to one side."""
     searched_without: bool = False
@@ -94,14 +94,14 @@ class Outlook:
     rest_loss: float | None = None
     """Beside such a formula: root mean squared error over the rows that are no outliers; else None."""
     by_steps: bool = False
-    """Whether it is chosen by what it says from one row to the next, since the rows are a series (`model/series.py`)."""
+    """Whether it is chosen by what it says from one row to the next, since the rows are a series (`model/choice/series.py`)."""
     step_loss: float | None = None
     """Beside such a formula: root mean squared error of what errors do not follow from those of the row before; else None."""
     rounded: bool = False
-    """Whether it is chosen since the rows do not refute its round exponents (`model/exponents.py`)."""
+    """Whether it is chosen since the rows do not refute its round exponents (`model/choice/exponents.py`)."""
     by_chance: float = 0.0
     """Share of tables with the target shuffled in which chance does as well as the formula that would be chosen in its place,
-    where that is why it is chosen (`model/chance.py`); else 0."""
+    where that is why it is chosen (`model/choice/chance.py`); else 0."""
     chance: float | None = None
     """Of factors drawn towards 0: the share of such tables in which they err as little on rows left out, where it was asked."""
     chosen_anew: tuple[float, ...] = ()

@@ -1,0 +1,1 @@
+"""How sure the rows are of a formula: intervals, alternatives, digits."""

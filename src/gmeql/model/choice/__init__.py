@@ -1,0 +1,1 @@
+"""What speaks for another member than the front's own choice: chance, outliers, series, plain numbers."""

@@ -1,0 +1,1 @@
+"""What is kept on disk: whole or not at all, data and never code."""

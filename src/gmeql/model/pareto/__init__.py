@@ -1,0 +1,1 @@
+"""The Pareto front of loss against complexity: its members, and the rules that choose one."""
