@@ -219,7 +219,8 @@ def test_import_gmeql_loads_nothing_heavy() -> None:
 def test_the_page_is_read_whole() -> None:
     page = "### `a/`\n\n| file | what |\n| --- | --- |\n| `x.py` | x |\n| `y/` | y `d.py` |\n\n### `b.py`\n\n| `b.py` | z |\n"
     assert floors(page) == {"a": ["x", "y"], "b": ["b"]}
-    assert places("gmeql.search.direct.waves.angles") == {"search": "direct", "search/direct": "waves"}
+    inner = {"search": "direct", "search/direct": "waves", "search/direct/waves": "angles"}
+    assert places("gmeql.search.direct.waves.angles") == inner
     order = ["tables", "formula", "network", "fitters", "search", "paper", "model", "estimator", "runs", "cli"]
     assert sorted(order, key=ROOM_RANK.__getitem__) == order
 
