@@ -1,4 +1,4 @@
-"""`report.html` of a classifier: how often each class is told right, what is taken for what, the formulas of the logits."""
+"""`report.html` of a classifier: how often each class is recognised, what is taken for what, the formulas of the logits."""
 
 from __future__ import annotations
 

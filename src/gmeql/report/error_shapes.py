@@ -1,4 +1,4 @@
-"""What errors look like: those of counts, such as grow with the target, such as lie to one side; and what to do then.
+"""What errors look like: errors of counts, errors that grow with the target, errors to one side; and what to do then.
 
 Legend: `N` rows.
 """

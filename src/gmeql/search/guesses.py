@@ -1,7 +1,7 @@
 """Formulas that the user guesses: fitted and offered at once, then the first elites of islands of their own.
 
-A guess becomes a network in which it is one of many wirings, with idle nodes around it to change it by. Its island draws
-from there as from any elite.
+A guess becomes one wiring of a network that has idle nodes around it, so that it can be changed. Its island draws from it as
+from any elite.
 """
 
 from __future__ import annotations

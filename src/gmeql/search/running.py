@@ -1,4 +1,4 @@
-"""What every search is to others: made of a table or of a state, and its figures while it runs."""
+"""What every search has in common: it is made of a table or of a state, and shows its figures while it runs."""
 
 from __future__ import annotations
 

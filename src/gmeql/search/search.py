@@ -2,8 +2,8 @@
 
 `Search._round` is the algorithm:
 
-1. draw: each island draws candidates from its elites and structure parameters (`islands/island.py`, `sampling`), leaving out what
-   all tried before this stage and what it tried itself since; islands hear of each other only between stages;
+1. draw: each island draws candidates from its elites and structure parameters (`islands/island.py`, `sampling`). It leaves out
+   what anyone tried before this stage and what it tried itself since; islands hear of each other only between stages;
 2. fit: every candidate's constants are fitted to the island's reading of the target (`islands/steps.py`), wherever that is done
    (`execution/execution.py`);
 3. learn: islands keep their elites and learn their structure parameters (`islands/island.py`);
@@ -11,14 +11,14 @@
    often from then on (`islands/portfolio.py`);
 5. polish: what islands found is cut to shape (`offers/promotion.py`) and offered to the front of loss against complexity
    (`front/leaderboard.py`);
-6. see: direct methods look for formulas that need no search (`offers/seeing.py`, `direct`): the cheapest and the quick at
-   the very start, all after the first stage, those of linear algebra first, those for noise later; also at the smaller
-   tables that symmetries of the data allow, for which it is asked once, after the first stages (`symmetries`).
+6. see: direct methods look for formulas that need no search (`offers/seeing.py`, `direct`): the cheapest and the quick ones at
+   the very start, all after the first stage (linear algebra first, those for noise later). They also look at the smaller
+   tables that symmetries of the data allow, which are looked for once, after the first stages (`symmetries`).
 
-Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. Where time is
-the budget, accelerators take whole generations, competitions included, while the processor does the rest
-(`execution/flights.py`). What the search carries is a `SearchState` (`state.py`); how it is made and what others
-see of it stands in `running.py`.
+Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. If time is the
+budget, accelerators take whole generations, competitions included, while the processor does the rest
+(`execution/flights.py`). What the search carries is a `SearchState` (`state.py`); `running.py` says how it is made and what
+others see of it.
 
 The search ends when a formula is exact, when a budget is spent, or when nothing has been gained for long (`stopping.py`).
 With a candidate budget the result depends on the seed alone, not on threads or clocks.

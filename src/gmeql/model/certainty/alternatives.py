@@ -1,11 +1,12 @@
 """Formulas beside the chosen one: distinct structures that describe the data nearly as well, weighed by evidence.
 
 The weight of a formula is `exp(-length)`, normalised over all formulas that a search had on its front for a while, with
-the description length of `Front.description_length` in its form for training losses: the posterior odds of the structures
-as far as the rows decide them (Kass and Raftery 1995; here the prior is the price of symbols). Averaging by these weights
-is Bayesian model averaging (Hoeting et al. 1999). Beside a formula that outliers do not move (`unmoved.py`) the other rows
-decide, beside one of a series (`series.py`) what formulas say from row to row; and only formulas of the front, whose errors
-there are known.
+`Front.description_length` in its form for training losses. These are the posterior odds of the structures as far as the rows
+decide them (Kass and Raftery 1995; the prior here is the price of symbols). Averaging by these weights is Bayesian model
+averaging (Hoeting et al. 1999).
+
+Two cases weigh otherwise, and only among formulas of the front, whose errors are known: beside a formula that outliers do not
+move (`unmoved.py`) the other rows decide; beside one of a series (`series.py`), what formulas say from row to row.
 
 Legend: `N` rows, `M` formulas.
 """

@@ -1,12 +1,12 @@
 """Which rows decide about a formula, and the intervals that follow from them.
 
 The constants of a formula that outliers do not move (`unmoved.py`) were fitted to the rows that do not lie far off, so their
-intervals are those of these rows: by all rows, a slope that is known to 1 % would not be told from 0. Where its level is the
-mean of all rows, all decide about that one.
+intervals are those of these rows. By all rows, a slope that is known to 1 % could not be told from 0. If its level is the mean
+of all rows, all rows decide about the level.
 
-A fresh row may be an outlier as well, as often as one of the table was. Its errors are those of the other rows, or one of the
-errors of the rows far off: a prediction interval leaves as much of this mixture beyond each end. It is as narrow as the
-other rows allow where outliers are rarer than what it may miss, and reaches out to them where they are not.
+A new row may be an outlier as well, as often as a row of the table was. Its error is then one of the errors of the rows far
+off, and otherwise like those of the other rows. A prediction interval leaves the same share of this mixture beyond each end. It
+is narrow if outliers are rarer than what the interval may miss, and reaches out to them if they are not.
 
 Legend: `N` rows, `K` free constants of one expression.
 """

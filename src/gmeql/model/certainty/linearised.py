@@ -1,4 +1,4 @@
-"""A fitted formula, linear in its constants around them: what intervals are made of.
+"""A fitted formula, made linear in its constants around their values: what intervals are computed from.
 
 Legend: `N` rows, `K` free constants of one expression, `D` directions of the constants that the data determine.
 """

@@ -1,14 +1,14 @@
-"""To how many digits the constants of a formula are shown: as many as the rows know, and as its values need.
+"""How many digits of a formula's constants are shown: as many as the rows know, and as its values need.
 
-By least squares each constant costs unseen rows 1/N of the squared error, since it is known no better. Rounding it for
-people may cost a small share of that (`POLISH.known_share`). With slopes `J` of the formula's values by its constants on the
-rows, moving constant `k` by `d` moves them by `J_k d`, so its last digit is worth at most
+By least squares each constant costs unseen rows 1/N of the squared error, since it is known no better. Rounding it for people
+may cost a small share of that (`POLISH.known_share`). With slopes `J` of the formula's values by its constants on the rows,
+moving constant `k` by `d` moves the values by `J_k d`, so its last digit is worth at most
 
     unit_k = 2 sqrt(share) s / |J_k|,
 
-with the spread `s` of the errors. That is finer than the constant's own interval where others make up for it, as a level beside
-the slope over a year does: the text that people see is to predict what the formula does. No constant has more digits than
-without all this; predictions, files and code keep all.
+with the spread `s` of the errors. That is finer than the constant's own interval if others make up for it, as a slope over a
+year makes up for its level: the text that people see must predict what the formula does. No constant gets more digits than it
+had. Predictions, files and code keep all digits.
 
 Legend: `N` rows, `K` constants.
 """

@@ -1,13 +1,17 @@
 """What chance finds in a table: with the target shuffled its columns say nothing, and something fits all the same.
 
-A search finds something in any table. The price of a formula tells how many there are of its kind, not how far the luckiest of
-all kinds gets on few rows with many columns: of tables of nothing but noise one in six ended with a formula. So the formula that
-would be chosen is held against what the same rows give with their targets in another order (Fisher 1935; of the luckiest of many,
-Westfall and Young 1993): each column and each product of two, with a level and without, and sums of several chosen step by step.
-Of the sum of all columns with factors drawn towards 0 the same is asked (`search/sums/shrinking.py`). Where chance gets as far as
-one of both too often, the other is asked; where as far as the other too, the constant is the choice. Where not, the columns say
-something, and the sum of all may stay if that is the better way to say it: it names none of them. Who asks twice is
-mistaken more often, so that each may be as likely as leaves the luckier of both within the usual level.
+A search finds something in any table. The price of a formula tells how many formulas of its kind there are, but not how far the
+luckiest of *all* kinds gets on few rows with many columns: one in six tables of pure noise ended with a formula. So the formula
+that would be chosen is compared with what the same rows give when their targets are shuffled (Fisher 1935; for the luckiest of
+many, Westfall and Young 1993). Tried are each column and each product of two, with a level and without, and sums of several
+chosen step by step.
+
+- If chance gets as far too often, the sum of all columns with factors drawn towards 0 is asked the same question
+  (`search/sums/shrinking.py`). That sum names no single column.
+- If chance gets as far as that sum too, the constant is chosen.
+- If it does not, the columns say something, and the sum of all may stay if that is the better way to say it.
+
+Asking twice makes a mistake more likely. So each level is set such that the luckier of the two stays within the usual one.
 
 Legend: `N` rows, `V` columns, `M` columns and products of them, `S` shuffles.
 """

@@ -1,10 +1,10 @@
 """How likely the best formula of a front predicts unseen rows better than its rivals.
 
 Two formulas are compared row by row: `z` is the mean difference of their squared errors with each row left out
-(`search/judging/soundness.py`) over its standard error. Were the two chosen beforehand, the better one would be better on unseen
-rows with probability Φ(z). They were not: the search kept the luckiest of thousands. So the errors of each count as much
-more as is to be expected of such a one (`search.outlook.luck_factor`), and what z is then worth was measured
-(`Calibration`) and checked on simulated tables, whose laws are known (docs/trust.md).
+(`search/judging/soundness.py`), divided by its standard error. If the two had been chosen beforehand, the better one would be
+better on unseen rows with probability Φ(z). But the search kept the luckiest of thousands. So the errors of each are raised by
+what its luck is expected to be (`luck_factor` in `search/judging/outlook.py`). What `z` is worth then was measured
+(`Calibration`) and checked on simulated tables with known laws (docs/trust.md).
 
 Legend: `N` rows.
 """

@@ -1,12 +1,14 @@
-"""Exponents that people write: 1.5 in the place of a fitted 1.4994, as the choice where the rows do not refute it.
+"""Exponents that people write: 1.5 in place of a fitted 1.4994, if the rows do not refute it.
 
 Rows that follow `365.25*distance**1.5` to a twentieth of a percent know the exponent to a ten-thousandth, and by squared errors
-the largest rows alone decide about its last digits. Two things speak for the round number. A fitted exponent has to be stated
-as exactly as the rows know it, `log(range/σ)` nats, since exponents are numbers of order one whatever the rows are
-(MacKay 2003, chapter 28); `1/2 log N`, which is right for constants of unknown size, would charge eight planets one nat for
-four digits. And where a positive target runs over magnitudes, errors may as well be alike in proportion: what the rows say is
-asked in that reading too. A round exponent is chosen where one of the readings has no more against it than its fitted
-neighbour costs to state.
+the largest rows alone decide about its last digits. Two things speak for the round number:
+
+- A fitted exponent has to be stated as exactly as the rows know it. That takes `log(range/σ)` nats, since exponents are numbers
+  of order one whatever the rows are (MacKay 2003, chapter 28). The usual `1/2 log N`, right for constants of unknown size,
+  would charge eight planets one nat for four digits.
+- If a positive target spans magnitudes, errors may just as well be alike in proportion. So that reading is asked as well.
+
+A round exponent is chosen if in one of the readings the rows have no more against it than its fitted neighbour costs to state.
 
 Legend: `N` rows.
 """

@@ -1,10 +1,11 @@
-"""Constants that people write: 3 and 0.5 in the place of a fitted 3.0000008 and 0.5000006, where the rows cannot tell them apart.
+"""Constants that people write: 3 and 0.5 in place of a fitted 3.0000008 and 0.5000006, if the rows cannot tell them apart.
 
-Rows that were rounded to five decimals know a factor to seven digits, and for `1/2 log N` nats a search keeps them. A constant
-`c` that is known to a standard error `δ` takes `log(|c| / (δ √(2πe)))` nats to state (MacKay 2003, chapter 28), which grows with
-every digit, and a plain number `p` the logarithm of its digits (`search/polish/recognition.py`). So `p` takes the place of `c`
-where `(p - c)² / 2δ²`, what the rows have against it, is less than that saves, and it is no further away than chance would take
-it. One constant after the other is set so, the surest first; the others move to where the rows then have them. What is known to
+Rows that were rounded to five decimals know a factor to seven digits, and for `1/2 log N` nats a search keeps all of them. But
+a constant `c` with standard error `δ` takes `log(|c| / (δ √(2πe)))` nats to state (MacKay 2003, chapter 28), which grows with
+every digit, while a plain number `p` takes the logarithm of its digits (`search/polish/recognition.py`). So `p` replaces `c` if
+it saves more than the rows have against it, `(p - c)² / 2δ²`, and if it is no further away than chance would take it.
+
+Constants are set one after the other, the surest first, and the others move to where the rows then have them. A constant of
 2.9987 ± 0.000001 is far from 3 and stays.
 
 Legend: `N` rows, `K` free constants.

@@ -1,13 +1,13 @@
-"""Rows that are a series: what a formula says from one row to the next, as the choice where errors and columns drift.
+"""Rows that are a series: where errors and columns drift, the choice goes by what a formula says from one row to the next.
 
 Two series that drift resemble each other by chance, and a sum of such columns explains half of a random walk (Granger and
-Newbold 1974). The evidence of rows counts them as if each were a new one. Where errors of neighbouring rows are alike,
-`e_t = ρ e_(t-1) + u_t`, the rows are worth what the `u` are: the likelihood of errors that follow the row before is that of
-`u` (Cochrane and Orcutt 1949). So the description lengths of the front are compared once more with the spread of `u` in the
-place of that of `e`, each formula with a `ρ` of its own. A law of drifting columns says as much from row to row as it does
-over all of them; columns that only drift along say nothing there, and a simpler formula is chosen.
+Newbold 1974). The usual evidence counts every row as if it were new. If errors of neighbouring rows are alike,
+`e_t = ρ e_(t-1) + u_t`, the likelihood is that of the `u` (Cochrane and Orcutt 1949). So the description lengths of the front
+are compared once more with the spread of `u` in place of that of `e`, each formula with a `ρ` of its own. A law of drifting
+columns says as much from row to row as over all rows. Columns that only drift along say nothing there, and a simpler formula
+is chosen.
 
-Columns that rise or fall all along, as a time or a grid does, do not drift: a trend that errors follow is left as it is.
+Columns that rise or fall all along, such as a time or a grid, do not drift: a trend that errors follow is left as it is.
 
 Legend: `N` rows.
 """

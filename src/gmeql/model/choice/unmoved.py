@@ -1,17 +1,21 @@
-"""The formula that outliers do not move, as the choice where squared errors have nothing against it.
+"""The formula that outliers do not move, chosen if squared errors have nothing against it.
 
-A few rows far off make most of the sum of squares. Formulas that give way to them, or fall short so as to state less,
-lose hardly anything by it, and a line through the others is passed over for `0.378*x**2`. Squared errors ask for the mean.
-Errors to both sides average out, so that the formula of the other rows (`outliers.py`) is that mean, and far better known
-from them. Errors to one side raise the mean; then the level is that of all rows, and all else follows the others.
+A few rows far off make up most of the sum of squares. Formulas that give way to them, or fall short in order to state less,
+lose hardly anything by it: a line through the other rows loses to `0.378*x**2`. Squared errors ask for the mean. If errors go
+to both sides they average out, so the formula of the other rows (`outliers.py`) *is* that mean, and far better known. If they
+go to one side they raise the mean; then the level is that of all rows, and everything else follows the other rows.
 
-Skewed errors are no outliers: in costs or incomes the few large ones are what the mean is made of. So the formula is
-chosen only where the other rows lie to both sides of it alike, where the rows far off are no large factors and no errors that
-grow with what is predicted, and where its squared errors over all rows are not above those of the formula chosen so far. Rows
-further off than any tail reaches (`far_rows.py`) are outliers beside skewed errors too: then the level is that of all rows,
-and what squared errors may have against the formula is more, since it is what such rows have against it. And since among few
-rows some can always be left out so that the others follow a line, it has to describe all rows more briefly, the rows far off
-named one by one and told as numbers that could have been anything within the target's range.
+Skewed errors are not outliers: in costs or incomes the few large ones are what the mean is made of. So the formula is chosen
+only if
+
+- the other rows lie to both sides of it alike,
+- the rows far off are not large factors, nor errors that grow with the prediction,
+- its squared errors over all rows are not above those of the formula chosen so far,
+- it describes all rows more briefly, with the rows far off named one by one and stated as numbers anywhere in the target's
+  range: among few rows some can always be left out so that the others follow a line.
+
+Rows further off than any tail reaches (`far_rows.py`) are outliers beside skewed errors too. Then the level is that of all
+rows, and squared errors may lie further above, since that is what such rows have against the formula.
 
 Legend: `N` rows.
 """

@@ -1,12 +1,12 @@
-"""A part of the search without rows that lie far from all others.
+"""A part of the search that leaves out rows far from all others.
 
-One gross error of sixty rows hides a law from squared errors: what follows that row a little fits better than the law does. So
-once a part of the budget is spent it is asked whether rows lie far off (`outliers.py`), each by itself and further than any tail
-of errors reaches. If so, a search of its own looks at the other rows for a part of the budget. What it finds is offered to the
-search of all rows, which then goes on: rows that the law explains after all are none it has to do without. In the end the formula
-that outliers do not move is chosen among them as well (`unmoved.py`).
+One gross error in sixty rows hides a law from squared errors: a formula that follows that row a little fits better than the
+law does. So once a part of the budget is spent it is asked whether rows lie far off (`outliers.py`), each by itself and further
+than any tail of errors reaches. If so, a search of its own works on the other rows for a part of the budget. What it finds is
+offered to the search of all rows, which then goes on; so nothing is lost if the law explains those rows after all. In the end
+the formula that outliers do not move is chosen among these too (`unmoved.py`).
 
-Where no row lies so, nothing is spent but the question. With a candidate budget all of it depends on the seed alone.
+If no row lies so far off, only the question costs time. With a candidate budget everything depends on the seed alone.
 
 Legend: `N` rows.
 """

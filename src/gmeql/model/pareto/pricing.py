@@ -1,8 +1,8 @@
-"""Formulas of a front that are one of a few that everybody knows: what it takes to state these.
+"""The price of formulas that everybody knows: what it takes to say which of a few it is.
 
-Beside a front stand sums, curves of text-books and products, with the nats that it takes to say which of them it is
-(`search/front/plain_sums.py`). A member that is one of them, with constants that the search may have rounded to `3*a*b`, takes
-no more to state: it gets their price, and they have no business beside it.
+Sums, text-book curves and products are looked at beside a front, each with the nats that it takes to name it among its kind
+(`search/front/plain_sums.py`). A member of the front may be one of these, with constants that the search has rounded, such as
+`3*a*b`. It then takes no more to state, so it gets their price, and they are left out.
 """
 
 from __future__ import annotations

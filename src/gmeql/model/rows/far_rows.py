@@ -1,5 +1,6 @@
-"""Which rows lie far from a formula: told by the middle half of what it leaves, which they do not move. And whether they lie
-further off than the tail of its errors reaches.
+"""Which rows lie far from a formula, and whether they lie further off than the tail of its errors reaches.
+
+"Far" is measured by the middle half of the errors, which rows far off do not move.
 
 Legend: `N` rows.
 """

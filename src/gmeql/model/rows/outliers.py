@@ -1,9 +1,10 @@
-"""Rows far from all others, and what the others say: outliers pull a fit by squares, and whoever is told of them wants to
-know at once which formula is left without them.
+"""Rows far from all others, and which formula the others follow.
 
-Every formula of the front, and a line through the middle, is fitted by least absolute errors, which nearly half of the rows
-cannot pull. The one that the middle of the rows follows best tells which rows lie far off. Then formulas of the front and
-sums of columns are fitted to the other rows by squares, and the shortest description of these is told.
+Outliers pull a fit by squares, and whoever is told of them wants to know at once which formula is left without them.
+
+Every formula of the front, and a line through the middle, is fitted by least absolute errors, which up to half of the rows
+cannot pull. The one that the middle half of the rows follows best tells which rows lie far off. Then formulas of the front and
+sums of columns are fitted to the other rows by squares, and the shortest description of these rows is returned.
 
 Legend: `N` rows.
 """

@@ -1,7 +1,7 @@
-"""With what weight the rows count in the judgement of a front: the weights given, times those of the loss.
+"""With what weight the rows count when a front is judged: the given weights, times those of the loss.
 
-A front that was fitted with a robust loss is judged with the same weights: rows that counted nothing in the fit say
-nothing about how well it fits.
+A front that was fitted with a robust loss is judged with the same weights: rows that did not count in the fit say nothing
+about how well it fits.
 
 Legend: `N` rows.
 """

@@ -1,12 +1,12 @@
-"""Sums of columns judged with their choice: columns are chosen anew without the rows that judge them.
+"""Sums of columns judged together with their choice: columns are chosen anew without the rows that judge them.
 
-The luckiest of many sums of columns fits well by chance, and what stating its columns takes bounds by how much
-(`judging/structure.py`). Choosing them step by step takes no time to speak of, so that can be measured instead:
-in each fold columns are chosen and fitted on the other rows alone, and its own rows tell what a sum of so many columns is
-worth (Stone 1974). That tells many weak columns from as many lucky ones, which the bound cannot.
+The luckiest of many sums of columns fits well by chance. The price of naming its columns only bounds by how much
+(`judging/structure.py`). But choosing columns step by step takes hardly any time, so the luck can be measured: in each fold,
+columns are chosen and fitted on the other rows alone, and the fold's own rows tell what a sum of so many columns is worth
+(Stone 1974). That tells many weak columns from as many lucky ones, which the bound cannot.
 
-The sum of all columns with factors drawn towards 0 is held against sums of some in the same way: three of sixty columns
-that 25 rows chose left half of the mean's error on rows left out one by one, and half as much again as the mean on others.
+The sum of all columns with factors drawn towards 0 is compared with sums of some in the same way. Three of sixty columns that 25
+rows chose left half of the mean's error on rows left out one by one, and half as much again as the mean on others.
 
 Legend: `N` rows, `V` columns.
 """

@@ -1,10 +1,10 @@
 """Sums of columns and plain curves beside a finished front, judged as its members are.
 
-While a search goes on, a sum of weak columns falls behind whatever odd form fits the rows a little better, and is gone.
-In the end all of them are looked at once more: those chosen step by step, those of whole categories (`sums/kind_sums.py`), and
-the sum of all columns with factors drawn towards 0 (`sums/shrinking.py`); and with them curves of text-books
-(`sums/textbook.py`), products of two columns (`sums/products.py`) and power laws of several (`sums/power_laws.py`), which odd
-forms outdo as well. `model.front` lets the one in that describes the rows most briefly of all.
+While a search goes on, a sum of weak columns falls behind whatever odd form fits the rows a little better, and is lost. So in
+the end all plain forms are looked at once more: sums chosen step by step, those of whole categories (`sums/kind_sums.py`), the
+sum of all columns with factors drawn towards 0 (`sums/shrinking.py`), text-book curves (`sums/textbook.py`), products of two
+columns (`sums/products.py`) and power laws of several (`sums/power_laws.py`). The front takes in the one that describes the
+rows most briefly of all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a front of formulas with groups comes with: the own constants of all its formulas, by group.
+"""What comes with a front of formulas with groups: the own constants of all its formulas, by group.
 
-An own constant is a column behind those of the user's table whose value is that of the row's group. So every form of a
-formula (printed, exported, differentiated) is what it is without groups, and this table says the numbers.
+An own constant is a column after those of the user's table whose value is that of the row's group. So every form of a formula
+(printed, exported, differentiated) is what it is without groups, and this table gives the numbers.
 
 Legend: `N` rows, `V` columns of the user's table, `G` groups, `K` own constants of all formulas of a front.
 """

@@ -1,7 +1,7 @@
-"""Outlooks that are worked out when somebody asks: of a front that ends with an exact formula hardly anybody does.
+"""Outlooks that are worked out only when somebody asks: of a front that ends with an exact formula hardly anybody does.
 
-A `Deferred` stands for a value until then. A dataclass that has an `OutlookField` takes either, and gives the value; who
-only hands an outlook on takes what is `carried`. Copies and files hold the value itself.
+A `Deferred` stands for a value until then. A dataclass with an `OutlookField` takes either, and gives the value when it is read.
+Code that only hands an outlook on uses `carried`, which does not work it out. Copies and files hold the value itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the formulas of a front are likely to do on rows they have not seen, and how well the rows support each.
 
-The training error of the luckiest of thousands of formulas says little. Each member of a front is therefore judged by
-its errors with every row left out in turn, by its values between the rows (`search/judging/soundness.py`), and beside every
-simpler member: a gain that rests on few rows is no gain.
+The training error of the luckiest of thousands of formulas says little. So each member of a front is judged by its errors with
+every row left out in turn, by its values between the rows (`soundness.py`), and by comparison with every simpler member: a gain
+that rests on few rows does not count.
 
 Legend: `M` members, `N` rows, `K` free constants.
 """

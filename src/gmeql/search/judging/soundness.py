@@ -1,18 +1,17 @@
 """What a formula is likely to do on rows it was not fitted to: errors with each row left out, values between the rows.
 
 A search tries thousands of formulas, so one of them goes through the few rows that stick out: by a pole beside them, a
-high power, a term that one row pays for. Two figures show it.
+high power, or a term that one row pays for. Two figures show it.
 
 - The error of each row with that row left out of the fit, in closed form from the fit's own slopes: with the hat matrix
   `H = J (JᵀWJ)⁻¹ JᵀW` of the linearised fit it is `rᵢ / (1 - hᵢᵢ)` (Cook and Weisberg, Residuals and Influence in
-  Regression, 1982). A row that one constant exists for has `hᵢᵢ` near 1; where it is 1 to rounding, nothing but that row
-  tells what happens there, and its error without it is that of the others' mean. Where a column has a long tail, the next
-  row may lie as far beyond the last as that lies beyond the others, so of a formula that bends the rows `B` of the tail are left
-  out together too, with errors `(I - H_BB)⁻¹ r_B`.
-- The values at rows that could have been: columns of two rows mixed, and points on the line between two rows, kept
-  where they are no further from a row than rows are from each other; and rows just beyond the ends. What lies far
-  outside the range of the target there counts as error. A denominator that takes both signs there has a zero in between,
-  so the formula has a pole.
+  Regression, 1982). A row that one constant exists for has `hᵢᵢ` near 1. If it is 1 to rounding, nothing but that row says what
+  happens there, and its error is taken as that of the others' mean. If a column has a long tail, the next row may lie as far
+  beyond the last as that lies beyond the others. So for a formula that bends, the rows `B` of the tail are left out together
+  too, with errors `(I - H_BB)⁻¹ r_B`.
+- The values at rows that could have been: columns of two rows mixed, and points on the line between two rows, kept if they are
+  no further from a row than rows are from each other; and rows just beyond the ends. Values far outside the range of the target
+  count as error there. A denominator that takes both signs has a zero in between, so the formula has a pole.
 
 Legend: `N` rows, `V` columns, `K` constants, `S` points between the rows.
 """

@@ -1,13 +1,14 @@
-"""How much a formula's structure takes to state, in nats: the price of the luckiest of many.
+"""How much it takes to state a formula's structure, in nats: the price of the luckiest of many.
 
-A search tries thousands of formulas, and each symbol multiplies how many there are, so each is paid for. A sum of columns
-is not one of thousands: with `k` of `V` columns there are C(V, k) of them, and stating how many and which takes
-`log(V + 1) + log C(V, k)`; past half of the columns it stays there, so that a longer sum never costs less. That is why
-many weak columns together can be worth their place.
+A search tries thousands of formulas. Each symbol multiplies how many there are, so each symbol has a price. Two kinds of
+formulas are not one of thousands and are priced by their number:
 
-Nor is a product of powers of columns, as laws of nature are most often: beside which columns it takes to say which of a
-few exponents each of them has. With its symbols for a price, `0.048*q**2/(epsilon*d)` cost as much as odd forms of which there
-are thousands, and the luckiest of those came before it.
+- A sum of columns. With `k` of `V` columns there are C(V, k) of them, so stating how many columns and which takes
+  `log(V + 1) + log C(V, k)`. Past half of the columns the price stays there, so a longer sum never costs less. That is why many
+  weak columns together can be worth their place.
+- A product of powers of columns, as laws of nature often are. It takes saying which columns, and which of a few exponents each
+  has. Priced by its symbols, `0.048*q**2/(epsilon*d)` would cost as much as odd forms of which there are thousands, and the
+  luckiest of those would come first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The processes that look, as the searches of this process share them: started when first needed, kept for the next search.
+"""The processes that look, shared by the searches of this process: started when first needed, kept for the next search.
 
-They are programs of their own that know nothing of the main script, so that nothing of it runs twice. A process that dies
-takes its job with it: that look has then seen nothing.
+They are programs of their own that know nothing of the main script, so nothing of it runs twice. A process that dies takes its
+job with it; that look has then seen nothing.
 """
 
 from __future__ import annotations

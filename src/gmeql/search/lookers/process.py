@@ -1,7 +1,7 @@
-"""What runs in a process that looks: jobs come in by one pipe, what they find goes out by another.
+"""What runs in a process that looks: jobs come in by one pipe, and what they find goes out by another.
 
-A thread reads, so that a job can be cancelled; when the search's process is gone, so is this one at once. Whoever has
-nothing to do for long leaves, and is started anew when somebody needs it.
+A thread reads, so that a job can be cancelled. If the search's process is gone, this one ends at once. A process that has had
+nothing to do for long ends too, and is started anew when needed.
 """
 
 from __future__ import annotations

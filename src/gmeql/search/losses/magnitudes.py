@@ -1,7 +1,7 @@
-"""Targets that run over many magnitudes, of which squared errors would see the largest rows and no others.
+"""Targets that run over many magnitudes: squared errors would see only their largest rows.
 
-There rows count by their relative error: their weights are divided by the square of the target, so that a law must hold on
-every row in that row's own size, and a formula that is exact on the largest rows alone is not taken for exact.
+So rows count by their relative error: their weights are divided by the square of the target. A law must then hold on every row
+in that row's own size, and a formula that is exact on the largest rows alone is not taken for exact.
 """
 
 from __future__ import annotations

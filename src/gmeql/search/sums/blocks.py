@@ -1,11 +1,11 @@
-"""Sums of blocks of terms: each block comes in or goes as a whole, step by step, for as long as the description gets shorter.
+"""Sums of blocks of terms: each block comes in or goes as a whole, step by step, while the description gets shorter.
 
-A block is a number, the kinds of a category, or products of these with what is in already (`kind_sums.py`), or with a curve
-(`curve_sums.py`). Step by step the block is taken in, or left out again, that shortens the description most (Schwarz 1978).
-Stating which of `B` blocks are in takes `log(B + 1) + log C(B, k)` nats, far less than spelling all terms.
+A block is a number, the kinds of a category, or products of these with what is already in (`kind_sums.py`) or with a curve
+(`curve_sums.py`). Each step takes in, or leaves out, the block that shortens the description most (Schwarz 1978). Stating which
+of `B` blocks are in takes `log(B + 1) + log C(B, k)` nats, far less than spelling out all terms.
 
-In the end kinds that the rows do not tell from the reference become one with it, and where two others are one, either may
-be the reference.
+In the end, kinds that the rows do not tell from the reference are merged with it. If two other kinds are alike, they may
+become the reference together.
 
 Legend: `N` rows, `B` blocks.
 """

@@ -1,10 +1,10 @@
-"""A curve of one column beside others: what a batch, a second column or a starting level adds to a text-book's curve.
+"""A curve of one column beside others: what a batch, a second column or a starting level adds to a text-book curve.
 
-A dose-response has batches, a reaction a second substance, and what cools does so towards its own surroundings:
-`room + (92 - room)*exp(-0.043*minute)`. A search over few noisy rows comes to odd forms of these, while a person takes the
-curve that every text-book draws and asks of every other column whether it shifts or scales it. So does this: for the best few
-curves, looked for beside all other columns, blocks come in step by step (`blocks.py`): other columns, whole categories, and
-products of these with the curve. Then all constants are fitted, those inside the curve too.
+A dose-response has batches, a reaction has a second substance, and what cools does so towards its own surroundings:
+`room + (92 - room)*exp(-0.043*minute)`. From few noisy rows a search arrives at odd forms of these. A person takes the
+text-book curve and asks of every other column whether it shifts or scales it. This module does the same: the best few curves
+are looked for beside all other columns, and then blocks come in step by step (`blocks.py`): other columns, whole categories,
+and products of these with the curve. In the end all constants are fitted, those inside the curve too.
 
 Legend: `N` rows, `V` columns, `G` values of what stands inside.
 """

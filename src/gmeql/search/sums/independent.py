@@ -1,9 +1,9 @@
 """Columns of which none follows from the others, and the columns that tell kinds of rows apart.
 
-The columns of 0 and 1 that a category gives add up to 1, totals are the sums of their parts, and the same quantity may stand
-in two units. A sum of all such columns with a constant has factors that no rows determine. Statisticians leave out what
-follows from the rest, of a category the most frequent kind: the constant then stands for that one, the reference, and the
-other factors tell how the other kinds differ from it.
+The columns of 0 and 1 that a category gives add up to 1, totals are the sums of their parts, and one quantity may stand in two
+units. A sum of all such columns with a constant has factors that no rows determine. So what follows from the rest is left out;
+of a category, that is the most frequent kind. The constant then stands for that kind, the reference, and the other factors say
+how the other kinds differ from it.
 
 Legend: `N` rows, `V` columns.
 """

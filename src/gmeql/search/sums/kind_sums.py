@@ -1,9 +1,12 @@
-"""Sums of columns over tables with categories: whole categories in or out, with slopes of their own where rows ask for it.
+"""Sums of columns over tables with categories: whole categories in or out, with slopes of their own if rows ask for it.
 
 A category of eight kinds is one question to a statistician, not seven: does the target differ between its kinds, and does its
-slope over a number? So columns come in blocks here (analysis of covariance, `blocks.py`): a number, the kinds of a category
-(without its reference, `independent.py`), the products of these with a number that is in already, and the products of two
-categories: the cells that differ from what both say by themselves.
+slope over a number? So columns come in blocks here (analysis of covariance, `blocks.py`):
+
+- a number,
+- the kinds of a category, without its reference (`independent.py`),
+- the products of these with a number that is already in,
+- the products of two categories: the cells that differ from what both say by themselves.
 
 Legend: `N` rows, `V` columns.
 """

@@ -1,9 +1,9 @@
-"""Power laws of several columns: a factor times plain powers of them, as laws of nature are most often.
+"""Power laws of several columns: a factor times plain powers of them, as laws of nature often are.
 
-A few noisy rows do not lead a search to `0.8*a*b*c`: sums and products of two columns come before it, and forms that fit by
-luck. Of power laws there are few, so saying which one it is takes few nats (`judging/structure.py`), and all that matter are
-found at once. Factor by factor, the best few products are multiplied by every power of every other column, the factor before
-them in closed form; then exponents are exchanged one at a time for as long as that helps.
+A few noisy rows do not lead a search to `0.8*a*b*c`: sums and products of two columns come first, and so do forms that fit by
+luck. There are few power laws, so saying which one it is takes few nats (`judging/structure.py`), and all that matter can be
+tried. Factor by factor, the best few products are multiplied by every power of every other column, with the factor before them
+in closed form. Then exponents are exchanged one at a time while that helps.
 
 Legend: `N` rows, `V` columns, `P` products.
 """

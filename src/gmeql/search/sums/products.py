@@ -1,8 +1,8 @@
-"""Products and quotients of two columns: rates, areas, densities, shares, what one quantity does in proportion to another.
+"""Products and quotients of two columns: rates, areas, densities, shares, one quantity in proportion to another.
 
-As the curves of `textbook.py` they are what a person tries first, and there are few of them: with `V` columns `V²` at most,
-with a level or without. So stating which of them and of those curves it is takes the logarithm of their number instead of a
-price for every symbol, and a curve of one column that fits worse does not come before `0.00085*violent*poverty`.
+Like the curves of `textbook.py` they are what a person tries first, and there are few of them: at most `V²` with `V` columns,
+with a level or without. So stating which of these and of those curves it is takes the logarithm of their number, not a price
+for every symbol. Otherwise a curve of one column that fits worse would come before `0.00085*violent*poverty`.
 
 Legend: `N` rows, `V` columns, `P` pairs.
 """

@@ -1,17 +1,18 @@
-"""The sum of many columns with factors drawn towards 0: what they say together where the rows know none of them well.
+"""The sum of many columns with factors drawn towards 0: what they say together when the rows know none of them well.
 
 Least squares over many columns and few rows follows the noise, and over columns that resemble each other its factors run
-away in opposite directions. Ridge regression (Hoerl and Kennard 1970) holds them back: of columns in units of their
-spread it minimises `Σ wᵢ rᵢ² + λ Σ bⱼ²`. With the singular values `d` of the columns it has `1 + Σ d²/(d² + λ)` constants'
-worth of freedom, and the error of a row left out is `rᵢ / (1 - hᵢᵢ)` here too. λ is the one with which those are least, or
-the one under which the rows are most likely whatever the factors are (empirical Bayes: MacKay 1992), whichever draws more:
-of few rows the errors of some are least by luck. Where shrinking gains next to nothing, least squares stays. By that
-likelihood, `(N-1)/2 log Σ(y-ȳ)² / min(Σ wᵢ rᵢ² + λ Σ bⱼ²) - 1/2 Σ log(1 + d²/λ)` nats above that of the mean alone, the sum is
-held against others and against chance: no column has to be named and no factor stated by itself.
+away in opposite directions. Ridge regression (Hoerl and Kennard 1970) holds them back: with columns in units of their spread
+it minimises `Σ wᵢ rᵢ² + λ Σ bⱼ²`. With the singular values `d` of the columns it has `1 + Σ d²/(d² + λ)` constants' worth of
+freedom, and the error of a row left out is `rᵢ / (1 - hᵢᵢ)` here too.
 
-Under a likelihood whose formula is no prediction itself, as the logit of a chance, the same penalty stands beside the mean
-loss, Newton's steps find the least of both, and λ is the one whose loss is least on rows of folds that the others' fit has
-not seen. No rows know of two classes that a plane parts how far apart they are: least squares has no answer to stay with.
+- The penalty λ is the one with the least errors of rows left out, or the one under which the rows are most likely whatever the
+  factors are (empirical Bayes: MacKay 1992), whichever draws more: on few rows some errors are least by luck. If shrinking
+  gains next to nothing, least squares stays.
+- By that likelihood the sum lies `(N-1)/2 log Σ(y-ȳ)² / min(Σ wᵢ rᵢ² + λ Σ bⱼ²) - 1/2 Σ log(1 + d²/λ)` nats above the mean
+  alone. By these it is compared with other formulas and with chance: no column has to be named and no factor stated.
+- Under a likelihood whose formula is not itself a prediction, such as the logit of a chance, the same penalty is added to the
+  mean loss and Newton's steps minimise both. λ is the one whose loss is least on rows of folds that the others' fit has not
+  seen. Least squares is no fallback there: if a plane separates two classes, no rows say how far apart they are.
 
 Legend: `N` rows, `V` columns.
 """

@@ -1,11 +1,11 @@
-"""Curves of one column that every text-book draws (`curves.py`), fitted: the few that the rows speak for.
+"""Text-book curves of one column (`curves.py`), fitted: the few that the rows speak for.
 
-On few or noisy rows many odd forms fit a little better than the curve a person would try first, and the luckiest of them says
-`tanh(0.285*dose)**6` where a logistic curve predicts as well. There are few such curves, so that stating which of them it
-is, over which column, takes `log(curves * V)` nats instead of a price for every symbol: what is known beforehand of how
-quantities depend on each other (`front/plain_sums.py` lets the front judge them).
+On few or noisy rows many odd forms fit a little better than the curve a person would try first. The luckiest of them says
+`tanh(0.285*dose)**6` where a logistic curve predicts as well. There are few such curves, so stating which one it is, over which
+column, takes `log(curves * V)` nats instead of a price for every symbol. That is what is known beforehand of how quantities
+depend on each other; `front/plain_sums.py` lets the front judge them.
 
-For every value of what stands inside, on a grid, scale and level follow by least squares, all at once; the best few are then
+For every value of what stands inside, on a grid, scale and level follow by least squares, all at once. The best few are then
 fitted.
 
 Legend: `N` rows, `V` columns, `G` values of what stands inside.

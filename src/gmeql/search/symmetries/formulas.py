@@ -1,8 +1,8 @@
 """Symmetries of a formula: the smaller tables that it would fit in, whether or not it is the law.
 
-Under noise a surrogate hardly tells which symmetries the data have. A formula that the search found and that fits well is
-a surrogate without noise. n m B/sqrt((kT/m)**2 + B**2) stands in for n m tanh(m B/(k T)): it is wrong, but it reads the
-columns in the same products, and in that table of one column the law is short.
+Under noise a surrogate hardly shows which symmetries the data have. A formula that the search found and that fits well is a
+surrogate without noise. n m B/sqrt((kT/m)**2 + B**2) may stand in for n m tanh(m B/(k T)): it is wrong, but it reads the columns
+in the same products, and in that table of one column the law is short.
 
 Legend: `N` rows, `V` raw columns, `D` columns of a view.
 """

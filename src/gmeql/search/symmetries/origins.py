@@ -1,9 +1,9 @@
 """Columns far from zero, seen from an origin among their rows.
 
-A year, a Julian date or a temperature in kelvin varies by a small share of its size. Then its powers, its root and its
-logarithm are all straight lines, and a fading or a wave needs a factor of e^1000 or a phase of a thousand turns beside it.
-Counted from a round number near its first row the same column is an ordinary one. Such a table is looked at beside the
-plain one: a law may need the true zero of a column all the same.
+A year, a Julian date or a temperature in kelvin varies by a small share of its size. Its powers, its root and its logarithm are
+then all straight lines, and a decay or a wave needs a factor of e^1000 or a phase of a thousand turns. Counted from a round
+number near its first row, the same column is an ordinary one. Such a table is looked at in addition to the plain one, since a
+law may need the true zero of a column all the same.
 """
 
 from __future__ import annotations
