@@ -19,7 +19,7 @@ def alternatives(
     n: Annotated[int, typer.Option("-n", min=1, help="How many at most.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Distinct formulas that describe the data nearly as well as the best, with their shares of the evidence.
+    """List distinct formulas that describe the data nearly as well as the best, with their shares of the evidence.
 
     A run folder knows those that were on the front for a while; a model file alone knows its front.
     """

@@ -16,15 +16,18 @@ def bench(
     suite: Annotated[str, typer.Argument(help="paper, or a JSON file of cases.", metavar="SUITE")],
     problems: Annotated[str | None, typer.Option(help="Only these, as in b1,b5.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each problem.")] = 20,
-    max_time: Annotated[float, typer.Option(min=0.0, help="Seconds a run.")] = 30.0,
-    max_candidates: Annotated[int | None, typer.Option(min=1, help="Candidates a run.")] = None,
+    max_time: Annotated[float, typer.Option(min=0.0, help="Seconds per run.")] = 30.0,
+    max_candidates: Annotated[int | None, typer.Option(min=1, help="Candidates per run.")] = None,
     method: Annotated[str, typer.Option(help="{choices}.", autocompletion=complete("method"))] = "fitted",
     noise: Annotated[float, typer.Option(min=0.0, help="Noise on training targets, relative to their RMS.")] = 0.0,
     noise_std: Annotated[float, typer.Option(min=0.0, help="The same, as a standard deviation.")] = 0.0,
     rows: Annotated[int | None, typer.Option(min=1, help="Training rows. (default: the suite's)")] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time; one uses all cores.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time; a single one uses all cores.")] = 1,
     json_file: Annotated[
-        str | None, typer.Option("--json", help="Write one record per problem and seed; goes on where it stopped.")
+        str | None,
+        typer.Option(
+            "--json", help="Write one record per problem and seed; a second call continues where the first stopped."
+        ),
     ] = None,
 ) -> None:
     """Solve benchmark problems and count how many were solved."""
@@ -69,10 +72,10 @@ def paper(
     ] = None,
     out: Annotated[str, typer.Option("--out", "-o", help="Folder for records, figures and tables.")] = "gmeql-paper",
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Processes that train; 0: this one. (default: one per core)")
+        int | None, typer.Option(min=0, help="Processes that train; 0 means this one. (default: one per core)")
     ] = None,
     figures_only: Annotated[
-        bool, typer.Option("--figures-only", help="Draw from the records that are there, train nothing.")
+        bool, typer.Option("--figures-only", help="Draw figures from existing records, train nothing.")
     ] = False,
 ) -> None:
     """Reproduce the tables and figures of the GMEQL paper.

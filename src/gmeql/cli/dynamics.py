@@ -35,7 +35,7 @@ def dynamics(
     data: DataArgument,
     reading: Reading,
     time: Annotated[str, typer.Option("--time", "-t", help="Column of times.")],
-    states: Annotated[str, typer.Option("--states", "-s", help="Columns whose motion is to be explained, as in x,v.")],
+    states: Annotated[str, typer.Option("--states", "-s", help="Columns whose motion to explain, as in x,v.")],
     inputs: Annotated[str, typer.Option(help="Columns that act on the states, as in u1,u2.")] = "",
     runs: Annotated[str, typer.Option(help="Column that tells several runs of one experiment apart.")] = "",
     order: Annotated[int, typer.Option(help="1: x' = f(x); 2: x'' = f(x, x').")] = 1,

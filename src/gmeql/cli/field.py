@@ -42,7 +42,9 @@ def field(
     ] = "",
     order: Annotated[int | None, typer.Option(help="Highest derivative by space. (default: 4, in 2D and 3D 2)")] = None,
     functions: Annotated[str | None, typer.Option(help="What a law may use, as in +,-,*,/,sin,exp.")] = None,
-    max_time: Annotated[float | None, seconds_option("Seconds for the open-form search. (default: 60)")] = None,
+    max_time: Annotated[
+        float | None, seconds_option("Seconds for the search beyond sums of terms. (default: 60)")
+    ] = None,
     max_candidates: CandidatesOption = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,

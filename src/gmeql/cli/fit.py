@@ -47,13 +47,13 @@ def fit(
         str | None, typer.Option("--target", "-t", help="Column to explain.", autocompletion=_complete_column)
     ] = None,
     max_time: Annotated[float | None, _search("Seconds to search. (default: 30)")] = None,
-    max_candidates: Annotated[int | None, _search("Formulas to try: the reproducible budget.")] = None,
+    max_candidates: Annotated[int | None, _search("Formulas to try: a budget that repeats exactly.")] = None,
     seed: Annotated[int | None, _search("Seed of the search. (default: 0)")] = None,
     functions: Annotated[str | None, _search("What a formula may use, as in +,-,*,/,sin,exp.")] = None,
     pin: Annotated[list[str] | None, _search("A part to build on, as in 'a/b'; may be repeated.")] = None,
     forbid: Annotated[list[str] | None, _search("A function or part not to use; may be repeated.")] = None,
     units: Annotated[str | None, _knowledge("Units of all columns and the target: m=kg,v=m/s,E=J.")] = None,
-    constant_units: Annotated[str | None, _knowledge("Units that constants may carry, as in m/s**2; or any.")] = None,
+    constant_units: Annotated[str | None, _knowledge("Units that constants may carry, as in m/s**2, or any.")] = None,
     unit_check: Annotated[
         str | None, _knowledge("{choices}. (default: strict)", complete=complete("unit_check"))
     ] = None,
@@ -63,10 +63,11 @@ def fit(
     constants: Annotated[str | None, _knowledge("Bounds of the template's constants: a=0..10,b=0..")] = None,
     guess: Annotated[list[str] | None, _knowledge("A formula to begin with; may be repeated.")] = None,
     constraint: Annotated[
-        list[str] | None, _knowledge("As in 'increasing in x', 'output >= 0', 'f(x=0) = 0'; may be repeated.")
+        list[str] | None,
+        _knowledge("What must hold, as in 'increasing in x', 'output >= 0', 'f(x=0) = 0'; may be repeated."),
     ] = None,
     known: Annotated[
-        str | None, _search("Run folder of an earlier fit to the same rows, whose formulas to keep.")
+        str | None, _search("Run folder of an earlier fit to the same rows; its formulas are kept.")
     ] = None,
     method: Annotated[str | None, _search("{choices}. (default: fitted)", complete=complete("method"))] = None,
     selection: Annotated[str | None, _search("{choices}. (default: best)", complete=complete("selection"))] = None,
@@ -89,7 +90,7 @@ def fit(
         str | None, _table("Column of groups: one formula, some constants of each group's own.", "--groups")
     ] = None,
     out: Annotated[str | None, _output("Run folder. (default: gmeql-runs/...)", "--out", "-o")] = None,
-    config: Annotated[str | None, _output("TOML file with settings; flags are stronger.")] = None,
+    config: Annotated[str | None, _output("TOML file with settings; flags override it.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -137,7 +138,7 @@ def resume(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Go on with a run, from its newest checkpoint."""
+    """Continue a run from its newest checkpoint."""
     from dataclasses import replace
 
     from gmeql.runs.folder import Run

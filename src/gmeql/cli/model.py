@@ -72,14 +72,14 @@ def predict(
     out: Annotated[str | None, typer.Option("--out", "-o", help="CSV file instead of stdout.")] = None,
     append: Annotated[bool, typer.Option("--append", help="Keep the columns that the formula uses.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse rows outside the values that the formula was fitted to.")
+        bool, typer.Option("--strict", help="Refuse rows outside the ranges that the formula was fitted to.")
     ] = False,
     average: Annotated[
-        int | None, typer.Option(min=1, help="Average over so many of the best formulas, and say low and high (95 %).")
+        int | None, typer.Option(min=1, help="Average over this many of the best formulas, with low and high (95 %).")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Values of the formula for a new table, one row for each of its rows, one column for each target."""
+    """Compute the formula for a new table: a row for each of its rows, a column for each target."""
     import numpy as np
 
     from gmeql.model.targets import as_list, names_of, target_names
@@ -313,7 +313,7 @@ def show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The formula of a model in another form, or the whole front; of several targets, one after the other."""
+    """Print the formula of a model in another form, or the whole front; several targets one after the other."""
     from gmeql.model.targets import as_list, names_of
 
     if format is not None:

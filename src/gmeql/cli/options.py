@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 DataArgument = Annotated[
     str, typer.Argument(help="CSV, TSV, Parquet or Excel file; - is standard input.", metavar="DATA")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
-CandidatesOption = Annotated[int | None, typer.Option(min=1, help="Formulas to try: the reproducible budget.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout, for programs.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
+CandidatesOption = Annotated[int | None, typer.Option(min=1, help="Formulas to try: a budget that repeats exactly.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the search.")]
 FolderOption = Annotated[str | None, typer.Option("--out", "-o", help="Folder. (default: gmeql-runs/...)")]
 
@@ -36,10 +36,10 @@ Reading = Mapping[str, Any]
 """How a table is to be read: settings of a fit by their names, None where nothing was said."""
 _table = partial(in_panel, "The table")
 READING: dict[str, Any] = {
-    "delimiter": Annotated[str | None, _table("Between cells, if not found right.")],
+    "delimiter": Annotated[str | None, _table("What separates cells, if the guess is wrong.")],
     "decimal": Annotated[str | None, _table("Decimal mark: {choices}", complete=complete("decimal"))],
     "header": Annotated[bool | None, _table("Whether the first row names the columns.", "--header/--no-header")],
-    "encoding": Annotated[str | None, _table("As in utf-8 or latin-1.")],
+    "encoding": Annotated[str | None, _table("Encoding of the text, such as utf-8 or latin-1.")],
     "sheet": Annotated[str | None, _table("Sheet of a workbook.")],
     "skip_bad_rows": Annotated[bool | None, _table("Leave out rows of the wrong length.", "--skip-bad-rows")],
     "text_as_missing": Annotated[bool | None, _table("Count text among numbers as missing.", "--text-as-missing")],

@@ -45,7 +45,7 @@ def solve(
     seed: SeedOption = 0,
     format: Annotated[str | None, typer.Option("--format", "-f", help="text, sympy or latex. (default: text)")] = None,
     jobs: JobsOption = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for a report, if one is wanted.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Write a report into this folder.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -17,7 +17,7 @@ OPTIONAL_PACKAGES = ("pandas", "fastexcel", "openpyxl", "starlette", "uvicorn", 
 
 
 def doctor(as_json: JsonOption = False) -> None:
-    """Versions, cores, devices and caches: what to send along with a question."""
+    """Print versions, cores, devices and caches: what to send along with a question."""
     from gmeql.cli.present import print_json
 
     record = doctor_record()
@@ -29,10 +29,10 @@ def doctor(as_json: JsonOption = False) -> None:
 
 def ui(
     folder: Annotated[str, typer.Option("--runs", help="Folder of the runs it shows and makes.")] = "gmeql-runs",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
 ) -> None:
-    """A page in the browser: drop a table, watch the search, compare formulas. This computer only."""
+    """Open a page in the browser: drop a table, watch the search, compare formulas. Only this computer reaches it."""
     try:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
