@@ -92,6 +92,15 @@ def test_the_report_fits_phone_and_desk_in_light_and_dark(page, run, width, sche
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
 
 
+def test_a_formula_of_long_names_in_a_sentence_breaks_on_a_phone(page, run):
+    """A factor of two names has no blank, and the whole page could be pushed aside by it."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto((run / "report.html").as_uri())
+    long_name = "7.2*inlet_pressure_upper_chamber*flow_rate_litres_per_minute"
+    page.evaluate("(text) => { for (const p of document.querySelectorAll('p')) p.append(' ' + text); }", long_name)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
 TICKS = """(kind) => {
   const found = [], read = (text) => Number(text.replaceAll("−", "-"));
   const lows = [1e-12, 3e-4, 0.45, 1, 7, 990, 123456, 8e7], ratios = [1.001, 1.07, 1.3, 2.6, 9, 60, 4e3, 1e9];
