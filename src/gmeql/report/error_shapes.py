@@ -29,7 +29,14 @@ class ErrorShapesConfig:
     skewed: float = 1.0
     """Skewness (that of exponential errors is 2) from which on errors lie to one side, ..."""
     skewed_z: float = 4.0
-    """... and the number of its standard errors, sqrt(6/N), that it must be."""
+    """... and the number of its standard errors, sqrt(6/N), that it must be, ..."""
+    tails: tuple[float, float] = (0.1, 0.9)
+    """... where these quantiles too lie unlike far from the median: a few rows of a heavy tail, to whichever side they fell, make
+    a skewness of any size. Of 400 tables each, with 50 to 4,500 rows and Student's t of 2.5 degrees, 31 to 62 % were skewed by
+    that alone, ..."""
+    tails_z: float = 2.6
+    """... and 0.5 to 2.8 % where the difference over the distance of the quantiles is this many 1/sqrt(N), its standard error;
+    of those with log-normal and gamma errors that had a sentence by 200 rows 94 % keep it."""
 
 
 SHAPES = ErrorShapesConfig()
@@ -63,6 +70,10 @@ def one_sided(residuals: np.ndarray) -> list[str]:
         return []
     skewness = float(np.mean((errors / size) ** 3))
     if abs(skewness) < max(SHAPES.skewed, SHAPES.skewed_z * math.sqrt(6.0 / len(errors))):
+        return []
+    low, middle, high = np.quantile(errors, [SHAPES.tails[0], 0.5, SHAPES.tails[1]])
+    leaning = float((low + high - 2.0 * middle) / (high - low)) if high > low else 0.0
+    if leaning * math.copysign(math.sqrt(len(errors)), skewness) < SHAPES.tails_z:
         return []
     few, most = ("above", "below") if skewness > 0 else ("below", "above")
     share = float(np.mean(residuals > 0 if skewness > 0 else residuals < 0))
