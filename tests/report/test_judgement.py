@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +15,14 @@ from gmeql.model.choice.evidence import Rival
 from gmeql.model.choice.unmoved import with_unmoved
 from gmeql.model.pareto.front import Front
 from gmeql.model.pareto.member import FrontMember
+from gmeql.model.rows.weighing import counted_rows
 from gmeql.report import judgement
 from gmeql.report.judgement import figures, judge, percent
 from gmeql.search.config import SearchConfig
 from gmeql.search.judging.outlook import outlooks
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.losses import find_loss
+from gmeql.search.losses.magnitudes import weights_by_size
 from gmeql.search.losses.robust import robust_weights
 from gmeql.tables import read as tables
 from judged_fronts import judged
@@ -271,3 +274,27 @@ def test_formulas_beside_the_chosen_one_do_not_ask_for_more_time_and_say_whether
     chosen, texts = front.select("best").index, [" ".join(judge(front, k, data)) for k in range(len(front))]
     assert chosen == 2 and "says nearly the same as formula 2 of the front" in texts[3]
     assert "still show a pattern: it does not say all." in texts[1] and "give it more time" not in texts[1]
+
+
+def test_a_target_over_many_magnitudes_is_told_in_the_size_of_its_rows():
+    """The sentence said "typical error 127" where the front has 1.1e-07, and advised the logarithm for errors that grow."""
+    rng = np.random.default_rng(4)
+    X = 10 ** rng.uniform([20, 6], [28, 8], (80, 2))
+    y = 6.674e-11 * X[:, 0] / X[:, 1] ** 2 * (1 + 0.01 * rng.normal(size=80))
+    data = tables.Training(X, y, ("x1", "x2"), "y", None, np.arange(80), (), "x")
+    weights = weights_by_size(y, np.ones(80))
+    plain = judged(X, y, "6.674e-11*x1/x2**2")
+    members = [replace(m, loss=float(np.sqrt(np.average((m.expression(X) - y) ** 2, weights=weights)))) for m in plain]
+    front = Front.from_members(members, rows=80, target_spread=plain.target_spread, target_largest=1e-6 * y.max())
+    text = " ".join(judge(front, 1, data))
+    assert re.search(r"a typical error of (0\.[89]|1\.[01])\d* % of each row's own size on 80 rows", text)
+    assert "over many magnitudes" in text and "errors grow" not in text
+    counted = counted_rows(front, X, y)
+    assert figures(front[1].expression(X), y, counted.weights).rmse == pytest.approx(front[1].loss, rel=1e-12)
+
+
+def test_figures_of_huge_targets_do_not_overflow():
+    y = 1e300 * np.arange(1.0, 20.0)
+    found = figures(y * (1 + 1e-3), y)
+    assert found.rmse == pytest.approx(1e-3 * 1e300 * np.sqrt(np.mean(np.arange(1.0, 20.0) ** 2)))
+    assert 0.999 < found.r2 < 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,14 +48,19 @@ def figures(predicted: np.ndarray, y: np.ndarray, weights: np.ndarray | None = N
     """Figures of predictions [N] for targets [N]; rows where the formula is not defined make them infinite."""
     weights = np.ones(len(y)) if weights is None else weights
     weights = weights / weights.sum()
-    mean = float(np.sum(weights * y))
-    spread = math.sqrt(float(np.sum(weights * (y - mean) ** 2)))
     errors = np.where(weights > 0, np.abs(predicted - y), 0.0)
     if not np.isfinite(errors).all():
         return Figures(math.inf, -math.inf, math.inf, math.inf)
-    rmse = math.sqrt(float(np.sum(weights * errors**2)))
+    spread = _root_mean_square(y - float(np.sum(weights * y)), weights)
+    rmse = _root_mean_square(errors, weights)
     relative = rmse / spread if spread > 0 else math.inf
     return Figures(rmse, 1 - relative**2, float(errors.max()), relative)
+
+
+def _root_mean_square(values: np.ndarray, weights: np.ndarray) -> float:
+    """Of values [N] whose squares may be too large or too small for a number."""
+    unit = 2.0 ** (math.frexp(float(np.abs(values).max()))[1] - 1)  # a power of two: no digit is lost
+    return unit * math.sqrt(float(np.sum(weights * (values / unit) ** 2))) if unit > 0 else 0.0
 
 
 def percent(r2: float) -> str:
@@ -94,6 +99,8 @@ def judge(
     own = find_loss(loss)
     if own.value is not None and not exact:
         sentences = [_fit_by_loss(member, training, own, counted)]
+    elif counted.sizes is not None and not exact:
+        sentences = _fit_by_size(member, predicted - training.y, found, counted)
     else:
         sentences = [_fit(member, found, counted, exact=exact)]
     if len(training.y) < TOLD_ROWS:
@@ -141,6 +148,25 @@ def _fit(member: FrontMember, found: Figures, counted: CountedRows, *, exact: bo
     if counted.left_out:
         errors += " of the rows that count"
     return f"It explains {percent(found.r2)} of the variance of {rows}{weighted}; {errors}."
+
+
+def _fit_by_size(member: FrontMember, errors: np.ndarray, found: Figures, counted: CountedRows) -> list[str]:
+    """How well a formula meets the rows [N] of a target over many magnitudes, each in its own size."""
+    assert counted.sizes is not None
+    start, rows = "It has" if member.expression.variables else "It is a constant, with", f"{len(errors):,} rows"
+    largest = float(np.max(np.abs(errors)[counted.weights > 0] / counted.sizes[counted.weights > 0]))
+    unit, unseen = counted.unit, ""
+    if _unseen(member, len(errors)):
+        outlook = member.outlook
+        assert outlook is not None
+        scaled = replace(outlook, error=100 * outlook.error / unit, standard_error=100 * outlook.standard_error / unit)
+        unseen = f", on unseen rows about {unseen_text(scaled)} %"
+    return [
+        f"{start} a typical error of {three_digits(100 * found.rmse / unit)} % of each row's own size on {rows}{unseen}, "
+        f"largest {three_digits(100 * largest)} %.",
+        f"The target runs over many magnitudes, so rows count by their own size: a loss of {three_digits(unit)} is as much as "
+        "the rows themselves.",
+    ]
 
 
 def _too_few(n_rows: int) -> str:

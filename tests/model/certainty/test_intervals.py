@@ -227,3 +227,27 @@ def test_intervals_hold_under_losses_of_their_own(loss: str) -> None:
     assert 0.89 < np.mean(held) < 0.99
     if inside:
         assert 0.93 < np.mean(inside) < 0.97
+
+
+def test_intervals_of_a_target_over_many_magnitudes_are_in_proportion() -> None:
+    """Rows count by their own size there, so the interval of a factor holds it and predictions have errors of their own size:
+    6.6744e-11 stood beside an interval from 6.6285e-11 to 6.6463e-11, the same error was expected of 1e-6 and of 1e6."""
+    rng = np.random.default_rng(3)
+    held, covered = 0, []
+    for _ in range(60):
+        x = 10 ** rng.uniform(-6, 6, (61, 1))
+        y = 3.0 * x[:, 0] * (1 + 0.02 * rng.normal(size=61))
+        factor = float(np.mean(y[:60] / x[:60, 0]))
+        expression = Expression(Call("mul", (Constant(factor), X1)), ("x1",))
+        (interval,) = constant_intervals(expression, x[:60], y[:60])
+        assert interval.low < factor < interval.high
+        held += interval.low < 3.0 < interval.high
+        basis = PredictionBasis.of(expression, x[:60], y[:60])
+        again = PredictionBasis.from_dict(json.loads(json.dumps(basis.to_dict())), expression)
+        low, high = again.interval(x[60:])
+        assert (low, high) == basis.interval(x[60:])
+        covered.append(bool(low[0] < y[60] < high[0]))
+        assert high[0] - low[0] == pytest.approx(0.08 * y[60], rel=0.5)
+    assert held >= 52 and np.mean(covered) > 0.85
+    with pytest.raises(ValueError, match="sizes"):
+        PredictionBasis.from_dict(basis.to_dict() | {"sizes": [0, 1]}, expression)

@@ -28,6 +28,7 @@ from gmeql.model.pareto.member import FrontMember
 from gmeql.model.rows.far_rows import are_gross, rows_far_away
 from gmeql.search.judging.outlook import mean_and_error
 from gmeql.search.losses.effective import InputErrors
+from gmeql.search.losses.magnitudes import magnitudes
 
 FloatArray = NDArray[np.float64]
 
@@ -85,9 +86,10 @@ def basis_of(
     """What prediction intervals of `member` need, or the reason why it has none."""
     if member.is_shrunk and errors is None:
         return _of_shrunk(member, expression, y)
-    if not member.is_unmoved:
+    by_size = magnitudes(np.asarray(y, dtype=float)) is not None
+    if not member.is_unmoved or by_size:
         found = PredictionBasis.or_reason(expression, X, y, sample_weight, loss, errors)
-        mixed = not isinstance(found, str) and loss == "squared" and errors is None
+        mixed = not by_size and not isinstance(found, str) and loss == "squared" and errors is None
         return _beside_outliers(found, X, y, sample_weight) if mixed else found  # type: ignore[arg-type]
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)

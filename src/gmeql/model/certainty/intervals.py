@@ -6,7 +6,7 @@ Legend: `N` rows, `K` free constants of one expression, `D` directions of the co
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from gmeql.model.certainty.linearised import (
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.losses.losses import Loss, find_loss
+from gmeql.search.losses.magnitudes import magnitudes
 
 FloatArray = NDArray[np.float64]
 MOST_FAR = 512
@@ -182,6 +183,9 @@ class PredictionBasis:
     """... their share of all rows, ..."""
     shift: float = 0.0
     """... and the mean error of the others."""
+    sizes: tuple[float, float] | None = None
+    """Where rows of a target over many magnitudes count by their own size, that size of which `spread` is an error, and the
+    least that a row counts by: errors are then in proportion to the prediction."""
 
     @classmethod
     def of(
@@ -207,7 +211,9 @@ class PredictionBasis:
             fitted = linearised_by_loss(expression, free, rows.X, rows.y, rows.weight, entry)
         # in units of the errors' own spread, as the covariance of the constants is not
         root = fitted.root * (fitted.spread / fitted.error_spread) if fitted.error_spread > 0 else fitted.root
-        return cls(expression, tuple(map(int, free)), fitted.error_spread, fitted.freedom, root)
+        found = cls(expression, tuple(map(int, free)), fitted.error_spread, fitted.freedom, root)
+        by_size = entry.value is None and errors is None
+        return replace(found, sizes=sizes_counted(rows.y, rows.weight)) if by_size else found
 
     @classmethod
     def or_reason(
@@ -229,12 +235,12 @@ class PredictionBasis:
         """JSON-ready description without the formula, which stands on its front."""
         plain = {"free": list(self.free), "spread": self.spread, "freedom": self.freedom, "root": self.root.tolist()}
         outliers = {"far": list(self.far), "far_share": self.far_share, "shift": self.shift}
-        return plain | (outliers if self.far else {})
+        return plain | (outliers if self.far else {}) | ({"sizes": list(self.sizes)} if self.sizes else {})
 
     @classmethod
     def from_dict(cls, data: Any, expression: Expression) -> PredictionBasis:
         """Read `to_dict`'s output, trusting nothing: `ValueError` for the first field that is wrong."""
-        if not isinstance(data, dict) or set(data) - _OF_OUTLIERS != {"free", "spread", "freedom", "root"}:
+        if not isinstance(data, dict) or set(data) - _OF_OUTLIERS - {"sizes"} != {"free", "spread", "freedom", "root"}:
             raise ValueError("bases: each must be an object with the fields free, spread, freedom and root")
         free, root, constants = data["free"], data["root"], len(expression.constants)
         if not isinstance(free, list) or not all(type(k) is int and 0 <= k < constants for k in free):
@@ -245,8 +251,12 @@ class PredictionBasis:
             raise ValueError(f"bases: root must be a list of lists of {len(free)} finite numbers")
         if not _is_row([data["spread"]], 1) or data["spread"] < 0:
             raise ValueError("bases: spread must be a finite number of at least 0")
+        sizes = data.get("sizes")
+        if sizes is not None and not (_is_row(sizes, 2) and sizes[0] > 0 and sizes[1] >= 0):
+            raise ValueError("bases: sizes must be two finite numbers, the first above 0, the other of at least 0")
         numbers = np.array(root, dtype=float).reshape(len(root), len(free))
-        return cls(expression, tuple(free), float(data["spread"]), data["freedom"], numbers, *_checked_outliers(data))
+        found = cls(expression, tuple(free), float(data["spread"]), data["freedom"], numbers, *_checked_outliers(data))
+        return found if sizes is None else replace(found, sizes=(float(sizes[0]), float(sizes[1])))
 
     def interval(self, X: ArrayLike, *, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Low [N] and high [N] for the target of each row of `X`.
@@ -255,7 +265,8 @@ class PredictionBasis:
         Student's distribution (Seber and Wild, Nonlinear Regression, 2003, section 5.1). That is right for errors that
         are normal and everywhere of one size, where the formula has the right structure: that it may have another is
         not part of it. Where some rows are outliers, `far`, a fresh row is one as often: its error is such a one or one
-        of those, and as much of this mixture lies beyond each end.
+        of those, and as much of this mixture lies beyond each end. Of a target over many magnitudes errors are in proportion
+        to the prediction.
         """
         from scipy.special import stdtrit  # Student's t; scipy.stats takes most of a second to import
 
@@ -264,7 +275,8 @@ class PredictionBasis:
         free = np.array(self.free, dtype=np.intp)
         values, slopes = slopes_at(self.expression, free, X)
         with np.errstate(all="ignore"):
-            spreads = self.spread * np.sqrt(1.0 + np.sum((slopes @ self.root.T) ** 2, axis=1))
+            sizes = 1.0 if self.sizes is None else np.maximum(np.abs(values), self.sizes[1]) / self.sizes[0]
+            spreads = self.spread * np.hypot(sizes, np.linalg.norm(slopes @ self.root.T, axis=1))
             if self.far:
                 return tuple(values + self._quantile(0.5 + side * level / 2, spreads) for side in (-1, 1))  # type: ignore[return-value]
             half = stdtrit(self.freedom, 0.5 + level / 2) * spreads
@@ -305,6 +317,16 @@ def _is_row(row: Any, length: int) -> bool:
     """Whether this is a list of so many finite numbers."""
     numbers = isinstance(row, list) and len(row) == length and all(type(x) in (int, float) for x in row)
     return numbers and all(map(math.isfinite, row))
+
+
+def sizes_counted(y: FloatArray, weight: FloatArray) -> tuple[float, float] | None:
+    """The size of which an error as large is a loss of as much, where rows [N] of a target over many magnitudes count by their
+    own with `weight` [N]; and the least size that counts. None for any other target."""
+    relative = magnitudes(y)
+    if relative is None:
+        return None
+    sizes = relative * float(np.abs(y).max())
+    return math.sqrt(float(np.average(sizes**2, weights=weight))), float(sizes.min())
 
 
 Bounds = tuple[FloatArray, FloatArray, FloatArray]

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
 from gmeql.search.losses.effective import InputErrors, scaled_residual
-from gmeql.search.losses.losses import Loss
+from gmeql.search.losses.losses import Loss, find_loss
+from gmeql.search.losses.magnitudes import weights_by_size
 from gmeql.search.losses.robust import WEIGHTS, influence_slopes, robust_weights, scale_of
 
 FloatArray = NDArray[np.float64]
@@ -77,6 +78,9 @@ class FittedRows:
     ) -> FittedRows:
         X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
         given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        if errors is None and find_loss(loss).value is None and (given > 0).any():
+            by_size = weights_by_size(y, given)
+            given = given if by_size is None else by_size
         with np.errstate(all="ignore"):
             residual = np.asarray(expression(X), dtype=float) - y
         explained = bool(expression.variables)

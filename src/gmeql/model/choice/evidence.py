@@ -117,13 +117,13 @@ def rivals(
         if not np.isfinite(squares).all():
             return ()
         found = []
-        typical = 1.0 if loss.link is not None else scale_of(values - y, y)
+        typical = 1.0 if loss.link is not None else scale_of(np.sqrt(weights) * (values - y), y)
         typical = min(best.loss, typical) if loss.value is None else typical  # a few rows far off make it large
         for member in front if among is None else [front[k] for k in among]:
             if member.index == best.index or (member.outlook is not None and member.outlook.pole):
                 continue
             both = bool(member.expression.variables) == bool(best.expression.variables)
-            if both and says_the_same(member.expression(X), values, typical):
+            if both and says_the_same(member.expression(X), values, typical, weights):
                 continue
             asked = _asked(best, member, X, y, weights)
             z = paired_z(left_out_errors(member, X, asked, weights, loss), squares, weights)
@@ -156,10 +156,10 @@ def left_out_errors(
     return np.asarray(costs * (luck**2 if loss.value is None else luck))
 
 
-def says_the_same(one: NDArray[np.float64], other: NDArray[np.float64], loss: float) -> bool:
+def says_the_same(one: FloatArray, other: FloatArray, loss: float, weights: FloatArray | None = None) -> bool:
     """Whether two formulas' values [N] differ by less than a part of the typical error `loss`."""
     with np.errstate(all="ignore"):
-        return float(np.sqrt(np.mean((one - other) ** 2))) < SAME * loss
+        return float(np.sqrt(np.average((one - other) ** 2, weights=weights))) < SAME * loss
 
 
 def alternative_weights(front: Front, found: tuple[Rival, ...]) -> dict[int, float]:

@@ -25,7 +25,7 @@ from gmeql.search.groups.table import Grouping
 from gmeql.search.judging.deferred import Deferred, carried
 from gmeql.search.judging.outlook import times_power
 from gmeql.search.losses.effective import InputErrors
-from gmeql.search.losses.magnitudes import magnitudes, ordinary_size
+from gmeql.search.losses.magnitudes import ordinary_size, weights_by_size
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member, Progress
@@ -183,14 +183,13 @@ def prepare(
     X = np.ldexp(X, -np.array(column_exponents, dtype=np.int64))
     y = np.ldexp(y, -target_exponent)
     largest = float(np.abs(y).max())
-    sizes = magnitudes(y)
+    by_size = weights_by_size(y, weight) if weighed else None
     if errors is not None:
         errors = InputErrors(
             np.ldexp(errors.x, -np.array(column_exponents, dtype=np.int64)), np.ldexp(errors.y, -target_exponent)
         )
-    elif weighed and sizes is not None:
-        weight = weight / sizes**2
-        weight = weight / weight.mean()
+    elif by_size is not None:
+        weight = by_size
         largest = float((np.sqrt(weight) * np.abs(y)).max())
     centred = (y - np.average(y / max(largest, 1e-300), weights=weight) * largest) if largest > 0 else y
     spread = float(np.sqrt(np.average(centred**2, weights=weight)))

@@ -47,6 +47,15 @@ def magnitudes(y: FloatArray, *, many: float = MANY) -> FloatArray | None:
     return np.asarray(np.maximum(np.maximum(size, np.median(size)) / size.max(), 1 / HUGEST))
 
 
+def weights_by_size(y: FloatArray, weight: FloatArray) -> FloatArray | None:
+    """Weights [N] of mean 1 by which rows of a target over many magnitudes count by their own size; None for any other."""
+    sizes = magnitudes(y)
+    if sizes is None:
+        return None
+    weight = weight / sizes**2
+    return np.asarray(weight / weight.mean())
+
+
 def ordinary_size(y: FloatArray) -> float:
     """The size that most rows have: that of the largest, or where a few are huge and all others alike of the middle one.
 
