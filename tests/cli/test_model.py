@@ -21,7 +21,7 @@ def test_predict_keeps_rows_and_empties_what_is_missing(finished, tmp_path, caps
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert lines[0] == "prediction" and float(lines[1]) == pytest.approx(8.0) and float(lines[3]) == pytest.approx(16.0)
-    assert lines[2] in ("", '""') and "1 of 3 predictions are empty" in err
+    assert lines[2] in ("", '""') and "1 of 3 predictions is empty" in err
     run_gmeql("predict", str(finished / "model.json"), str(data), "--out", str(tmp_path / "none" / "p.csv"), expect=4)
     assert capsys.readouterr().err.endswith(f"gmeql: {tmp_path / 'none' / 'p.csv'}: No such file or directory\n")
     run_gmeql("predict", str(finished / "model.json"), str(data), "--append", "--out", str(tmp_path / "p.csv"))
@@ -146,7 +146,7 @@ def test_predict_has_a_column_for_each_target(several, rows, tmp_path, capsys):
     assert head == "prediction of sum,prediction of area" and second == ","
     assert [float(cell) for cell in first.split(",")] == pytest.approx([5.0, 6.0])
     assert [float(cell) for cell in third.split(",")] == pytest.approx([6.0, 5.0])
-    assert err == "1 of 3 predictions are empty: a value is missing\n"
+    assert err == "1 of 3 predictions is empty: a value is missing\n"
     run_gmeql("predict", str(several), str(rows), "--append", "--out", str(tmp_path / "p.csv"))
     assert (tmp_path / "p.csv").read_text().startswith("a,b,prediction of sum,prediction of area\n")
 

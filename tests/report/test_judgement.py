@@ -45,7 +45,7 @@ def test_judgement_follows_the_fit():
     front = judged_front(data)
     best = " ".join(judge(front, len(front) - 1, data))
     assert "99." in best and "on unseen rows about 0.0" in best and " ± " in best
-    assert "to predict unseen rows better than the next best formula" in best and "million" not in best
+    assert "to predict unseen rows better than its strongest rival" in best and "million" not in best
     worse = " ".join(judge(front, 1, data))
     assert "Formula 2 of the front" in worse and "likely" in worse and "to predict unseen rows better." in worse
 
@@ -257,7 +257,7 @@ def test_a_formula_that_outliers_do_not_move_is_judged_by_the_rows_it_follows(bo
         assert "where its typical error is 0.5" in text and "; a part of the search left them out." in text
     else:
         assert "Its level is the mean of all rows" in text and "fits the other 138" in text
-    assert not (both and "not told from 0" in text)
+    assert not (both and "not distinguishable from 0" in text)
 
 
 def test_formulas_beside_the_chosen_one_do_not_ask_for_more_time_and_say_whether_they_say_the_same():

@@ -194,7 +194,8 @@ def _seen(model: GMEQLRegressor, X: np.ndarray, table: Table) -> list[np.ndarray
     if not known.all():
         unknown = ", ".join(sorted(set(words[~known].tolist()))[:5])
         say(
-            f"{int((~known).sum())} of {len(X)} predictions are empty: the model does not know {tables[0].column} {unknown}"
+            f"{_of(int((~known).sum()), len(X), 'prediction', 'is', 'are')} empty: the model does not know "
+            f"{tables[0].column} {unknown}"
         )
     seen = []
     for own in tables:
@@ -229,10 +230,11 @@ def _judge_kinds(table: Table, used: list[str], names: list[str], *, strict: boo
         if not strange:
             continue
         kinds = ", ".join(repr(word) if word else "empty" for word in list(dict.fromkeys(strange))[:5])
-        told = f"{len(strange)} of {len(table.rows)} rows have a {column} that the formula does not know ({kinds})"
+        told = f"{_of(len(strange), len(table.rows), 'row', 'has', 'have')} a {column} that the formula does not know ({kinds})"
+        counts = "it counts" if len(strange) == 1 else "they count"
         if strict:
-            raise Exit(USAGE, f"gmeql: {told}; without --strict they count as none of {', '.join(known)}")
-        say(f"{told}: they count as none of {', '.join(known)}")
+            raise Exit(USAGE, f"gmeql: {told}; without --strict {counts} as none of {', '.join(known)}")
+        say(f"{told}: {counts} as none of {', '.join(known)}")
 
 
 def _judge_ranges(
@@ -271,7 +273,16 @@ def _column_names(model: GMEQLRegressor, table: Table) -> list[str]:
 
 def _say_empty(count: int, rows: int, why: str) -> None:
     if count:
-        say(f"{count} of {rows} predictions are empty: {why}")
+        say(f"{_of(count, rows, 'prediction', 'is', 'are')} empty: {why}")
+
+
+def _of(count: int, all_of_them: int, name: str, one: str, several: str) -> str:
+    """How many of all, with the verb that goes with them.
+
+    >>> _of(1, 3, "row", "has", "have"), _of(2, 3, "row", "has", "have")
+    ('1 of 3 rows has', '2 of 3 rows have')
+    """
+    return f"{count} of {all_of_them} {name}{'s' * (all_of_them != 1)} {one if count == 1 else several}"
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

@@ -254,7 +254,7 @@ def _undetermined(member: FrontMember, training: Training, constants: int, count
     sentences = []
     for found, said in (
         (unknown, "not determined by the data"),
-        (near_zero, f"not told from 0 (95 % intervals{deciding_text(member, training)})"),
+        (near_zero, f"not distinguishable from 0 (95 % intervals{deciding_text(member, training)})"),
     ):
         values = ", ".join(f"{item.value:.3g}" for item in found)
         of = "constant is" if constants == 1 else f"{constants} constants {'is' if len(found) == 1 else 'are'}"

@@ -193,7 +193,7 @@ def _against_simpler(front: Front, index: int) -> list[str]:
 
 
 def _preference(front: Front, index: int, training: Training, counted: CountedRows) -> list[str]:
-    """How likely it predicts unseen rows better than the next best formula, or worse than the best (`model/evidence`)."""
+    """How likely it predicts unseen rows better than its strongest rival, or worse than the best (`model/evidence`)."""
     best = front.select("best").index
     if len(front) == 1:
         if not front[index].expression.variables:
@@ -271,8 +271,9 @@ def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], cou
         start = f"{_nothing_beyond(counted, hardly=doubtful)}: it" if constant else "It"
         doubt = ", though that one promises a little less error: the difference is within the spread" * doubtful
         return [
-            f"{start} is {_likely(hardest.chance)} to predict {_rows_meant(front[best])} better than the next best formula, "
-            f"{rival}{doubt}."
+            f"{start} is {_likely(hardest.chance)} to predict {_rows_meant(front[best])} better than its strongest rival, "
+            f"{rival}{doubt}.",
+            *_saying_the_same(front, best, found),
         ]
     start = f"Not sure whether the data say more than {_plainest(counted)}" if constant else "Not sure"
     text = f"{start}: {rival}, is about as good"
@@ -280,6 +281,22 @@ def _beside_the_next_best(front: Front, best: int, found: tuple[Rival, ...], cou
     if more:
         text += f", and {_numbered(more)} may be"
     return [text + "."]
+
+
+def _saying_the_same(front: Front, best: int, found: tuple[Rival, ...]) -> list[str]:
+    """Of formulas that promise as little error as the strongest rival, or less, and are none: that they say the same."""
+    others = {best} | {rival.index for rival in found}
+    strongest = front[found[0].index].outlook
+    same = [
+        m.index
+        for m in front
+        if m.index not in others and m.expression.variables and not _has_pole(m)
+        and m.outlook is not None and strongest is not None and m.outlook.error <= strongest.error
+    ]  # fmt: skip
+    if not same:
+        return []
+    name = _numbered(same)
+    return [f"{name[0].upper()}{name[1:]} {'says' if len(same) == 1 else 'say'} nearly the same as this one."]
 
 
 def _rows_meant(best: FrontMember) -> str:

@@ -65,7 +65,9 @@ class Table:
                 f" and {len(self.names) - 12} more" if len(self.names) > 12 else ""
             )
             mend = (
-                f"{option} takes one of {shown}" if option.startswith("--") else f"{option} needs it; there is {shown}"
+                f"{option} takes one of {shown}"
+                if option.startswith("--")
+                else f"{option} needs it; the table has {shown}"
             )
         sheets = "".join(f" ({note.message})" for note in self.notes if note.code == OTHER_SHEETS)
         raise TableError(self.source, "there is no such column", column=name, mend=mend + sheets)

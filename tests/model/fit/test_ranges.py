@@ -20,7 +20,7 @@ def test_rows_are_counted_once_and_columns_named_that_the_formula_uses():
     outside = rows_outside(X, RANGES, [1, 0])
     assert outside is not None and (outside.count, outside.columns) == (1, (0, 1))
     assert outside.text(["a", "b", "c"]) == (
-        "1 of 4 rows lie outside what the formula was fitted to: a (0 to 1), b (10 to 20)"
+        "1 of 4 rows lies outside what the formula was fitted to: a (0 to 1), b (10 to 20)"
     )
     assert rows_outside(X[[0, 2, 3]], RANGES, [0, 1]) is None  # only an unused column leaves its range
     assert rows_outside(X, None, [0, 1]) is None and rows_outside(X, RANGES, []) is None
@@ -60,7 +60,7 @@ def test_predict_warns_outside_the_training_rows_and_not_on_them(fitted, tmp_pat
             warnings.simplefilter("error")
             one.predict(X)
             one.predict([[2.0, 2.0, 1e9]])  # the formula does not use the third
-        with pytest.warns(gmeql.RangeWarning, match=r"1 of 2 rows lie outside .*: x2 \(1\.\d+ to 2\.\d+\)$"):
+        with pytest.warns(gmeql.RangeWarning, match=r"1 of 2 rows lies outside .*: x2 \(1\.\d+ to 2\.\d+\)$"):
             one.predict([[2.0, 9.0, 2.0], [2.0, 2.0, 2.0]])
     assert RangeWarning is gmeql.RangeWarning
 

@@ -50,7 +50,7 @@ class OutsideRows:
             f"{names[j]} ({self.ranges[j, 0]:.6g} to {self.ranges[j, 1]:.6g})" for j in self.columns[:NAMED_COLUMNS]
         ]
         more = f" and {len(self.columns) - NAMED_COLUMNS} more" if len(self.columns) > NAMED_COLUMNS else ""
-        verb = "row lies" if self.rows == 1 else "rows lie"
+        verb = f"row{'s' * (self.rows != 1)} lie{'s' * (self.count == 1)}"
         text = f"{self.count} of {self.rows} {verb} outside what the formula was fitted to: {', '.join(parts)}{more}"
         beside = "it divides by less than half of what it does within, or has passed a pole: its values may mean nothing there"
         return text + (f"; on {self.at_poles} of these {beside}" if self.at_poles else "")
