@@ -79,7 +79,8 @@ def test_predict_needs_only_the_columns_that_the_formula_uses(partly_used, tmp_p
     (tmp_path / "one.csv").write_text("b,d\n2,1\n1.5,2\n")
     run_gmeql("predict", str(partly_used), str(tmp_path / "one.csv"), expect=2)
     assert (
-        "column 'c'" in (err := capsys.readouterr().err) and "'b'" not in err.split("the formula needs it; there is")[0]
+        "column 'c'" in (err := capsys.readouterr().err)
+        and "'b'" not in err.split("the formula needs it; the table has")[0]
     )
     (tmp_path / "none.csv").write_text("d,e\n2,1\n1.5,2\n")
     run_gmeql("predict", str(partly_used), str(tmp_path / "none.csv"), expect=2)
@@ -225,3 +226,21 @@ def test_a_kind_that_the_fit_did_not_know_is_said_or_refused(tmp_path, capsys):
     assert err == f"{told}: they count as none of Bonn, Ulm\n"
     run_gmeql("predict", str(tmp_path / "m.json"), str(tmp_path / "new.csv"), "--strict", expect=2)
     assert told in capsys.readouterr().err
+
+
+def test_codes_of_a_missing_value_are_not_predicted_from(tmp_path, capsys):
+    """The table that a fit had read without its three cells of -999 was predicted with them: a power of -22,960 kW."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"density": rng.uniform(1, 1.3, 40), "area": rng.uniform(20, 90, 40)})
+    model = GMEQLRegressor(max_candidates=300, max_time=None, random_state=0).fit(X, X["density"] * X["area"])
+    model.save(tmp_path / "m.json")
+    (tmp_path / "new.csv").write_text("density,area\n-999,30\n1.2,50\n1.1,200\n")
+    run_gmeql("predict", str(tmp_path / "m.json"), str(tmp_path / "new.csv"))
+    out, err = capsys.readouterr()
+    values = out.splitlines()[1:]
+    assert values[0] in ("", '""') and [float(cell) for cell in values[1:]] == pytest.approx([60, 220], rel=1e-6)
+    assert "column 'density' has 1 cell of -999, far from what the formula was fitted to: it counts as missing" in err
+    assert "1 of 3 predictions is empty" in err and "1 of 3 rows lies outside" in err
+    run_gmeql("predict", str(tmp_path / "m.json"), str(tmp_path / "new.csv"), "--keep-codes")
+    out, err = capsys.readouterr()
+    assert float(out.splitlines()[1]) == pytest.approx(-29970, rel=1e-6) and "2 of 3 rows lie outside" in err

@@ -63,7 +63,7 @@ def chosen(model: GMEQLRegressor, index: str | None) -> list[int]:
     return picks
 
 
-@reads_table("keep_codes")  # what a row is predicted to be depends on no other row
+@reads_table()
 def predict(
     model: ModelArgument,
     data: DataArgument,
@@ -99,6 +99,8 @@ def predict(
                    for column in expression.variables if column < len(names)})  # fmt: skip
     X = np.zeros((len(table.rows), len(names)))
     X[:, used] = _used_columns(table, [names[j] for j in used])
+    if not reading["keep_codes"]:
+        _clear_codes(X, getattr(loaded, "feature_ranges_", None), used, names)
     complete_rows = np.asarray(np.isfinite(X).all(axis=1))
     _judge_kinds(table, [names[j] for j in used], names, strict=strict)
     formulas = [expression for each in shown for expression in each]
@@ -235,6 +237,20 @@ def _judge_kinds(table: Table, used: list[str], names: list[str], *, strict: boo
         if strict:
             raise Exit(USAGE, f"gmeql: {told}; without --strict {counts} as none of {', '.join(known)}")
         say(f"{told}: {counts} as none of {', '.join(known)}")
+
+
+def _clear_codes(X: np.ndarray, ranges: np.ndarray | None, used: list[int], names: list[str]) -> None:
+    """Empty the cells of X [N, V] that hold a code such as -999 far beyond the `ranges` [V, 2] of the fit, which they are told
+    by: what a row is predicted to be depends on no other row."""
+    import numpy as np
+
+    from gmeql.tables.codes import codes_beyond, told
+
+    for j in used if ranges is not None else ():
+        found = codes_beyond(X[:, j], *ranges[j])
+        if found:
+            say(told(names[j], found, "what the formula was fitted to"))
+            X[np.isin(X[:, j], list(found)), j] = np.nan
 
 
 def _judge_ranges(

@@ -49,6 +49,23 @@ def codes(values: np.ndarray) -> dict[float, int]:
     return found
 
 
+def codes_beyond(values: np.ndarray, low: float, high: float) -> dict[float, int]:
+    """Which of the values [N] stand for a missing one beside those from `low` to `high` that a formula was fitted to, with the
+    number of their rows: of a new table no row decides about another.
+
+    >>> codes_beyond(np.array([3.0, -999.0, 40.0]), 0.0, 10.0)
+    {-999.0: 1}
+    """
+    values, counts = np.unique(values[np.isfinite(values) & (np.abs(values) >= 99.0)], return_counts=True)
+    gaps = np.maximum(low - values, values - high)
+    far = (gaps > FAR_APART * (high - low)) | ((values < 0.0) & (low >= 0.0))
+    return {
+        float(value): int(count)
+        for value, count in zip(values[far], counts[far], strict=True)
+        if _looks_like_one(float(value))
+    }
+
+
 def _looks_like_one(value: float) -> bool:
     return NINES.fullmatch(f"{value:.12g}") is not None or bool(np.isclose(value, FILLINGS, rtol=1e-6, atol=0.0).any())
 
@@ -59,13 +76,17 @@ def without_codes(column: TableColumn, notes: list[Note]) -> TableColumn:
     if not found:
         return column
     count = sum(found.values())
-    cells = f"{count} cell{'s' * (count > 1)}"
-    stands = f"{_listed(found)}, far from all others: {'they count' if count > 1 else 'it counts'} as missing"
-    notes.append(
-        Note("codes", f"column {show(column.name)} has {cells} of {stands} (--keep-codes keeps such numbers)", count)
-    )
+    notes.append(Note("codes", told(column.name, found, "all others"), count))
     values = np.where(np.isin(column.values, list(found)), np.nan, column.values)
     return replace(column, values=values, missing=column.missing + count)
+
+
+def told(name: str, found: dict[float, int], others: str) -> str:
+    """What is said of a column with codes, far from the others."""
+    count = sum(found.values())
+    cells = f"{count} cell{'s' * (count > 1)} of {_listed(found)}, far from {others}"
+    counts = "they count" if count > 1 else "it counts"
+    return f"column {show(name)} has {cells}: {counts} as missing (--keep-codes keeps such numbers)"
 
 
 def _listed(found: Iterable[float]) -> str:
