@@ -59,7 +59,7 @@ def test_constants_the_data_leave_open_are_named(rng: np.random.Generator) -> No
     text = said(doubtful, X, y)
     assert "1 of its 2 constants is not distinguishable from 0 (95 % intervals): 0.0123." in text and "0.0123" in text
     twice = said(build("add", build("mul", Constant(1.4), x), build("mul", Constant(1.6), x)), X, y)
-    assert "not determined by the data: " in twice and "not told" in text
+    assert "not determined by the data: " in twice and "not distinguishable" in text
     assert "not told" not in said(Constant(0.001), X, rng.standard_normal(100))
 
 

@@ -19,6 +19,7 @@ from gmeql.model.rows.weighing import counted_rows
 from gmeql.report import judgement
 from gmeql.report.judgement import figures, judge, percent
 from gmeql.search.config import SearchConfig
+from gmeql.search.events import Member
 from gmeql.search.judging.outlook import outlooks
 from gmeql.search.losses.converging import converged
 from gmeql.search.losses.losses import find_loss
@@ -298,3 +299,27 @@ def test_figures_of_huge_targets_do_not_overflow():
     found = figures(y * (1 + 1e-3), y)
     assert found.rmse == pytest.approx(1e-3 * 1e300 * np.sqrt(np.mean(np.arange(1.0, 20.0) ** 2)))
     assert 0.999 < found.r2 < 1
+
+
+def test_the_strongest_rival_is_named_and_what_says_the_same():
+    """The list had two formulas that promise as little error as the chosen one; the "next best" was said to be a third. And a
+    formula that is cut short had a stop too many: "2.6*exp(…)*(1 - ….\""""
+    rng = np.random.default_rng(7)
+    X = rng.uniform(1, 3, (200, 2))
+    y = 3 * X[:, 0] / X[:, 1] + 0.7 * np.sqrt(X[:, 0]) + 0.3 * rng.normal(size=200)
+    names = ("a_column_of_a_name_that_is_long", "another_column_of_a_name_as_long_as_that")
+    texts = ("4.5", "3.31*x1/x2 + 0.3*x2", "3*x1/x2 + 0.7*sqrt(x1)", "3.001*x1/x2 + 0.699*x1**0.501 + 0.001")
+    roots = [parse_tree(text, ("x1", "x2")) for text in texts]
+    members = [
+        Member(Expression(root, names), 0.5 - 0.1 * k, 3 * k + 1, replace(outlook, error=0.5 - 0.1 * k))
+        for k, (root, outlook) in enumerate(zip(roots, outlooks(roots, X, y), strict=True))
+    ]
+    front = Front.from_members(members, rows=200, target_spread=float(y.std()), target_largest=float(y.max()))
+    rival, counted = Rival(1, 5.0, False, 0.99), counted_rows(front, X, y)
+    sentence, same = judgement._beside_the_next_best(front, 2, (rival,), counted)
+    assert "better than its strongest rival, formula 1 of the front, " in sentence
+    assert same == "Formula 3 says nearly the same as this one."
+    assert len(judgement._beside_the_next_best(front, 2, (rival, Rival(3, 5.0, True, 0.99)), counted)) == 1
+    data = tables.Training(X, y, names, "y", None, np.arange(200), (), "x")
+    text = " ".join(" ".join(judge(front, k, data)) for k in range(4))
+    assert "…" in text and "…." not in text

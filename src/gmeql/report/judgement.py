@@ -109,7 +109,8 @@ def judge(
         sentences += _against_simpler(front, index) if exact else _preference(front, index, training, counted)
     outliers = outliers_in(training, counted, [m.expression for m in front]) if outliers is None else outliers
     chosen = index == front.select("best").index
-    return sentences + cautions(member, training, predicted, counted, exact=exact, outliers=outliers, chosen=chosen)
+    sentences += cautions(member, training, predicted, counted, exact=exact, outliers=outliers, chosen=chosen)
+    return [sentence.replace("….", "…") for sentence in sentences]  # a formula that is cut short ends its sentence
 
 
 def predictions(member: FrontMember, X: np.ndarray, loss: str) -> np.ndarray:
