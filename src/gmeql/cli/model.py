@@ -246,7 +246,9 @@ def _clear_codes(X: np.ndarray, ranges: np.ndarray | None, used: list[int], name
 
     from gmeql.tables.codes import codes_beyond, told
 
-    for j in used if ranges is not None else ():
+    if ranges is None:
+        return
+    for j in used:
         found = codes_beyond(X[:, j], *ranges[j])
         if found:
             say(told(names[j], found, "what the formula was fitted to"))
