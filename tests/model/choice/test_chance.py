@@ -7,10 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gmeql.model.choice.chance import CHANCE, _Asked, chance_of, least_lengths, passed_over, with_chance
+from gmeql.formula.expression import Expression
+from gmeql.model.choice.chance import (
+    CHANCE,
+    _Asked,
+    chance_of,
+    least_lengths,
+    passed_over,
+    step_lengths,
+    with_chance,
+)
 from gmeql.model.pareto.front import Front
 from gmeql.model.pareto.member import FrontMember
 from gmeql.model.pareto.rules import SELECTION
+from gmeql.network.families import FunctionSet
 from gmeql.report.judgement import judge
 from gmeql.search.config import SearchConfig
 from gmeql.search.data.rows import SearchRows
@@ -18,6 +28,8 @@ from gmeql.search.events import Member
 from gmeql.search.front.leaderboard import Leaderboard
 from gmeql.search.front.plain_sums import judged_sums
 from gmeql.search.judging.outlook import Outlook
+from gmeql.search.sums.curves import SHAPES
+from gmeql.search.sums.power_laws import power_laws
 from gmeql.tables.training import Training
 from judged_fronts import judged
 
@@ -192,3 +204,62 @@ def test_who_is_asked_alone_may_be_as_likely_as_one_of_two() -> None:
     doubtful = tuple(m if not m.is_shrunk else replace(m, outlook=replace(m.outlook, chance=0.049)) for m in alone)
     assert asked(alone, *table).select("best").is_shrunk
     assert not asked(replace(alone, members=doubtful), *table).select("best").expression.variables
+
+
+def _law_that_fits_best(X: np.ndarray, y: np.ndarray) -> Front:
+    found = power_laws(X, y, np.ones(len(y)), FunctionSet(SearchConfig().functions))
+    return judged(X, y, *(str(Expression(root, tuple(f"x{k + 1}" for k in range(X.shape[1])))) for root in found))
+
+
+def test_a_power_law_of_several_columns_meets_the_largest_of_few_rows() -> None:
+    """`8.37e-07*x2**2*x10**3*x11**3*sqrt(x3)` of twelve columns saved 12 nats on 15 rows of noise, which no product of
+    two does, and erred 2.5 times as much as the mean on others."""
+    before = after = 0
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 15])
+        X, y = rng.uniform(0.1, 10.0, (15, 12)), np.exp(1.2 * rng.standard_normal(15))
+        front = _law_that_fits_best(X, y)
+        before += bool(front.select("best").expression.variables)
+        after += bool(asked(front, X, y).select("best").expression.variables)
+    assert before >= 2 and after == 0
+    rng = np.random.default_rng(1)
+    X = rng.uniform(1.0, 5.0, (14, 6))
+    y = 3.2 * X[:, 0] / X[:, 1] ** 2 * X[:, 4] * np.exp(0.1 * rng.standard_normal(14))
+    assert asked(_law_that_fits_best(X, y), X, y).select("best").expression.variables == (0, 1, 4)
+
+
+def test_a_step_parts_two_values_by_chance_and_is_no_law_for_that() -> None:
+    """`0.5 - 0.5*tanh(136*x3 + 74.6)` met twelve rows of yes and no exactly, and erred a third more than the mean on others."""
+    refused = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 12])
+        X, y = rng.standard_normal((12, 5)), (rng.standard_normal(12) > 0.7).astype(float)
+        ends = [(float(X[y == 1, k].min()), float(X[y == 0, k].max()), k + 1) for k in range(5) if 2 <= y.sum()]
+        gaps = [(high - low, 0.5 * (low + high), k) for high, low, k in ends if low < high]
+        if gaps:
+            gap, middle, k = max(gaps)
+            front = judged(X, y, f"0.5 + 0.5*tanh({80 / gap!r}*(x{k} - {middle!r}))")
+            assert front[-1].loss <= front.exact_level and front.select("best").expression.variables
+            refused += not asked(front, X, y).select("best").expression.variables
+            told = asked(front, X, y)
+            if told.select("best").is_by_chance:
+                assert "shuffled" in " ".join(
+                    judge(told, 0, Training(X, y, tuple("abcde"), "y", None, np.arange(12), (), "t"))
+                )
+    assert refused >= 2
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 5))
+    y = (X[:, 2] > 0.1).astype(float)
+    front = judged(X, y, "0.5 + 0.5*tanh(5000.0*(x3 - 0.1))")
+    assert asked(front, X, y).select("best").expression.variables == (2,)
+
+
+def test_steps_leave_what_the_best_cut_leaves_in_any_unit() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((15, 1)), rng.standard_normal(15)
+    ordered = y[np.argsort(X[:, 0])]
+    left = min(sum(float(np.sum((part - part.mean()) ** 2)) for part in np.split(ordered, [i])) for i in range(1, 15))
+    price = float(np.log(len(SHAPES) + 1) + 0.5 * CHANCE.step_constants * np.log(15))
+    for unit in (1.0, 1e9):
+        assert step_lengths(X * unit, y[:, None] + 9.0)[0] == pytest.approx(7.5 * np.log(left / 15) + price)
+    assert step_lengths(np.ones((15, 1)), y[:, None])[0] > step_lengths(X, y[:, None])[0]  # nothing to cut

@@ -4,7 +4,8 @@ A search finds something in any table. The price of a formula tells how many for
 luckiest of *all* kinds gets on few rows with many columns: one in six tables of pure noise ended with a formula. So the formula
 that would be chosen is compared with what the same rows give when their targets are shuffled (Fisher 1935; for the luckiest of
 many, Westfall and Young 1993). Tried are each column and each product of two, with a level and without, and sums of several
-chosen step by step.
+chosen step by step. If the formula is a power law of several columns, such laws are tried too. If it is a curve, steps of one
+column are: a steep curve is one.
 
 - If chance gets as far too often, the sum of all columns with factors drawn towards 0 is asked the same question
   (`search/sums/shrinking.py`). That sum names no single column.
@@ -25,17 +26,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.formula.nodes import Constant, Node, Variable, build, evaluate
 from gmeql.model.pareto.front import Front
 from gmeql.model.pareto.member import FrontMember
 from gmeql.model.pareto.rules import SELECTION, stating_nats
+from gmeql.network.families import FunctionSet
 from gmeql.search.config import SearchConfig
 from gmeql.search.events import Member
 from gmeql.search.judging.outlook import outlooks
-from gmeql.search.judging.structure import linear_columns
+from gmeql.search.judging.structure import linear_columns, power_columns
 from gmeql.search.polish.printable import with_known_digits
 from gmeql.search.polish.scoring import length_in_nats
 from gmeql.search.sums.curves import SHAPES
+from gmeql.search.sums.power_laws import power_laws
 from gmeql.search.sums.shrinking import saved_by_all
 from gmeql.search.sums.textbook import TEXTBOOK
 
@@ -57,6 +60,10 @@ class ChanceConfig:
     """Beyond so many rows luck is small."""
     independent: float = 1e-9
     """A column of which less is left once others are known, in units of its largest value, follows from them."""
+    step_constants: int = 4
+    """What a curve from one level to another has: both levels, where it rises, and how steeply."""
+    shuffles_of_laws: int = 60
+    """Orders in which power laws of several columns are looked for, each of which takes a while."""
     seed: int = 0
 
 
@@ -78,7 +85,10 @@ def with_chance(
     that one; else a constant. That sum itself stays where chance does not do as well as what would be chosen without it.
     """
     best = front.select("best")
-    if not front.has_outlooks or best.is_settled or best.loss <= front.exact_level or not best.expression.variables:
+    if not front.has_outlooks or best.is_settled or not best.expression.variables:
+        return front
+    is_exact = best.loss <= front.exact_level
+    if is_exact and len(np.unique(y)) > 2:  # two values are met exactly by chance
         return front
     if not config.is_plain:
         return front
@@ -86,7 +96,9 @@ def with_chance(
         return front
     constant = front[0] if not front[0].expression.variables else _mean(front, X, y)
     asked = _Asked(front, constant, X, y)
-    others = [front.briefest()] if best.is_shrunk else [m for m in _shrunk(front, sums) if _errs_less(m, constant)]
+    others = [m for m in _shrunk(front, sums) if _errs_less(m, constant)]
+    if best.is_shrunk or (is_exact and front.briefest() is not best):
+        others = [front.briefest()]
     others = [m for m in others if m.expression.variables]
     level = asked.level()
     share = asked.share(best)
@@ -156,18 +168,25 @@ def passed_over(front: Front) -> FrontMember:
 
 
 def chance_of(front: Front, member: FrontMember, constant: FrontMember, X: FloatArray, y: FloatArray) -> float:
-    """Share of shuffles in which a column, a product of two or a sum of as many columns describes the rows as briefly."""
+    """Share of shuffles in which a column, a product of two, a sum or power law of as many columns, or beside a curve a step,
+    describes the rows as briefly."""
     largest = float(np.abs(y).max())  # in units of it all have squares
     length = front.description_length(member)
     columns = linear_columns(member.expression.root)
-    is_long = columns is not None and len(columns) > 1
+    powers = power_columns(member.expression.root)
+    is_long = len(columns or powers or ()) > 1
     is_sure = front.description_length(constant) - length > CHANCE.sure
-    if is_sure and not (is_long and len(y) < CHANCE.rows_per_column * X.shape[1]):
+    if is_sure and member.loss > front.exact_level and not (is_long and len(y) < CHANCE.rows_per_column * X.shape[1]):
         return 0.0
     targets = _shuffled(y / largest)
     lengths = least_lengths(X, targets)
     if columns is not None and is_long:
         lengths = np.minimum(lengths, stepwise_lengths(X, targets, len(columns)))
+    elif powers is not None and len(powers) > 1:
+        some = targets[:, : CHANCE.shuffles_of_laws]
+        lengths = np.minimum(lengths[: some.shape[1]], power_law_lengths(X, some, len(powers)))
+    elif powers is None and columns is None:
+        lengths = np.minimum(lengths, step_lengths(X, targets))
     return float(np.mean(lengths + len(y) * math.log(largest) <= length))
 
 
@@ -220,6 +239,44 @@ def stepwise_lengths(X: FloatArray, targets: FloatArray, most_columns: int) -> F
             errors = left / np.maximum(1.0 - leverage, math.sqrt(np.finfo(float).eps))
             log_variance = math.log(max(float(np.mean(errors**2)), np.finfo(float).tiny)) - 2.0 * (k + 1) / n_rows
             least[number] = min(least[number], length_in_nats(log_variance, k + 1, 0, n_rows=n_rows) + price)
+    return least
+
+
+def step_lengths(X: FloatArray, targets: FloatArray) -> FloatArray:
+    """Description length of the best step over a column from one level to another, one of which may be 0, for each of some
+    targets [N, S]: [S]."""
+    n_rows, n_columns = X.shape
+    t = targets - targets.mean(axis=0)
+    below = np.arange(1, n_rows)[:, None]
+    with_level, from_zero = np.zeros((2, targets.shape[1]))
+    for column in X.T:
+        order = np.argsort(column, kind="stable")
+        parts = np.diff(column[order]) > 0  # equal values lie on one side
+        sums, size = np.cumsum(t[order], axis=0)[:-1][parts], below[parts]
+        with_level = np.maximum(with_level, (sums**2 * n_rows / (size * (n_rows - size))).max(axis=0, initial=0.0))
+        sums = np.cumsum(targets[order], axis=0)[:-1][parts]
+        one_side = np.maximum(sums**2 / size, (targets.sum(axis=0) - sums) ** 2 / (n_rows - size))
+        from_zero = np.maximum(from_zero, one_side.max(axis=0, initial=0.0))
+    nats, lengths = math.log(len(SHAPES) * n_columns + 1), []
+    for z, explained, constants in ((t, with_level, 0), (targets, from_zero, -1)):
+        squares = np.maximum(np.sum(z**2, axis=0) - explained, np.finfo(float).tiny)
+        price = nats + length_in_nats(0.0, CHANCE.step_constants + constants, 0, n_rows=n_rows)
+        lengths.append(0.5 * n_rows * np.log(squares / n_rows) + price)
+    return np.asarray(np.minimum(*lengths))
+
+
+def power_law_lengths(X: FloatArray, targets: FloatArray, most_columns: int) -> FloatArray:
+    """Description length of the briefest power law of up to so many columns, for each of some targets [N, S]: [S]."""
+    n_rows, n_columns = X.shape
+    ones, price = np.ones(n_rows), length_in_nats(0.0, 1, 0, n_rows=n_rows)
+    least = np.full(targets.shape[1], math.inf)
+    for number, target in enumerate(targets.T):
+        for law in power_laws(X, target, ones, FunctionSet(SearchConfig().functions), most_factors=most_columns):
+            with np.errstate(all="ignore"):
+                square = float(np.mean((evaluate(law, lambda k: X[:, k], np.float64, np) - target) ** 2))
+            log_variance = math.log(max(square, np.finfo(float).tiny))
+            length = 0.5 * n_rows * log_variance + price + stating_nats(law, n_columns)
+            least[number] = min(least[number], length if math.isfinite(length) else math.inf)
     return least
 
 

@@ -274,7 +274,7 @@ class Front(Sequence[FrontMember]):
 
     def _best(self) -> FrontMember:
         exact = self._exact_members()
-        if exact:
+        if exact and not any(m.is_by_chance for m in self.members):
             return exact[0]
         best = next((m for m in self.members if m.is_settled), None) or self.briefest()
         return next((m for m in self.members if m.is_shrunk and not best.is_settled and self._is_better(m, best)), best)

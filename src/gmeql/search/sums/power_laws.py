@@ -46,7 +46,14 @@ class PowerLawConfig:
 POWER_LAWS = PowerLawConfig()
 
 
-def power_laws(X: FloatArray, y: FloatArray, weights: FloatArray, functions: FunctionSet) -> list[Node]:
+def power_laws(
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray,
+    functions: FunctionSet,
+    *,
+    most_factors: int = POWER_LAWS.most_factors,
+) -> list[Node]:
     """The best product of powers of two columns, of three, ...; only of columns of at least 0 that take many values."""
     few = few_rows(len(y))
     X, y, weights = X[few], y[few], weights[few]
@@ -61,7 +68,7 @@ def power_laws(X: FloatArray, y: FloatArray, weights: FloatArray, functions: Fun
     table = _Table(np.maximum(logs - middles, POWER_LAWS.log_of_nothing), y, weights)
     found: list[Node] = []
     best: list[_Law] = [(0.0,) * len(columns)]
-    for size in range(1, min(len(columns), POWER_LAWS.most_factors) + 1):
+    for size in range(1, min(len(columns), most_factors) + 1):
         best = table.best({law for one in best for law in _with_one_more(one)}, POWER_LAWS.kept)
         if not best:
             break
