@@ -204,7 +204,8 @@ def test_time_is_left_to_tell_what_the_judged_members_promise(
     X = rng.uniform(0, 2, (3000, 2))
     y = 2 * X[:, 0] + np.sin(X[:, 1]) + 0.1 * rng.standard_normal(3000)
     made = state(X, y, search_rows=64, polish_rows=200)
-    offer_elites(made, searched_island(made))
+    texts = "2.9*x1", "2.9*x1 + 0.6", "2*x1 + 0.9*sin(x2)"
+    made.offer(refit([parse_tree(text, ("x1", "x2")) for text in texts], made.rows.polished, keep_recognised=False))
     assert sum(member.complexity > 1 for member in made.leaderboard.members.values()) == 3
     now, fitted = [100.0], []
 
