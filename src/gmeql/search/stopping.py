@@ -11,6 +11,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, fold, row_values
 from gmeql.search.clock import Clock
 from gmeql.search.config import FrontConfig
+from gmeql.search.groups.surplus import is_surplus
 from gmeql.search.polish.recognition import is_recognised, n_loose_constants
 from gmeql.search.polish.scoring import JudgedRows, Scored
 from gmeql.search.data.rows import FloatArray
@@ -38,8 +39,8 @@ def has_exact_formula(state: SearchState) -> bool:
     """Whether the best formula is exact on every row, on more than its constants could explain, without a likely twin.
 
     Unless its constants are numbers people write, a long exact formula may have a shorter twin, and so may a short one
-    with several such constants: the search looks on, for the short one briefly. What may be a series it never takes for
-    the end.
+    with several such constants: the search looks on, for the short one briefly. What may be a series, or has constants of
+    groups' own that others make up for, it never takes for the end.
     """
     best, numbers = state.leaderboard.best, state.config.front
     if not state.rows.polished.is_exact(best.loss):
@@ -47,6 +48,8 @@ def has_exact_formula(state: SearchState) -> bool:
     n_loose = n_loose_constants(best.root)
     n_fitted = n_loose + (0 if best.own is None else best.own.size)
     if len(state.rows.y) <= 2 * n_fitted + 2 or not holds_on_every_row(best, state.rows.polished, numbers):
+        return False
+    if has_surplus(best, state.rows.polished):
         return False
     if n_loose == 0:
         return True
@@ -72,6 +75,13 @@ def holds_on_every_row(scored: Scored, rows: JudgedRows, numbers: FrontConfig) -
         terms = numbers.cancelled * _term_sizes(scored.root, rows)[counted]
     # terms that cancel on most rows are huge ones that happen to: they would excuse anything
     return bool((error <= own + terms).all() and np.mean(error <= own) >= numbers.least_own)
+
+
+def has_surplus(scored: Scored, rows: JudgedRows) -> bool:
+    """Whether the rows leave some constants of groups' own open."""
+    if scored.own is None or rows.groups is None:
+        return False
+    return is_surplus(scored.root, scored.own, rows.X, rows.groups)
 
 
 def may_be_a_series(scored: Scored, rows: JudgedRows, numbers: FrontConfig) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.groups.sharing import share
+from gmeql.search.groups.surplus import is_surplus
 from gmeql.search.polish.scoring import JudgedRows, refit
 
 
@@ -64,3 +67,29 @@ def test_the_price_of_an_own_constant_is_paid_in_every_group() -> None:
     y = (1.5 + 0.005 * rng.standard_normal(10)[codes]) * x + 0.1 * rng.standard_normal(200)
     found, _ = shared("1.1*x", rows_of(x, y, codes))
     assert found.own.shape[1] == 0
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize(
+    ("text", "law"),
+    [
+        ("(1.1*x + 0.9)/(0.7*x**2 + 1.2)", lambda x, k: (x + k) / (1 + x**2)),
+        ("1.1*(1.2*x**2 + 0.9)/1.3", lambda x, k: 2 * x**2 + k),
+        ("1/(0.4/x + 0.7)", lambda x, k: 3 * x / (x + k)),
+    ],
+)
+def test_constants_that_others_make_up_for_are_not_own_ones(
+    text: str, law: Callable[..., np.ndarray], noise: float
+) -> None:
+    """Above and below a line all may be multiplied alike: `(x*k1 + k2)/(x**2*k3 + k4)` was chosen of `(x + k)/(x**2 + 1)`."""
+    rng = np.random.default_rng(4)
+    codes = np.repeat(np.arange(4), 40)
+    x, k = rng.uniform(1, 4, 160), rng.uniform(0.5, 3, 4)
+    y = law(x, k[codes])
+    rows = rows_of(x, y + noise * y.std() * rng.standard_normal(160), codes)
+    found, _ = shared(text, rows)
+    assert found.own.shape == (4, 1)
+    assert not is_surplus(found.root, found.own, rows.X, codes)
+    extended = np.column_stack([x, found.own[codes]])
+    error = Expression(found.root, ("x", "k1"))(extended) - y
+    assert np.sqrt(np.mean(error**2)) < (1e-10 if noise == 0 else 0.5 * noise) * y.std()

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from gmeql.formula.expression import Expression
+from gmeql.formula.nodes import tree_complexity
 from gmeql.formula.parsing import parse_tree
-from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns, without_factors
+from gmeql.formula.simplify import simplify
+from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns, with_few_own
 
 
 @pytest.fixture
@@ -106,6 +108,27 @@ def test_formulas_of_a_front_have_columns_of_their_own() -> None:
 )
 def test_numbers_before_own_constants_are_taken_over_by_them(text: str, shorter: str, factors: list[float]) -> None:
     names, own = ["x", "k", "l"], np.array([[1.0, 10.0], [2.0, 20.0]])
-    root, values = without_factors(parse_tree(text, names), own, 1)
+    root, values = with_few_own(parse_tree(text, names), own, 1)
     assert root == parse_tree(shorter, names)
     assert values.tolist() == (own * factors).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "used", "complexity"),
+    [
+        ("4.9*x*cos(k)", 1, 3),
+        ("x + k + 3", 1, 3),
+        ("x/(x + k*l)", 1, 5),
+        ("x*exp(-k**2)/5 + l", 2, 5),
+        ("k + l*x", 2, 5),
+    ],
+)
+def test_what_is_made_of_own_constants_and_numbers_is_one_own_constant(text: str, used: int, complexity: int) -> None:
+    """`4.9*exp(x*l)*cos(k)` was chosen where `k*exp(x*l)` is the same."""
+    names, own = ["x", "k", "l"], np.array([[1.0, 10.0], [2.0, 20.0]])
+    given = simplify(parse_tree(text, names))
+    root, values = with_few_own(given, own, 1)
+    assert len(own_columns(root, 1)) == used and tree_complexity(root) == complexity
+    for before, after in zip(own, values, strict=True):
+        there, here = (np.column_stack([[1.5, 2.5], np.tile(row, (2, 1))]) for row in (before, after))
+        np.testing.assert_allclose(Expression(root, names)(here), Expression(given, names)(there), rtol=1e-12)

@@ -23,7 +23,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.losses.converging import converged, mean_loss
 from gmeql.search.losses.effective import MOST_RISE
 from gmeql.search.events import Member
-from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns, without_factors
+from gmeql.search.groups.table import Grouping, OwnConstants, front_table, own_columns, with_few_own
 from gmeql.search.losses.losses import find_loss
 from gmeql.search.judging.outlook import Outlook, freedom_factor, outlooks
 from gmeql.search.polish.cutting import without_dead_terms
@@ -225,7 +225,7 @@ class Leaderboard:
             if not _is_kept(known.root, rows.knowledge):
                 continue
             if own is not None and not self._keeps_form:
-                known, own = self._without_factors(known, own, table)
+                known, own = self._with_few_own(known, own, table)
             scored = known
             scored.own, scored.source = own, source
             # the mean was there from the start, unasked
@@ -343,9 +343,9 @@ class Leaderboard:
         lengths = [unseen_length(m.root, m.unseen, judged, node_cost=price) for m in (one, other)]
         return lengths[0] <= lengths[1]
 
-    def _without_factors(self, scored: Scored, own: FloatArray, table: SearchRows) -> tuple[Scored, FloatArray]:
-        """The same formula and its own constants, without numbers before these."""
-        root, values = without_factors(scored.root, own, table.n_variables)
+    def _with_few_own(self, scored: Scored, own: FloatArray, table: SearchRows) -> tuple[Scored, FloatArray]:
+        """The same formula and its own constants, what is made of these and of numbers alone being one of them."""
+        root, values = with_few_own(scored.root, own, table.n_variables)
         if root == scored.root:
             return scored, own
         return self._judged(Scored(root, scored.loss, scored.length), table.extended(values)), values

@@ -41,6 +41,15 @@ class GroupConfig:
     that every group must be fitted by are slow."""
     seen_most: int = 6
     """Formulas of different shape, seen so, that are fitted to all groups."""
+    surplus: float = 1e-10
+    """Share of the largest singular value of a group's slopes below which its rows leave constants open: what two constants
+    do alike leaves 1e-16 to 1e-13."""
+    whole: float = 1e-4
+    """How far from a whole number an exponent of such constants may be,"""
+    most_exponent: int = 3
+    """and the largest that is looked for: constants stand in squares and cubes, hardly in more."""
+    alike: float = 1e-9
+    """Relative spread between groups below which a constant is the same in all."""
     ridge: float = 1e-12
     """Share of the largest diagonal entry added to the equations of a group, whose rows may leave a constant open."""
 

@@ -1,9 +1,9 @@
 """Which constants of a formula are shared by all groups and which are each group's own: merged back one by one.
 
-A formula that every group was fitted to by itself has only own constants. Each of them costs its price in every group
-(`length_in_nats`), so the constant that differs least between the groups is made one for all, all constants are fitted
-again together, and that is kept where the description length falls. Shared constants are then rounded to numbers that
-people write, as far as the data allow it.
+A formula that every group was fitted to by itself has only own constants. Those that others make up for are held at 1
+(`surplus.py`). Each of the others costs its price in every group (`length_in_nats`), so the constant that differs least
+between the groups is made one for all, all constants are fitted again together, and that is kept where the description
+length falls. Shared constants are then rounded to numbers that people write, as far as the data allow it.
 
 Legend: `N` rows, `V` columns, `G` groups, `F` fitted constants of the formula, `K` of them own.
 """
@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from gmeql.fitters.grouped import fit_groups
 from gmeql.fitters.programs import Program, ProgramTooLong, from_expression, stack
+from gmeql.formula.calculus import row_slopes
 from gmeql.formula.nodes import Constant, Leaf, Node, Variable, leaves, transform, tree_complexity
 from gmeql.search.groups.config import GROUPS
 from gmeql.search.groups.joint import GroupedTable, fit_jointly
+from gmeql.search.groups.surplus import scaled_to_one
 from gmeql.search.polish.recognition import short_decimals
 from gmeql.search.polish.scoring import JudgedRows, Scored, length_on
 
@@ -111,8 +113,7 @@ def share(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = la
         return None
     sharing = _Sharing(scored.root, program, rows)
     values = _fitted_in_groups(program, rows)
-    n = program.n_free
-    state = sharing.fit(_Shared(values, np.ones(n, bool), np.zeros(n, bool)))
+    state = sharing.fit(_without_surplus(sharing, values))
     if not math.isfinite(state.loss):
         return None
     while not out_of_time():
@@ -127,6 +128,27 @@ def share(scored: Scored, rows: JudgedRows, out_of_time: Callable[[], bool] = la
     found.own = state.values[:, state.is_own]
     found.source = scored.root
     return found
+
+
+def _without_surplus(sharing: _Sharing, values: FloatArray) -> _Shared:
+    """Own constants from values [G, F] of every group by itself; those that others make up for are held at 1."""
+    table, n = sharing.table, values.shape[1]
+    state = _Shared(values, np.ones(n, bool), np.zeros(n, bool))
+    group = int(np.bincount(table.codes).argmax())
+    X = table.X[table.codes == group]
+    while state.is_own.sum() > 1:
+        own = np.flatnonzero(state.is_own)
+        extended = np.hstack([X, np.broadcast_to(state.values[group, own], (len(X), len(own)))])
+        with np.errstate(all="ignore"):
+            slopes = row_slopes(sharing.tree(state), extended, range(X.shape[1], extended.shape[1]))[2]
+        found = scaled_to_one(slopes, state.values[:, own], group)
+        if found is None:
+            break
+        values, is_own, is_held = state.values.copy(), state.is_own.copy(), state.is_held.copy()
+        values[:, own], one = found[0], own[found[1]]
+        is_own[one], is_held[one] = False, True
+        state = replace(state, values=values, is_own=is_own, is_held=is_held)
+    return state
 
 
 def _mergers(sharing: _Sharing, state: _Shared) -> Iterator[_Shared]:

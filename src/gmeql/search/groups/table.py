@@ -20,7 +20,21 @@ from numpy.typing import NDArray
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.messages import listing, short
-from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, build, fold, leaves, transform, used_columns
+from gmeql.formula.nodes import (
+    N_ARY,
+    Call,
+    Constant,
+    Leaf,
+    Node,
+    Variable,
+    build,
+    evaluate,
+    fold,
+    leaves,
+    transform,
+    used_columns,
+)
+from gmeql.formula.operators import DERIVATIVE
 from gmeql.search.groups.config import GROUPS
 
 FloatArray = NDArray[np.float64]
@@ -195,26 +209,40 @@ def with_own_columns(root: Node, n_variables: int, places: Sequence[int]) -> Nod
     return transform(root, leaf)
 
 
-def without_factors(root: Node, own: FloatArray, n_variables: int) -> tuple[Node, FloatArray]:
-    """The formula and its own constants [G, K] without numbers before these: each group's constant takes its own over.
+def with_few_own(root: Node, own: FloatArray, n_variables: int) -> tuple[Node, FloatArray]:
+    """The formula and its own constants [G, K], whatever is made of own constants and numbers alone being one such constant.
 
     >>> shifted = build("add", Variable(0), build("mul", Constant(2.0), Variable(1)))
-    >>> without_factors(shifted, np.array([[1.5]]), 1)[1].item()
+    >>> with_few_own(shifted, np.array([[1.5]]), 1)[1].item()
     3.0
     """
     times = Counter(leaf.index for leaf in leaves(root) if isinstance(leaf, Variable))
-    factors = np.ones(own.shape[1])
+    values = own.copy()
+
+    def is_own(node: Node) -> bool:
+        return isinstance(node, Variable) and node.index >= n_variables and times[node.index] == 1
+
+    def made(operator: str, parts: list[Node], protected: bool) -> FloatArray:
+        part = Call(operator, tuple(parts), protected)
+        with np.errstate(all="ignore"):
+            value = evaluate(part, lambda index: values[:, index - n_variables], np.float64, np)
+        return np.asarray(value, dtype=float)
 
     def call(node: Call, args: list[Node]) -> Node:
-        own_here = [arg.index - n_variables for arg in args if isinstance(arg, Variable) and arg.index >= n_variables]
-        numbers = [arg.value for arg in args if isinstance(arg, Constant)]
-        if node.operator != "mul" or not numbers or not own_here or times[own_here[0] + n_variables] > 1:
-            return node if all(map(is_, args, node.args)) else Call(node.operator, tuple(args), node.protected)
-        factors[own_here[0]] *= math.prod(numbers)
-        return build("mul", *(arg for arg in args if not isinstance(arg, Constant)))
+        parts = [arg for arg in args if is_own(arg) or isinstance(arg, Constant)]
+        others = [arg for arg in args if arg not in parts]
+        first = next((arg for arg in parts if isinstance(arg, Variable)), None)
+        is_one = not others or (node.operator in N_ARY and len(parts) > 1)
+        if first is not None and is_one and node.operator != DERIVATIVE.name:
+            new = made(node.operator, parts, node.protected)
+            if np.isfinite(new).all() and new.any():
+                values[:, first.index - n_variables] = new
+                return (
+                    build(node.operator, *(arg for arg in args if arg is first or arg in others)) if others else first
+                )
+        return node if all(map(is_, args, node.args)) else Call(node.operator, tuple(args), node.protected)
 
-    shorter = fold(root, lambda leaf: leaf, call)
-    return (shorter, own * factors) if np.isfinite(factors).all() and factors.all() else (root, own)
+    return fold(root, lambda leaf: leaf, call), values
 
 
 def front_table(

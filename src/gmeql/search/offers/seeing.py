@@ -8,8 +8,7 @@ found for long and the best formula so far tells how large noise can be. Time or
 as `SHARES` says, over the methods (`turns.py`).
 Some more is kept for the first method that has seen part of a formula.
 
-Where rows have groups, the methods look at a few groups one by one, at the very start, and what they see there is fitted
-to all.
+Where rows have groups, a few of them are looked at one by one instead (`by_group.py`).
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gmeql.fitters.threads import one_blas_thread
-from gmeql.formula.nodes import Constant, Node, row_values, transform
+from gmeql.formula.nodes import Node, row_values
 from gmeql.search.clock import Clock
 from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, NOISY, QUICK, SHARES, SOON, ask
 from gmeql.search.direct.smoothed import smooth_error, smooth_values
 from gmeql.search.direct.table import DirectTable, worked
-from gmeql.search.groups.config import GROUPS
 from gmeql.search.polish.recognition import all_recognised
-from gmeql.search.polish.scoring import Scored, clean, refit
+from gmeql.search.polish.scoring import clean, refit
+from gmeql.search.offers.by_group import look_at_groups
 from gmeql.search.offers.moments import later_seconds
 from gmeql.search.offers.promotion import polish_formula
 from gmeql.search.offers.turns import Kept, Turns, counted, effort_until
@@ -46,7 +45,7 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
     before sums of columns, which nobody wants where the law is a short fraction."""
     if state.rows.groups is not None and not state.direct_done:
         state.direct_done = True
-        _look_at_groups(state, clock, asked_of(state, AT_FIRST))
+        look_at_groups(state, clock, asked_of(state, AT_FIRST))
     elif not state.direct_done:
         first, *others = (*QUICK, *SOON)
         look_soon(state, clock, first)
@@ -238,46 +237,6 @@ def is_brief(state: SearchState) -> bool:
     """Whether the best formula, which is exact, has hardly a shorter form."""
     best, numbers = state.leaderboard.best, state.config.front
     return best.complexity <= (numbers.short_written if all_recognised(best.root) else numbers.short)
-
-
-def _look_at_groups(state: SearchState, clock: Clock, names: list[str]) -> None:
-    """Let the methods look at the largest groups one by one; the shortest descriptions of these are fitted to all.
-
-    What a method leaves over of its time is shared by those after it.
-    """
-    rows = state.rows.polished
-    assert rows.groups is not None
-    largest = np.argsort(-np.bincount(rows.groups), kind="stable")[: GROUPS.looked]
-    looks = [(name, rows.only(np.flatnonzero(rows.groups == g))) for name in names for g in largest]
-    shares = np.array([SHARES.get(name, 1.0) for name, _ in looks])
-    searched = min(GROUPS.searched, int(rows.groups.max()) + 1)
-    left, exact = GROUPS.longer * state.config.direct_seconds_with(groups=searched), ""
-    found: dict[Node, Scored] = {}
-    with one_blas_thread():
-        for i, (name, seen) in enumerate(looks):
-            if exact not in ("", name) or clock.is_closing():
-                break  # the method that met a group exactly has seen the others too
-            seconds, began = left * float(shares[i] / shares[i:].sum()), worked()
-            table = DirectTable(seen.X, seen.target, seen.weights / seen.weights.mean())
-            rng = np.random.default_rng([state.seed, i])
-            effort = effort_until(state, clock, seconds, began + seconds)
-            proposed = ask(name, table, functions=state.portfolio.functions, effort=effort, rng=rng)
-            cleaned = [root for root in (clean(root, seen) for root in proposed) if root is not None]
-            for scored in refit(cleaned, seen, keep_recognised=False):
-                shape = _shape(scored.root)
-                if shape not in found or scored.length < found[shape].length:
-                    found[shape] = scored
-                exact = name if seen.is_exact(scored.loss) else exact
-            left -= seconds if state.config.max_time is None else worked() - began
-        for scored in sorted(found.values(), key=lambda s: s.length)[: GROUPS.seen_most]:
-            if clock.is_closing() or has_exact_formula(state):
-                return
-            state.offer_to_groups(scored.root)
-
-
-def _shape(root: Node) -> Node:
-    """A formula with all constants alike."""
-    return transform(root, lambda leaf: Constant(0.0) if isinstance(leaf, Constant) else leaf)
 
 
 @dataclass(frozen=True)

@@ -291,8 +291,20 @@ def _fitting_ratios(table: DirectTable) -> list[Ratio]:
             squares = ((_ratio_values(ratio, table.X) - table.y) / table.spread) ** 2
             loss = float(np.average(squares, weights=table.weights))
         if 0 < loss < (RATIONAL.noisy_gain * table.unexplained) ** 2:
+            if loss < RATIONAL.exact**2:  # so few rows are no proof, but no noise either: what is rounding goes
+                ratio, loss = _without_rounding(ratio, table.X), RATIONAL.exact**2
             found.append((n_rows * math.log(loss) + shape.n_unknowns * math.log(n_rows), len(found), ratio))
     return [ratio for *_, ratio in sorted(found)[: RATIONAL.noisy_kept]]
+
+
+def _without_rounding(ratio: Ratio, X: FloatArray) -> Ratio:
+    """The same without terms that are rounding beside the largest on their side of the line."""
+
+    def kept(part: Polynomial) -> Polynomial:
+        terms = np.abs(list(part.values())) * _sizes(values(list(part), X))
+        return {m: c for (m, c), term in zip(part.items(), terms, strict=True) if term > RATIONAL.exact * terms.max()}
+
+    return kept(ratio[0]), kept(ratio[1])
 
 
 def _reweighted(shape: _Shape, table: DirectTable) -> Ratio | None:
