@@ -37,7 +37,9 @@ class SignsConfig:
 
     few: int = 30  # rows of the rarer sign from which the sign tells anything
     rows: int = 12  # of each sign, those nearest to zero, that every sum is asked on,
-    one_in: int = 3  # and of so many one that every wave is asked on before
+    one_in: int = 3  # and of so many one that every wave is asked on before,
+    waves_first: int = 3  # on so many of these at first
+    all_over: int = 60  # rows from end to end that sums are asked on together before each is on all
     terms: int = 60  # small terms,
     in_pairs: int = 36  # those of sums of two
     in_triples: int = 14  # and of three,
@@ -132,6 +134,7 @@ class Signs:
     def _found(self, signs: FloatArray, near: NDArray[np.int64]) -> Iterator[tuple[int, Node, FloatArray]]:
         """Such sums with the number of their terms, asked on some rows first."""
         some, sums = self.sums, self.sums.on(near)
+        more = np.concatenate([near, np.arange(0, len(signs), max(1, len(signs) // SIGNS.all_over))])
         sides = np.sign(sums) * signs[near]
         for u in map(int, np.flatnonzero(np.abs(sides.sum(axis=1)) == len(near))):
             values = some.values(u)
@@ -139,7 +142,8 @@ class Signs:
                 yield some.n_terms(u), some.node(u), values
         for k in range(-1, min(SIGNS.beside, len(some.nodes))):
             beside = some.terms[k] if k >= 0 else np.ones(len(signs))
-            for u in map(int, np.flatnonzero(_has_interval(sums, beside[near], signs[near]))):
+            left = np.flatnonzero(_has_interval(sums, beside[near], signs[near]))
+            for u in map(int, left[_has_interval(some.on(more, left), beside[more], signs[more])]):
                 interval = None if k in some.numbers[u] else _interval(some.values(u), beside, signs)
                 for a in () if interval is None else numbers_between(*interval):
                     term = build("mul", Constant(a), some.nodes[k] if k >= 0 else Constant(1.0))
@@ -151,13 +155,17 @@ class Signs:
         sums = some.on(few) if some.nodes else np.zeros((0, len(few)))
         for name, multiple in product(self.waves, SIGNS.multiples):
             wave = np.sin if name == "sin" else np.cos
-            sides = np.sign(wave(multiple * sums)) * signs[few]
-            for u in map(int, np.flatnonzero(np.abs(sides.sum(axis=1)) == len(few))):
-                values = wave(multiple * some.values(u, near))
-                if abs((np.sign(values) * signs[near]).sum()) == len(near):
-                    values = wave(multiple * some.values(u))
-                    if abs((np.sign(values) * signs).sum()) == len(signs):
-                        yield some.n_terms(u) + 1, build(name, build("mul", Constant(multiple), some.node(u))), values
+
+            def agrees(sums: FloatArray, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+                sides = np.sign(wave(multiple * sums)) * signs[rows]  # noqa: B023
+                return np.asarray(np.abs(sides.sum(axis=1)) == len(rows))
+
+            left = np.flatnonzero(agrees(sums[:, : SIGNS.waves_first], few[: SIGNS.waves_first]))
+            left = left[agrees(sums[left], few)]
+            for u in map(int, left[agrees(some.on(near, left), near)] if len(left) else left):
+                values = wave(multiple * some.values(u))
+                if abs((np.sign(values) * signs).sum()) == len(signs):
+                    yield some.n_terms(u) + 1, build(name, build("mul", Constant(multiple), some.node(u))), values
 
 
 class _Sums:
@@ -170,9 +178,9 @@ class _Sums:
         self.nodes, self.terms = [node for node, _ in usable], np.array([x for _, x in usable])
         self.numbers, self.factors = _sums(len(usable), in_pairs, in_triples)
 
-    def on(self, rows: NDArray[np.int64]) -> FloatArray:
-        """All sums on some rows, [U, R]."""
-        return np.asarray(np.einsum("uk,ukn->un", self.factors, self.terms[:, rows][self.numbers]))
+    def on(self, rows: NDArray[np.int64], some: NDArray[np.int64] | slice = slice(None)) -> FloatArray:
+        """All sums, or some of them, on some rows, [U, R]."""
+        return np.asarray(np.einsum("uk,ukn->un", self.factors[some], self.terms[:, rows][self.numbers[some]]))
 
     def n_terms(self, u: int) -> int:
         return int(np.count_nonzero(self.factors[u]))
