@@ -204,37 +204,41 @@ _Proposal = tuple[float, Callable[[], _Reduced]]
 """How far slopes are from it, and what makes it."""
 
 
-def _scalings(reduced: _Reduced, table: FloatArray, factors: FloatArray, fit: SmoothFit) -> Iterator[_Proposal]:
-    """Scalings of one column and the target, or of two and the target, with how far slopes are from each.
+def _scalings(reduced: _Reduced, table: FloatArray, factors: FloatArray, fit: SmoothFit) -> list[_Proposal]:
+    """Scalings of one column and the target, or of two and the target, with how far slopes are from each: the nearest.
 
     A column that scales nothing else says nothing.
     """
     n = table.shape[1]
     fields = np.column_stack([fit.slopes * table * factors[:, None], fit.values])
-    products = (fields.T @ fields).tolist()
-    whole = [not (column > 0).all() for column in table.T]
-    for i, j in itertools.product(range(n), repeat=2):
-        for p in SYMMETRIES.noisy_powers if i != j else (0.0,):
-            for k in SYMMETRIES.noisy_degrees:
-                is_fraction = p != round(p) or k != round(k)
-                if whole[i] and is_fraction:
-                    continue
-                misfit = _misfit({n: -k, j: -p, i: 1.0}, products) + SYMMETRIES.power_cost * (abs(p) + abs(k))
-                # the loop's names are bound now
-                yield misfit, lambda i=i, j=j, p=p, k=k: reduced.scaled(i, j, p, k)  # type: ignore[misc]
+    every = np.array([
+        (i, j, p, k)
+        for i, j in itertools.product(range(n), repeat=2)
+        for p in (SYMMETRIES.noisy_powers if i != j else (0.0,))
+        for k in SYMMETRIES.noisy_degrees
+    ])  # fmt: skip
+    whole, exponents = np.array([not (column > 0).all() for column in table.T]), every[:, 2:]
+    every = every[~(whole[every[:, 0].astype(int)] & (exponents != np.round(exponents)).any(axis=1))]
+    misfits = _misfits(every, fields.T @ fields) + SYMMETRIES.power_cost * np.abs(every[:, 2:]).sum(axis=1)
+
+    def proposal(misfit: float, i: float, j: float, p: float, k: float) -> _Proposal:
+        return misfit, lambda: reduced.scaled(int(i), int(j), p, k)
+
+    nearest = np.argsort(misfits, kind="stable")[: SYMMETRIES.noisy_tried]
+    return [proposal(float(misfits[m]), *every[m].tolist()) for m in nearest]
 
 
-def _misfit(direction: dict[int, float], products: list[list[float]]) -> float:
-    """Square of a sum of fields, each times a number, as a share of its largest part, or of the largest field but the last
-    where it is one alone; from their products. Thousands are asked for: plain numbers are faster than arrays of three."""
-    parts = [(m, c) for m, c in direction.items() if c]
-    square = sum(c * d * products[m][n] for m, c in parts for n, d in parts)
-    sizes = (
-        [c * c * products[m][m] for m, c in parts]
-        if len(parts) > 1
-        else [row[m] for m, row in enumerate(products[:-1])]
-    )
-    return square / max(*sizes, 1e-300)
+def _misfits(directions: FloatArray, products: FloatArray) -> FloatArray:
+    """Squares of field i less p times field j and k times the last one [S], as a share of the largest of the three, or of the
+    largest of all but the last where field i is alone; i, j, p and k are the `directions` [S, 4], told by products of fields."""
+    i, j = directions[:, :2].astype(int).T
+    p, k = directions[:, 2:].T
+    sizes = np.diag(products)
+    squares = sizes[i] + p**2 * sizes[j] + k**2 * sizes[-1]
+    squares += 2 * (p * k * products[j, -1] - p * products[i, j] - k * products[i, -1])
+    largest = np.max([sizes[i], p**2 * sizes[j], k**2 * sizes[-1]], axis=0)
+    largest = np.where((p == 0) & (k == 0), sizes[:-1].max(), largest)
+    return np.asarray(squares / np.maximum(largest, 1e-300))
 
 
 def _merges(reduced: _Reduced, table: FloatArray, factors: FloatArray, fit: SmoothFit) -> Iterator[_Proposal]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,10 @@ class SmoothFit:
     values: FloatArray
     slopes: FloatArray
 
-    @property
+    @cached_property
     def error(self) -> float:
         """Mean square of the residuals."""
-        return float(np.mean(self.residuals**2))
+        return float(self.residuals @ self.residuals) / len(self.residuals)
 
 
 def fit_smooth(table: FloatArray, factors: FloatArray, y: FloatArray, *, with_slopes: bool = False) -> SmoothFit | None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from gmeql.fitters.threads import one_blas_thread
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, leaves
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, leaves, row_values
 from gmeql.search.losses.magnitudes import magnitudes
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.factors import factors_of_column, put
@@ -111,8 +111,8 @@ class View:
 
 
 def _values(node: Node, X: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return Expression(node, tuple(f"x{i}" for i in range(X.shape[1])))(X)
+    """A formula's value on every row [N]; thousands are asked for, most of them columns as they are."""
+    return X[:, node.index].copy() if isinstance(node, Variable) else row_values(node, [""] * X.shape[1], X)
 
 
 def _largest_index(node: Node) -> int:
