@@ -97,7 +97,9 @@ def best_subsets(
         kept = sums[: max(1, min(SUBSETS.extended, n_compared // m))]
         longer = np.hstack([np.repeat(kept, m, axis=0), np.tile(np.arange(m), len(kept))[:, None]])
         longer = np.sort(longer, axis=1)
-        longer = np.unique(longer[(np.diff(longer, axis=1) > 0).all(axis=1)], axis=0)
+        longer = longer[(np.diff(longer, axis=1) > 0).all(axis=1)]
+        numbers = longer @ m ** np.arange(longer.shape[1])[::-1]  # a sum as one number, in the order of its terms
+        longer = longer[np.unique(numbers, return_index=True)[1]]
         sums = longer[np.argsort(-_explained(products, towards, longer), kind="stable")]
         factors = np.linalg.lstsq(columns[sums[0]].T, target, rcond=None)[0]
         rest = target - columns[sums[0]].T @ factors

@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, combinations
 from typing import NamedTuple
 
@@ -75,11 +76,24 @@ class Library:
             kept = np.isfinite(np.sum(values**2, axis=1)) & differs
         self._table, self._constant, self._asked = table, constant, parts
         self.factors, self.parts, self.values = factors, parts[kept], values[kept]
-        self.tuned = np.array([factor.group in TUNED for factor in factors])[self.parts].any(axis=1)
-        self.plain = np.array([factor.group == "plain" for factor in factors])[self.parts].any(axis=1)
-        numbers = {kind: i for i, kind in enumerate(dict.fromkeys(factor.kind for factor in factors))}
-        of_factors = np.array([numbers[factor.kind] for factor in factors])[self.parts]
-        self.kinds = np.unique(np.sort(of_factors, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
+    def tuned(self) -> NDArray[np.bool_]:
+        """Which terms have a constant to fit."""
+        return np.asarray(np.array([factor.group in TUNED for factor in self.factors])[self.parts].any(axis=1))
+
+    @cached_property
+    def plain(self) -> NDArray[np.bool_]:
+        """Which have a plain function."""
+        return np.asarray(np.array([factor.group == "plain" for factor in self.factors])[self.parts].any(axis=1))
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int64]:
+        """Which terms are like each other, by number; most libraries are not asked."""
+        numbers = {kind: i for i, kind in enumerate(dict.fromkeys(factor.kind for factor in self.factors))}
+        of_factors = np.sort(np.array([numbers[factor.kind] for factor in self.factors])[self.parts], axis=1)
+        as_one = of_factors @ len(numbers) ** np.arange(of_factors.shape[1])[::-1]
+        return np.asarray(np.unique(as_one, return_inverse=True)[1].reshape(-1))
 
     def __len__(self) -> int:
         return len(self.parts)
