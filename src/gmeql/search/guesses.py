@@ -67,7 +67,9 @@ def _island(best: Scored, state: SearchState) -> Island | None:
     """An island whose first elite is the guess; None where no network of the allowed functions holds it."""
     portfolio = state.portfolio
     plain = [
-        i for i, s in enumerate(portfolio.strategies) if s.reading == PLAIN and portfolio.tables[s.view].view.is_raw
+        i
+        for i, s in enumerate(portfolio.strategies)
+        if s.reading == PLAIN and portfolio.tables[s.view].view.is_raw_of(state.rows.n_variables)
     ]
     if not plain or portfolio.architecture is not None:
         return None

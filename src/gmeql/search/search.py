@@ -175,7 +175,7 @@ class Search(RunningSearch):
         """
         state = self._state
         for table in state.portfolio.tables:
-            if not table.view.is_raw:
+            if not table.view.is_raw_of(state.rows.n_variables):
                 offer_multiple(state, table, self._clock.is_late)
         return try_guesses(state, self._clock.is_late)
 

@@ -13,10 +13,11 @@ from gmeql.formula.nodes import Constant, Variable
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import ClockConfig, SearchConfig
+from gmeql.search.direct.methods import EARLY
 from gmeql.search.offers import looking as looking_module
 from gmeql.search.offers.looking import Looking
 from gmeql.search.offers.offering import Offering
-from gmeql.search.offers.seeing import is_noisy, later_shares, noisy_views_of
+from gmeql.search.offers.seeing import _table, is_noisy, later_shares, noisy_views_of, plan
 from gmeql.search.polish.scoring import refit
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
@@ -125,3 +126,17 @@ def test_a_noisy_table_of_many_columns_has_no_time_of_its_own() -> None:
         theirs = config.clock.later_share * config.direct_seconds
         (_, others), (_, own) = later_shares(state, theirs, [product])
         assert others == theirs and (own > 0) == is_small
+
+
+def test_the_first_columns_alone_are_a_smaller_table() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 3, (300, 3))
+    config = SearchConfig(max_candidates=40_000, n_jobs=1)
+    seen, alone = Search(X, X[:, 0] + rng.standard_normal(300), config=config)._state, View.raw(1)
+    seen.portfolio.add_tables([seen.portfolio.table(alone, seen.rows)])
+    seen.direct_done, seen.direct_spent = True, 1.0  # the columns as they are were asked early
+    asked = {(look.view, look.name) for look in plan(seen, list(EARLY), 1.0, [alone, View.raw(3)])}
+    assert asked == {(alone, name) for name in EARLY}
+    assert is_noisy(seen) and [view for view, _ in noisy_views_of(seen)] == [alone]
+    table = _table(alone, seen)
+    assert table is not None and not table.found  # formulas of three columns are none of one

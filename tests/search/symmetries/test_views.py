@@ -139,7 +139,8 @@ def test_a_view_gives_its_formula_back_in_raw_columns():
     root = view.restore(build("sin", Variable(0)))
     X = table((1, 2), (1, 2), rows=20)
     assert np.allclose(Expression(root, ("a", "b"))(X), X[:, 0] ** 2 * np.sin(X[:, 0] / X[:, 1]))
-    assert View.from_dict(view.to_dict()) == view and not view.is_raw and View.raw(3).is_raw
+    assert View.from_dict(view.to_dict()) == view and not view.is_raw_of(2)
+    assert View.raw(3).is_raw_of(3) and not View.raw(1).is_raw_of(3)  # the first column alone is a smaller table
 
 
 def planck(X):

@@ -59,7 +59,7 @@ class ViewedTable:
             found |= read_target(target, weights / scale**2, _UNSCALED)
         units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
         table = view.table(X)
-        sizes = np.ones(table.shape[1]) if view.is_raw else _far_sizes(table)
+        sizes = np.ones(table.shape[1]) if view.is_raw_of(X.shape[1]) else _far_sizes(table)
         sign = 1.0 if target.mean() >= 0 else -1.0
         return cls(view, input_slots(table / sizes)[0], sizes, found, units, scale, sign)
 

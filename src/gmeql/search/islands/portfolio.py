@@ -78,7 +78,7 @@ class Portfolio:
     def starting_views(self) -> list[View]:
         """Views that the look for symmetries begins with: the columns as they are, and the plainest that units made."""
         first, n_variables = self.tables[0].view, len(self.relevance)
-        return [first] if first.is_raw else [first, View.raw(n_variables)]
+        return [first] if first.is_raw_of(n_variables) else [first, View.raw(n_variables)]
 
     def attach_rows(self, rows: SearchRows) -> None:
         """Show later islands these rows."""
@@ -179,8 +179,8 @@ class Portfolio:
         n, most = len(self.tables[view].view.columns), self.config.max_columns
         if n <= most:
             return np.arange(n)
-        half = most // 2
-        leading = np.argsort(-self.relevance, kind="stable")[: half if self.tables[view].view.is_raw else 0]
+        half, is_raw = most // 2, self.tables[view].view.is_raw_of(len(self.relevance))
+        leading = np.argsort(-self.relevance, kind="stable")[: half if is_raw else 0]
         rest = np.setdiff1d(np.arange(n), leading)
         return np.sort(np.concatenate([leading, rng.choice(rest, most - len(leading), replace=False)]))
 
@@ -192,7 +192,7 @@ class Portfolio:
         n = len(table.view.columns)
         slots = np.concatenate([island.columns, [n], n + 1 + island.columns])
         island.inputs = np.ascontiguousarray(table.inputs[slots])
-        if table.view.is_raw:
+        if table.view.is_raw_of(len(self.relevance)):
             island.prefer_columns(self.relevance[island.columns])
 
     def task(self, island: Island) -> StepTask:

@@ -95,9 +95,9 @@ def look_at_smaller(state: SearchState, clock: Clock, views: Sequence[View]) -> 
     """Ask the quick methods about new smaller tables: what is left when symmetries are taken off is often plain, and shares
     of what all methods get for all tables may be too short to see it."""
     taken = {table.view for table in state.portfolio.tables}
-    smaller = sorted((view for view in views if view in taken and not view.is_raw), key=lambda view: len(view.columns))
+    smaller = [view for view in views if view in taken and not view.is_raw_of(state.rows.n_variables)]
     if smaller and not has_exact_formula(state):
-        smaller = smaller[: state.config.tables_looked_at_again]
+        smaller = sorted(smaller, key=lambda view: len(view.columns))[: state.config.tables_looked_at_again]
         seconds = len(smaller) * _quick_seconds(state)
         _look(state, clock, asked_of(state, QUICK), seconds, cut=True, views=smaller, is_quick=True)
 
@@ -112,7 +112,7 @@ def noisy_views_of(state: SearchState) -> list[tuple[View, float]]:
 
 def is_noisy(state: SearchState) -> bool:
     """Whether no smooth fit comes near the target in the smallest table that there is; not where there is none."""
-    smaller = [table.view for table in state.portfolio.tables if not table.view.is_raw]
+    smaller = [view for table in state.portfolio.tables if not (view := table.view).is_raw_of(state.rows.n_variables)]
     return bool(smaller) and _is_noisy(min(smaller, key=lambda view: len(view.columns)), state)
 
 
@@ -264,7 +264,7 @@ def plan(state: SearchState, names: list[str], seconds: float, views: list[View]
     if not tables:
         return []
     are_early_over = state.direct_done and state.direct_spent > 0 and not state.later_looks
-    looked = EARLY if are_early_over else ()  # they are not asked twice
+    looked, raw = EARLY if are_early_over else (), View.raw(state.rows.n_variables)  # they are not asked twice
     # what formulas suggest that were found until now is worth more than what the data did; of that, the columns as they
     # are get half, since a symmetry may be an illusion
     smaller = max(len(tables) - 1, 1)
@@ -272,7 +272,7 @@ def plan(state: SearchState, names: list[str], seconds: float, views: list[View]
     sizes = at_first if not state.later_looks else [1.0 / (1 + place) for place in range(len(tables))]
     looks, shares = [], np.zeros(0)
     for (view, table), size in zip(tables, sizes, strict=True):
-        asked = [name for name in names if not (view.is_raw and name in looked)]
+        asked = [name for name in names if not (view == raw and name in looked)]
         looks += [(view, table, name) for name in asked]
         shares = np.append(shares, [size * SHARES.get(name, 1.0) for name in asked])
     each = seconds * shares / shares.sum()
@@ -291,10 +291,10 @@ def _proposals(
 ) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view."""
     looks = plan(state, names, seconds, views)
-    turns, quick = Turns([look.seconds for look in looks]), _quick_seconds(state)
+    turns, quick, raw = Turns([look.seconds for look in looks]), _quick_seconds(state), View.raw(state.rows.n_variables)
     for i, look in enumerate(looks):
         effort = effort_until(state, clock, look.seconds, turns.until(i))
-        if not is_quick and look.view.is_raw and look.name in SEEN_QUICKLY and effort.seconds <= quick:
+        if not is_quick and look.view == raw and look.name in SEEN_QUICKLY and effort.seconds <= quick:
             continue  # it would do no more than it did before anything was drawn
         effort = replace(effort, more=kept.take, is_quick=is_quick)
         rng, functions = np.random.default_rng([state.seed, i]), state.portfolio.functions
@@ -326,7 +326,7 @@ def plainest_views(state: SearchState) -> list[View]:
 
 def _table(view: View, state: SearchState) -> DirectTable | None:
     """The rows that formulas are cut to shape on, as a view shows them; None where that is not finite or hides rows."""
-    rows = state.rows.polished
+    rows, is_raw = state.rows.polished, view.is_raw_of(state.rows.n_variables)
     with np.errstate(all="ignore"):
         factors = view.factors(rows.X)
         X, y, weights = view.table(rows.X), rows.target / factors, rows.weights * factors**2
@@ -334,7 +334,7 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
         return None
     if (weights[rows.weights > 0] == 0).any():  # a factor over so many magnitudes that its square is no number
         return None
-    leading = state.leaderboard.leading(state.config.formulas_filled) if view.is_raw else []
+    leading = state.leaderboard.leading(state.config.formulas_filled) if is_raw else []
     table = DirectTable(X, y, weights / weights.mean(), found=tuple(scored.root for scored in leading))
     with np.errstate(all="ignore"):
         best = row_values(state.leaderboard.best.root, rows.names, rows.X) / factors
@@ -342,7 +342,7 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
     if not np.isfinite(best).all():
         return table
     table = replace(table, unexplained=table.error_of(best), explained=best)
-    smooth = smooth_values(table) if table.unexplained > SYMMETRIES.noisy and not view.is_raw else None
+    smooth = smooth_values(table) if table.unexplained > SYMMETRIES.noisy and not is_raw else None
     closer = smooth is not None and table.error_of(smooth) < table.unexplained
     return replace(table, explained=smooth) if closer else table
 

@@ -39,7 +39,7 @@ def smaller_tables(
     X: FloatArray, y: FloatArray, out_of_time: Callable[[], bool] = lambda: False, *, start: View | None = None
 ) -> list[View]:
     """Smaller tables that hold all there is to know about y, by a surrogate's slopes or, under noise, by its errors."""
-    is_raw = start is None or start.is_raw
+    is_raw = start is None or start.is_raw_of(X.shape[1])
     return find_views(
         X, y, out_of_time, start=start, when_noisy=lambda: noisy_views(X, y, out_of_time) if is_raw else []
     )

@@ -49,7 +49,7 @@ def stated_view(
             if (X[:, names.index(name)] != value).all():
                 factor = build("mul", factor, shifted)
     view = View(tuple(columns), factor)
-    if view.is_raw:
+    if view.is_raw_of(X.shape[1]):
         return None
     with np.errstate(all="ignore"):
         finite = np.isfinite(view.table(X)).all() and np.isfinite(y / view.factors(X)).all()

@@ -49,9 +49,9 @@ class View:
     def raw(cls, n_variables: int) -> View:
         return cls(tuple(Variable(i) for i in range(n_variables)))
 
-    @property
-    def is_raw(self) -> bool:
-        return self == View.raw(len(self.columns))
+    def is_raw_of(self, n_variables: int) -> bool:
+        """Whether it shows all of so many columns as they are; the first of them alone are a smaller table."""
+        return self == View.raw(n_variables)
 
     @property
     def is_spent(self) -> bool:
