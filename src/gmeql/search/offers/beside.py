@@ -1,11 +1,11 @@
 """Looks at the data beside the search, in processes of their own, while islands go on: symmetries and direct methods.
 
-The interpreter lets one thread of a process work at a time, and a direct method is mostly Python: on one core a search
-spends half of its time looking and cutting to shape, on sixteen nine tenths. So where time is the budget and there is more
-than one core, other processes look (`lookers/`). They are asked the same as `seeing.py` asks, only side by side: methods of
-linear algebra and the other methods about the columns as they are, symmetries, then all methods about smaller tables,
-later those for noise. What they see is offered by the thread for that (`offering.py`). With a number of candidates the
-search looks itself, at set moments, since its result must not depend on who is faster.
+The interpreter lets one thread of a process work at a time, and a direct method is mostly Python. On one core a search spends
+half of its time looking and cutting to shape, on sixteen cores nine tenths. So if time is the budget and there is more than one
+core, other processes look (`lookers/`). They are asked what `seeing.py` asks, but side by side: methods of linear algebra and
+the other methods about the columns as they are, symmetries, then all methods about smaller tables, later those for noise. What
+they see is offered by a thread for that (`offering.py`). With a number of candidates the search looks itself, at set moments,
+since its result must not depend on who is faster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A first look at a table with nothing but NumPy, for the seconds in which a new machine compiles the search's kernels.
 
-Sums of columns and fractions of polynomials need no kernels to be proposed. What they leave is told as one event of
-progress; the search itself begins anew, so that its results are those of a machine whose kernels are there.
+Sums of columns and fractions of polynomials need no kernels to be proposed. What is found is shown as one event of progress. The
+search itself begins anew, so its results are those of a machine that has its kernels already.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From the islands to the front: the one place where formulas are refitted, cut to shape and offered.
 
-Exact formulas are polished all the way at once. Others get a few cuts while the search goes on, since they are soon
-outdone, and the whole treatment at its end.
+Exact formulas are polished completely at once. Others get a few cuts while the search goes on, since they are soon outdone, and
+the whole treatment at its end.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """One step of a search: direct methods look at every table, and what they see goes to the front.
 
-It is taken once, after the look for symmetries, when the islands had a stage and a small share of the budget: smaller
-tables come first, since there a formula is short. Of several tables with as many columns, which the same symmetry
-gives, the plainest is looked at. Methods that cost next to nothing are asked about the plain columns at the very start,
-then quick ones, those of linear algebra after the first stage; methods for noisy targets later, when nothing exact was
-found for long and the best formula so far tells how large noise can be. Time or work is shared out over the tables and,
-as `SHARES` says, over the methods (`turns.py`).
-Some more is kept for the first method that has seen part of a formula.
+- Methods that cost next to nothing are asked about the plain columns at the very start, then quick ones; those of linear algebra
+  after the first stage.
+- The step itself is taken once, after the look for symmetries. Smaller tables come first, since a formula is short there. Of
+  several tables with as many columns, which the same symmetry gives, the plainest is looked at.
+- Methods for noisy targets come later, when nothing exact was found for long and the best formula so far tells how large noise
+  can be.
 
-Where rows have groups, a few of them are looked at one by one instead (`by_group.py`).
+Time or work is shared out over the tables and, as `SHARES` says, over the methods (`turns.py`). Some more is kept for the first
+method that has seen part of a formula. Where rows have groups, a few of
+them are looked at one by one instead (`by_group.py`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Whether the rows can know what a formula claims, and the gentlest form of a claim that they cannot.
 
-exp(-1.9e114*day) is one on the first day and zero on all others: half of the constant gives the same values. Such steps,
-constants of a silly size that might as well be another, and sums whose value is made of the last digits of huge terms
-are nothing that a person would write. A jump that many rows show is real all the same: 2*tanh(6e14*t) says no more than
-2*tanh(40*t) where no row lies nearer to the jump, and that is how it is written (`gentler`).
+exp(-1.9e114*day) is one on the first day and zero on all others, and half of the constant gives the same values. Nobody would
+write such steps, nor constants of an extreme size that might as well be another, nor sums whose value is made of the last digits
+of huge terms. A jump that many rows show is real all the same: 2*tanh(6e14*t) says no more than 2*tanh(40*t) if no row lies
+nearer to the jump, and that is how it is written (`gentler`).
 """
 
 from __future__ import annotations

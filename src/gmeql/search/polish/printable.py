@@ -1,8 +1,8 @@
 """Whether a formula still fits as people see it: with constants of a few digits.
 
-Large terms that cancel live on digits that nobody prints: `8e-42*(5.5538e+11*x1**5 - ...)` fits the rows, and its text does
-not. Under noise there is a formula as good without them. A wave of many turns needs more digits too, but by its nature, and
-so does a slope over a column far from zero, such as a date: these get the digits that they need.
+Large terms that cancel depend on digits that nobody prints: `8e-42*(5.5538e+11*x1**5 - ...)` fits the rows, but its text does
+not. Under noise there is a formula as good without them. A wave of many turns needs more digits too, but by its nature, and so
+does a slope over a column far from zero, such as a date. These get the digits that they need.
 """
 
 from __future__ import annotations
