@@ -40,6 +40,10 @@ class CurveSumsConfig:
     asked: int = 6
     """Curves that others are asked beside, the best of the grids."""
     kept: int = 4
+    powers: int = 3
+    """Powers that are asked too, of a column each, the best of the grids;"""
+    aside: float = 0.01
+    """how far from an exponent of the grid a fit of it begins."""
     rows: int = 2_000
     """Rows that others are asked by; what is kept is fitted to all."""
     most_columns: int = 12
@@ -86,7 +90,11 @@ def curves_beside_columns(
     grids.sort(key=lambda each: each[0])
     nats = math.log(len(shapes) * len(columns) + 1)
     answers: list[tuple[float, TextbookCurve]] = []
-    for _, k, shape, inside in grids[: CURVE_SUMS.asked]:
+    leading = [(k, shape, inside) for _, k, shape, inside in grids[: CURVE_SUMS.asked]]
+    # a column that scales a power is not seen beside it, where curves that bend as they like come closer: powers of the best
+    # few columns are asked in any case, from where their exponents are fitted, as plain ones are not
+    powers = [(k, shape, (b[0] + CURVE_SUMS.aside,)) for _, k, shape, b in grids if shape.operators == {"pow"}]
+    for k, shape, inside in [*leading, *powers[: CURVE_SUMS.powers]]:
         found = _with_blocks(shape, k, inside, [j for j in numbers if j != k], kinds, *rows)
         if found is not None:
             answers.append((found[0], TextbookCurve(found[1], nats + found[2])))
@@ -148,9 +156,36 @@ def _with_blocks(
     merged = merged_kinds(blocks, chosen, y, weights)
     terms = merged[-1].terms if merged else terms_of(blocks, chosen)
     nats = stated(len(blocks) - 1, len(chosen) - 1) + (merged[-1].nats if merged else 0.0)
-    found = [_fitted(shape, k, inside, terms, curve, X, y, weights, with_level) for with_level in (True, False)]
-    length, root = min(found, key=lambda each: each[0])
+
+    def fitted(terms: Sequence[Term]) -> tuple[float, Node]:
+        found = [_fitted(shape, k, inside, terms, curve, X, y, weights, with_level) for with_level in (True, False)]
+        return min(found, key=lambda each: each[0])
+
+    length, root = fitted(terms)
+    # what stands inside was that of a grid: what made up for it goes, the least first
+    for term in _by_size(terms, y, weights):
+        fewer = [each for each in terms if each[0] != term]
+        if not _has_scale_and_more(fewer, curve):
+            continue
+        shorter = fitted(fewer)
+        if not shorter[0] < length:
+            break
+        terms, (length, root) = fewer, shorter
     return length, root, nats
+
+
+def _by_size(terms: Sequence[Term], y: FloatArray, weights: FloatArray) -> list[Node]:
+    """The terms of a sum, those first that least of the target hangs on."""
+    root = np.sqrt(weights)
+    table = np.column_stack([*(values for _, values in terms), np.ones(len(y))]) * root[:, None]
+    sizes = np.abs(factors_of(table, y * root)[:-1]) * np.std(table[:, :-1], axis=0)
+    return [terms[i][0] for i in np.argsort(sizes, kind="stable")]
+
+
+def _has_scale_and_more(terms: Sequence[Term], curve: Variable) -> bool:
+    """Whether terms are a curve, scaled or not, and something of another column."""
+    of_curve = [term for term, _ in terms if term == curve or (isinstance(term, Call) and curve in term.args)]
+    return bool(of_curve) and [term for term, _ in terms] != [curve]
 
 
 def _fitted(
