@@ -150,7 +150,7 @@ class TestCheckpoints:
 
 
 def by_paper(**changes):
-    return quick(**{"max_complexity": None, **changes})
+    return quick(**{"max_complexity": None, "functions": None, **changes})
 
 
 @pytest.mark.usefixtures("compiled_quickly")
