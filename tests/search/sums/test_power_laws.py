@@ -103,6 +103,6 @@ def test_a_fit_has_powers_of_columns_with_zeros(rng: np.random.Generator) -> Non
     x, z = np.tile(np.arange(0, 11.0), 6), rng.uniform(1, 5, 66)
     X, noise = np.column_stack([x, z]), rng.standard_normal(66)
     for y, said in ((3 * x**1.37 + 0.4 * noise, {0}), (2 * x**0.63 * z + 1 + 0.01 * noise, {0, 1})):
-        model = GMEQLRegressor(max_candidates=3000, max_time=None, random_state=0, n_jobs=1).fit(X, y)
+        model = GMEQLRegressor(max_candidates=300, max_time=None, random_state=0, n_jobs=1).fit(X, y)
         operators = {call.operator for call in calls(model.expression_.root)}
         assert operators <= {"add", "mul", "pow"} and set(model.expression_.variables) == said, str(model.expression_)
