@@ -11,6 +11,7 @@ from gmeql.runs.settings import ConfigError, FitSettings
 from gmeql.runs.steering import Steering, contains, merge, operators_in, parse
 from gmeql.search.events import Member
 from gmeql.tables.read import Training, read
+from judged_fronts import judged
 
 
 @pytest.mark.parametrize(
@@ -102,3 +103,21 @@ def test_a_pinned_part_and_its_neighbours_are_one_product():
     assert str(pinned.write_out(square, names)) == "speed**2/grip**2"
     forbidding = Steering(pinned.pins, frozenset({"pow", "square"}), ())
     assert str(forbidding.write_out(product, names)) == "2*speed*speed/grip"
+
+
+def test_a_formula_need_not_say_more_than_a_forbidden_one(rng: np.random.Generator) -> None:
+    """Of a run without `exp` a line was chosen that errs 1.4 times as much as the parabola beside it on unseen rows: that said
+    no more than the exponential, which was forbidden."""
+    X = rng.uniform(1, 3, (90, 1))
+    y = 0.9 * np.exp(0.8 * X[:, 0]) + 0.3 + 0.05 * rng.normal(size=90)
+    slope, level = np.polyfit(X[:, 0], y, 1)
+    e, d, c, b, a = np.polyfit(X[:, 0], y, 4).tolist()
+    quartic = f"{a!r} + {b!r}*x1 + {c!r}*x1**2 + {d!r}*x1**3 + {e!r}*x1**4"
+    front = judged(X, y, f"{slope:.15g}*x1 + {level:.15g}", "0.9*exp(0.8*x1) + 0.3", quartic)
+    kept = merge(front, steering(forbid=("exp",)), ("x1",))
+    (exponential,) = [m for m in front if "exp" in str(m)]
+    last, before = kept[-1].outlook, front[-1].outlook
+    assert [str(m.expression) for m in kept] == [str(m) for m in front if m is not exponential] and len(kept) == 3
+    assert before.support < 2 < last.support and exponential.complexity in dict(before.gains)
+    assert exponential.complexity not in dict(last.gains) and last.support == min(z for _, z in last.gains)
+    assert merge(front, steering(), ("x1",))[-1].outlook == before

@@ -7,6 +7,7 @@ functions; formulas that hold a forbidden sub-expression leave the front.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from gmeql.formula.simplify import simplify
 
 if TYPE_CHECKING:
     from gmeql.search.events import Member
+    from gmeql.search.judging.outlook import Outlook
     from gmeql.tables.training import Training
 
 MAX_LENGTH = 300
@@ -203,8 +205,22 @@ def _fresh_name(name: str, taken: Iterable[str]) -> str:
 
 
 def merge(members: Iterable[Member | Any], steering: Steering, names: Sequence[str]) -> list[Any]:
-    """Members over the real columns, without those that hold something forbidden."""
+    """Members of one front over the real columns, without those that hold something forbidden."""
     from gmeql.search.events import Member
 
-    written = (Member(steering.write_out(m.expression, names), m.loss, 0, m.outlook) for m in members)
-    return [replace(m, complexity=m.expression.complexity) for m in written if steering.allows(m.expression)]
+    pairs = [(m, Member(steering.write_out(m.expression, names), m.loss, 0, m.outlook)) for m in members]
+    left_out = {m.complexity for m, written in pairs if not steering.allows(written.expression)}
+    return [
+        replace(written, complexity=written.expression.complexity, outlook=_beside_others(m.outlook, left_out))
+        for m, written in pairs
+        if steering.allows(written.expression)
+    ]
+
+
+def _beside_others(outlook: Outlook | None, left_out: set[int]) -> Outlook | None:
+    """The outlook without what the formula gains over simpler ones of these complexities, which are `left_out`: one that says no
+    more than a forbidden formula still says more than what may be chosen."""
+    if outlook is None or not any(complexity in left_out for complexity, _ in outlook.gains):
+        return outlook
+    gains = tuple((complexity, z) for complexity, z in outlook.gains if complexity not in left_out)
+    return replace(outlook, gains=gains, support=min((z for _, z in gains), default=math.inf))
