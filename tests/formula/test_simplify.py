@@ -8,8 +8,10 @@ import sympy
 from hypothesis import assume, given
 
 import random_trees
+from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, Variable, tree_complexity
+from gmeql.formula.parsing import parse_tree
 from gmeql.formula.simplify import simplify
 from random_trees import call
 from thinned import examples
@@ -147,3 +149,11 @@ def test_overflowing_constants_are_an_arithmetic_error() -> None:
 def test_a_sum_that_overflows_is_not_dropped() -> None:
     with pytest.raises(ArithmeticError, match="overflowed"):
         simplify(call("add", call("mul", 1e308, x), call("mul", 1e308, x)))
+
+
+def test_a_factor_taken_out_of_itself_is_one():
+    """1.85 times 1/1.85 is 0.9999999999999999, which counted as a constant, and then the data determined none of the three."""
+    root = simplify(parse_tree("0.22*w*T/f - 1.85*w/f", ("w", "f", "T")))
+    expression = Expression(root, ("w", "f", "T"))
+    assert "0.999" not in expression.exact()
+    assert free_constants(expression).sum() == 2

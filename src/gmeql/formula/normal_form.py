@@ -211,7 +211,10 @@ def _normalised_sums(coefficient: float, powers: Factors, positive: Positive) ->
             scaled = power_of(factor, exponent)
             if math.isfinite(scaled) and scaled != 0.0:
                 coefficient *= scaled
-                base = scaled_sum(1.0 / factor, constant, terms, positive)
+                divided = {
+                    core: c / factor for core, c in terms.items()
+                }  # times 1/factor, the factor itself may miss 1
+                base = normal_sum(constant / factor, divided, positive)
         merge_powers(result, {base: exponent}, ROUNDING)
     if coefficient < 0:  # -u/(1 - v) is u/(v - 1)
         for base, exponent in result.items():
