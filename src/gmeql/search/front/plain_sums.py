@@ -23,6 +23,7 @@ from gmeql.search.losses.converging import mean_loss
 from gmeql.search.events import Member
 from gmeql.search.sums.curve_sums import curves_beside_columns
 from gmeql.search.sums.kind_sums import sums_of_kinds
+from gmeql.search.sums.logarithm_sums import logarithm_sums
 from gmeql.search.losses.losses import Loss, find_loss
 from gmeql.search.judging.deferred import carried
 from gmeql.search.judging.outlook import left_out_costs, outlooks
@@ -75,6 +76,7 @@ def judged_sums(front: Sequence[Member], rows: SearchRows) -> tuple[Member, ...]
     curves = textbook_curves(rows.X, rows.y, rows.weights, functions)
     curves += plain_products(rows.X, rows.y, rows.weights, functions)
     curves += curves_beside_columns(rows.X, rows.y, rows.weights, functions)
+    curves += logarithm_sums(rows.X, rows.y, rows.weights, functions)
     stated = [(s.root, s.nats) for s in kinds] + [(c.root, c.nats) for c in curves]
     known_costs: dict[Node, ShrunkSum] = {}
     for root, nats in [(_rounded(root, rows), nats) for root, nats in stated]:
