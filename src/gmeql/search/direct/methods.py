@@ -18,6 +18,7 @@ from gmeql.search.direct.sums import (
     bends,
     derivatives,
     held,
+    inner_sums,
     linear,
     pursuit,
     scaled,
@@ -50,6 +51,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "rational": rational.propose,
     "pursuit": pursuit.propose,
     "held": held.propose,
+    "inner sums": inner_sums.propose,
     "vocabulary": vocabulary.propose,
     "wave fractions": wave_fractions.propose,
     "wave products": wave_products.propose,
@@ -77,8 +79,8 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 """By name; those that are cheap where they find nothing stand first."""
 SHARES: dict[str, float] = {
     "linear": 0.1, "cancelled": 0.5, "corrected": 4.0, "exponentials": 2.0, "scaled": 2.0, "pursuit": 3.0, "held": 8.0,
-    "wave fractions": 3.0, "wave products": 2.0, "nested": 3.0, "waves": 4.0, "peeled": 4.0, "damped": 0.2, "sections": 7.0,
-    "meeting": 3.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0, "grown": 0.14,
+    "inner sums": 3.0, "wave fractions": 3.0, "wave products": 2.0, "nested": 3.0, "waves": 4.0, "peeled": 4.0, "damped": 0.2,
+    "sections": 7.0, "meeting": 3.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0, "grown": 0.14,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
@@ -88,8 +90,8 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "bends", "scaled", "rational", "pursuit", "sections", "held", "signs", "capped",
-    "nested", "squares", "vocabulary", "wave fractions", "wave products", "subsets",
+    "cancelled", "corrected", "exponentials", "bends", "scaled", "rational", "pursuit", "sections", "held",
+    "inner sums", "signs", "capped", "nested", "squares", "vocabulary", "wave fractions", "wave products", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")
