@@ -27,7 +27,7 @@ def test_the_command_is_repeated_as_a_person_would_type_it(monkeypatch):
         ("fit", set()),
         ("classify", set()),
         ("dynamics", set()),
-        ("predict", {"keep_codes"}),
+        ("predict", set()),
         ("field", {"keep_codes", "text_as_missing"}),
         ("show", {"keep_codes", "text_as_missing"}),
     ],

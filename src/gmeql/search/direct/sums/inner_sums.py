@@ -125,7 +125,7 @@ class _Fit:
 
     def __init__(self, X: FloatArray, y: FloatArray, functions: FunctionSet) -> None:
         self.X, self.y = X, y
-        self.terms = _plain(X, functions)
+        self.terms = [(node, values) for node, values in _plain(X, functions) if values.any()]  # of a rare kind, none
         values = np.column_stack([values for _, values in self.terms])
         self.basis = np.linalg.qr(values / np.linalg.norm(values, axis=0))[0]
         self.rest = self.beside(y)
