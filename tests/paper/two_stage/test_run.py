@@ -28,11 +28,12 @@ def test_same_seed_same_result_alone_and_in_a_batch():
 
 
 @pytest.mark.slow
-def test_the_same_to_the_last_bit_as_jax_compiles_for_users():
-    """Tests tell its compiler to be quick (`tests/conftest.py`), which rounds otherwise."""
+def test_the_same_to_rounding_as_jax_compiles_for_users():
+    """Tests tell its compiler to be quick (`tests/conftest.py`), which rounds otherwise. On some processors it gives a batch
+    loops of its own, which round once otherwise in 16 steps."""
     tests = Path(__file__).parents[2]
     code = f"import sys\nsys.path[:0] = [{str(tests)!r}, {str(Path(__file__).parent)!r}]\nimport test_run\n"
-    code += "test_run.compare_alone_and_in_a_batch(rtol=0.0)\n"
+    code += "test_run.compare_alone_and_in_a_batch(rtol=1e-6)\n"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

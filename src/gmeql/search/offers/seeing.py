@@ -8,8 +8,7 @@
   can be.
 
 Time or work is shared out over the tables and, as `SHARES` says, over the methods (`turns.py`). Some more is kept for the first
-method that has seen part of a formula. Where rows have groups, a few of
-them are looked at one by one instead (`by_group.py`).
+method that has seen part of a formula. Where rows have groups, a few of them are looked at one by one instead (`by_group.py`).
 """
 
 from __future__ import annotations
