@@ -116,14 +116,14 @@ class ClockConfig:
     formula_share: float = 0.0025  # and to each for those of the leading formulas, of which the first is always asked
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
-    direct_share: float = 0.085  # given to direct methods: with all other looks nothing to see costs about a tenth
+    direct_share: float = 0.0902  # given to direct methods: with all other looks nothing to see costs about a tenth
     soon_share: float = 0.0235  # ... and so much beside that to each of those quick ones,
-    early_share: float = 0.358  # of which so much is for those that are asked before symmetries are looked for,
+    early_share: float = 0.38  # of which so much is for those that are asked before symmetries are looked for,
     noisy_shares: tuple[float, ...] = (
         0.245,
         0.094,
     )  # so much for each of the smallest tables where even these are noisy,
-    first_share: float = 0.548  # so much for both together and for all others, with what becomes of what they see,
+    first_share: float = 0.574  # so much for both together and for all others, with what becomes of what they see,
     first_least: float = 0.167  # but so much for those others in any case,
     beside_share: float = 0.376  # and more where other processes look, which keep nobody waiting;
     later_share: float = 0.03  # the least for those that are asked again each time when
