@@ -168,7 +168,7 @@ class SearchConfig:
     later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
     device_islands: int = 8  # times as many islands in the first generation there,
     later_device_islands: int = 448  # and so many in later ones at most: the host opens as many meanwhile
-    device_generations: int = 3  # on the way there at a time: the card is busy while one is small, sent or fetched
+    device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )
