@@ -85,8 +85,9 @@ def main() -> None:
     parser.add_argument("--cases", default=",".join(CASES))
     options = parser.parse_args()
     first, last = map(int, options.seeds.split(":"))
-    from gmeql.model.fit.kernels import load_kernels
+    from gmeql.model.fit.kernels import keep_kernels, load_kernels
 
+    keep_kernels()
     load_kernels()
     print("| template | solved | slowest solved, s | formula |\n| --- | --- | --- | --- |")
     for name in options.cases.split(","):

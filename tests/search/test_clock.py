@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -24,7 +23,7 @@ class Hands:
 @pytest.fixture
 def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
     made = Hands()
-    monkeypatch.setattr(time, "perf_counter", made)
+    monkeypatch.setattr("gmeql.search.clock.moment", made)
     return made
 
 

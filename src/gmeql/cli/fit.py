@@ -112,6 +112,7 @@ def fit(
     from gmeql.runs.knowing import training_of  # what follows takes a while to import; mistakes are told before
 
     training = training_of(settings, table)
+    _begin_to_compile(settings)
     from gmeql.runs.checks import check_fit
     from gmeql.runs.folder import Run, default_folder
 
@@ -120,6 +121,15 @@ def fit(
     folder = Path(settings.out) if settings.out else default_folder("" if data == "-" else data)
     extra = {} if known is None else {"continues": _known_run(known, training)}
     run_fit(Run.create(folder, training, settings, **extra), training, settings, as_json=as_json, quiet=quiet)
+
+
+def _begin_to_compile(settings: FitSettings) -> None:
+    """On a new machine, beside all that is imported next."""
+    from gmeql.model.fit.kernels import begin_to_compile
+    from gmeql.model.fit.methods import METHODS
+
+    if METHODS[settings.method].compiled:
+        begin_to_compile()
 
 
 def _known_run(folder: str, training: Training) -> str:

@@ -14,6 +14,7 @@ from gmeql.estimator.groups import Groups
 from gmeql.knowledge.knowledge import Knowledge, read_knowledge
 from gmeql.model.files.checkpoint import data_hash
 from gmeql.model.fit.inputs import TrainingRows, column_names
+from gmeql.model.fit.methods import METHODS
 from gmeql.model.fit.parameters import KNOWLEDGE_PARAMETERS
 from gmeql.model.fit.ranges import column_ranges
 from gmeql.model.pareto.front import Front
@@ -60,6 +61,10 @@ class Searching(Groups):
     constraints: Sequence[Any] | None
 
     def _search(self, rows: TrainingRows) -> list[RunResult]:
+        from gmeql.model.fit.kernels import begin_to_compile
+
+        if METHODS[self.method].compiled:
+            begin_to_compile()  # beside all that is imported now
         from gmeql.model.fit.fitting import search_targets
 
         names = column_names(self)

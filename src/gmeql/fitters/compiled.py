@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from numba.core.typing import Signature
 from numba.extending import intrinsic
 
 from gmeql.fitters import method, opcodes, result
+from gmeql.fitters.waiting import is_taken_in, uncounted, wait_for
 from gmeql.formula import limits
 
 OPTIONS: dict[str, Any] = dict(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
@@ -172,13 +173,20 @@ def part(signature: Signature, **options: Any) -> Callable[[Callable[..., Any]],
 
 
 def _in_order(dispatcher: Any, parts: tuple[Part, ...], typed: tuple[Callable[[], None], ...]) -> None:
-    """Before a function is taken from disk the parts that it may call are made ready, before it is compiled all else."""
+    """Before a function is taken from disk the parts that it may call are made ready, before it is compiled all else.
+
+    What another process compiles at this moment is waited for: a process that compiles rounds otherwise than one that loads.
+    """
     load = dispatcher._cache.load_overload
 
     def load_overload(signature: Any, context: Any) -> Any:
-        for mine in parts:
-            mine.make_ready()
-        found = load(signature, context)
+        with uncounted():
+            for mine in parts:
+                mine.make_ready()
+            found = load(signature, context)
+            if found is None and not _WANTED and can_be_kept(dispatcher) and (folder := common_folder()) is not None:
+                wait_for(partial(is_on_disk, dispatcher), folder)
+                found = load(signature, context)
         if found is None:
             for compile_so in typed:
                 compile_so()
@@ -198,6 +206,22 @@ def _save_if_possible(dispatcher: Any) -> None:
             raise Kept
 
     dispatcher._cache.save_overload = save_overload
+
+
+@cache
+def common_folder() -> Path | None:
+    """Where whoever compiles says so, whatever folder a function is kept in: where what stands in this file would be kept."""
+    path = compiled()(_nothing)._cache.cache_path
+    return None if path is None else Path(path)
+
+
+def _nothing() -> None:
+    """Never compiled."""
+
+
+def are_coming() -> bool:
+    """Whether another process compiles kernels at this moment."""
+    return (folder := common_folder()) is not None and is_taken_in(folder)
 
 
 def can_be_kept(function: Any) -> bool:

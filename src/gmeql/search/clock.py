@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from gmeql.fitters.waiting import moment
 from gmeql.search.config import ClockConfig, SearchConfig
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Moments of `time.perf_counter` in one run.
+    """Moments of `waiting.moment` in one run: what is waited for kernels is no time of the search.
 
     From `closing` on the front is polished, from `judging` to `deadline` it is refitted and judged on all rows.
     """
@@ -32,7 +32,7 @@ class Clock:
 
         `refitted_rows` are the rows on which the front is refitted at the end, 0 where it is fitted on all already.
         """
-        started = time.perf_counter() - elapsed
+        started = moment() - elapsed
         if config.max_time is None:
             return cls(started)
         budget, shares = config.max_time, config.clock
@@ -46,38 +46,38 @@ class Clock:
     @classmethod
     def unlimited(cls) -> Clock:
         """A clock that starts now and never ends."""
-        return cls(time.perf_counter())
+        return cls(moment())
 
     def closing_later(self, polishing: float, shares: ClockConfig) -> Clock | None:
         """A clock that keeps less for polishing, which took so many seconds, where that is worth it; None where not."""
         closing = self.judging - shares.polish_again * polishing
-        if not closing - time.perf_counter() > shares.worth_seconds:
+        if not closing - moment() > shares.worth_seconds:
             return None
         return replace(self, closing=closing)
 
     def elapsed(self) -> float:
         """Seconds spent so far."""
-        return time.perf_counter() - self.started
+        return moment() - self.started
 
     def is_closing(self) -> bool:
         """Whether the search must stop drawing, so that time is left for polishing the front."""
-        return time.perf_counter() >= self.closing or self.is_interrupted()
+        return moment() >= self.closing or self.is_interrupted()
 
     def is_time_to_judge(self) -> bool:
         """Whether polishing must stop, so that time is left for judging the front on all rows."""
-        return time.perf_counter() >= self.judging
+        return moment() >= self.judging
 
     def is_nearly_time_to_judge(self, seconds: float) -> bool:
         """Whether it is so in a few seconds."""
-        return time.perf_counter() >= self.judging - seconds
+        return moment() >= self.judging - seconds
 
     def is_late(self) -> bool:
         """Whether all time is spent."""
-        return time.perf_counter() >= self.deadline
+        return moment() >= self.deadline
 
     def will_be_late(self, seconds: float) -> bool:
         """Whether something that takes so many seconds would end when all time is spent."""
-        return time.perf_counter() + seconds >= self.deadline
+        return moment() + seconds >= self.deadline
 
     def symmetry_limit(self) -> Callable[[], bool]:
         """Says, from now on, whether the share of time for finding symmetries is spent."""
@@ -88,5 +88,5 @@ class Clock:
         return self._limit(self.formula_seconds)
 
     def _limit(self, seconds: float) -> Callable[[], bool]:
-        limit = time.perf_counter() + seconds
-        return lambda: time.perf_counter() > limit or self.is_interrupted()
+        limit = moment() + seconds
+        return lambda: moment() > limit or self.is_interrupted()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
+from gmeql.fitters.waiting import COMPILING
 from gmeql.formula.expression import Expression
 from gmeql.search.config import SearchConfig
 from gmeql.search.losses.effective import InputErrors
@@ -123,5 +124,10 @@ class RunningSearch(ABC):
         return self._state.leaderboard.own_constants(self._state.rows)
 
     def progress(self) -> Progress:
-        """Where the search stands."""
-        return self._state.progress()
+        """Where the search stands, with a note while its islands wait for their kernels."""
+        progress = self._state.progress()
+        if progress.candidates or progress.done:
+            return progress
+        from gmeql.fitters.compiled import are_coming
+
+        return replace(progress, note=COMPILING) if are_coming() else progress

@@ -150,6 +150,8 @@ class Search(RunningSearch):
             state.islands = [*guessed, *state.islands]
             if has_exact_formula(state):
                 return  # seen before anything was drawn
+        if not self._executor.on_cards and self._looking.see_first(state, self._clock):
+            return
         if self._executor.takes_generations(state):
             self._take_generation()
             return

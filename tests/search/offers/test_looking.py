@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gmeql.fitters.waiting import COMPILING
 from gmeql.formula.nodes import Constant, Variable
 from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
@@ -39,6 +41,40 @@ def test_linear_algebra_is_asked_first_symmetries_and_all_methods_when_it_is_tim
     state.candidates = 500
     looking.see(state, Clock.unlimited())
     assert state.symmetries_done and state.direct_done and len(state.portfolio.tables) > 1
+
+
+def test_while_kernels_of_the_islands_are_compiled_the_data_are_looked_at_if_time_is_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    coming = [True]
+    monkeypatch.setattr("gmeql.fitters.compiled.are_coming", lambda: coming[0])
+    state, looking = made()
+    assert not looking.see_first(state, Clock.unlimited())  # a number of candidates gives what it gives on any machine
+    state, looking = made()
+    config = state.config = replace(state.config, max_candidates=None, max_time=5.0)
+    clock = Clock.start(config)
+    assert looking.see_first(state, clock) and state.direct_spent > 0 and not state.symmetries_done
+    coming[0] = False
+    assert not looking.see_first(state, clock) and not state.symmetries_done  # islands come first again
+    coming[0] = True
+    assert looking.see_first(state, clock) and state.symmetries_done and not state.direct_done
+    assert looking.see_first(state, clock) and state.direct_done
+    assert not looking.see_first(state, clock)
+
+
+def test_a_search_whose_islands_wait_says_so_and_looks_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr("gmeql.fitters.compiled.are_coming", lambda: len(looks) < 2)
+    for name in ("look_early", "look_directly"):
+        monkeypatch.setattr(looking_module, name, lambda *_, name=name: looks.append(name))
+    monkeypatch.setattr(Looking, "look_for_symmetries", lambda *_: looks.append("look_for_symmetries"))
+    config = SearchConfig(max_time=5.0, n_jobs=1)
+    X = np.random.default_rng(1).uniform(1, 3, (200, 1))
+    events = Search(X, np.sin(X[:, 0] ** 2) + X[:, 0] ** 0.5, config=config).run()
+    told = [(event.note, event.candidates > 0) for event in itertools.islice(events, 3)]
+    events.close()
+    assert told == [(COMPILING, False), ("", False), ("", True)]
+    assert looks[:2] == ["look_early", "look_for_symmetries"]
 
 
 @pytest.mark.parametrize("ready", [True, False])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from typing import Any
 
@@ -215,7 +214,7 @@ def test_time_is_left_to_tell_what_the_judged_members_promise(
         return refit(*given, **options)
 
     monkeypatch.setattr(promotion, "refit", slow)
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("gmeql.search.clock.moment", lambda: now[0])
     promotion.judge_on_all_rows(made, Clock(100.0, deadline=100.0 + seconds))
     assert len(fitted) == 2 * judged
 

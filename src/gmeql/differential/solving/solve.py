@@ -29,7 +29,7 @@ from gmeql.differential.solving.sampled import SolutionTable, solution_tables
 from gmeql.differential.solving.solutions import Solution, Solutions
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant
-from gmeql.model.fit.kernels import load_kernels
+from gmeql.model.fit.kernels import keep_kernels, load_kernels
 from gmeql.model.fit.preparation import prepare
 from gmeql.model.fit.progress import ProgressDisplay
 from gmeql.search.config import SearchConfig
@@ -99,6 +99,7 @@ def solve(
     problem = read_problem(equation, function, ics=ics, domain=domain, parameters=parameters)
     config = SearchConfig(functions=tuple(functions or SOLVE.functions), n_jobs=n_jobs)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    keep_kernels()
     load_kernels()  # before the clock starts
     return _Run(problem, config, seed, _Budget(max_time, max_candidates), verbose).solutions()
 

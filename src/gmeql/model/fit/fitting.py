@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gmeql.fitters.waiting import COMPILING
 from gmeql.formula.nodes import Node
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.knowledge.scene import Scene
@@ -26,7 +27,7 @@ from gmeql.model.choice.series import with_series
 from gmeql.model.choice.unmoved import with_unmoved
 from gmeql.model.fit.inputs import TrainingRows
 from gmeql.model.fit.keeping import History, Keeper
-from gmeql.model.fit.kernels import COMPILING, are_missing, keep_kernels, load_kernels
+from gmeql.model.fit.kernels import are_missing, keep_first_kernels, load_kernels
 from gmeql.model.fit.methods import METHODS, searcher_of
 from gmeql.model.fit.preparation import FloatArray, PreparedData, prepare
 from gmeql.model.fit.progress import ProgressDisplay
@@ -126,7 +127,7 @@ def _make_kernels_ready(data: PreparedData, config: SearchConfig, callbacks: Seq
         if first is not None:
             for callback in callbacks:  # who wants to stop is asked again when there is a result to keep
                 callback(data.restore_progress(first))
-    keep_kernels() if config.max_time is None else load_kernels()
+    keep_first_kernels() if config.max_time is None else load_kernels()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gmeql.fitters.waiting import moment
 from gmeql.formula.nodes import Node, row_values
 from gmeql.network.families import FunctionSet
 
@@ -106,8 +107,8 @@ class Effort:
         more: Callable[[], Effort | None] = lambda: None,
     ) -> Effort:
         """Work worth so many seconds that ends at the moment `until` of `worked`, or when far more time went by."""
-        latest = time.perf_counter() + MOST_STRETCHED * seconds
-        return cls(seconds, lambda: worked() > until or time.perf_counter() > latest or is_interrupted(), more)
+        latest = moment() + MOST_STRETCHED * seconds
+        return cls(seconds, lambda: worked() > until or moment() > latest or is_interrupted(), more)
 
     def on_trail(self) -> Effort:
         """What a method may do that has seen part of a formula, from now on: more, where some is kept for that."""

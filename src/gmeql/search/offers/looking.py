@@ -42,6 +42,8 @@ class Looking:
         self.beside = LooksBeside(config, offering)
         self._viewed: set[Node] = set()
         """Formulas that were asked for smaller tables."""
+        self._first = iter((look_early, self.look_for_symmetries, look_directly))
+        """What can be looked for before islands have drawn anything."""
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -58,11 +60,16 @@ class Looking:
 
         A fault on the way ends the looks, not the search.
         """
-        try:
+        with self._without_faults(state):
             self._look(state, clock)
             if is_time_to_go_on(state):
                 self._offering.settle(state)
                 go_on(state, clock)
+
+    @contextmanager
+    def _without_faults(self, state: SearchState) -> Iterator[None]:
+        try:
+            yield
         except FAULTS:
             _log.warning("a look at the data failed; the search goes on without looks", exc_info=True)
             state.symmetries_done = state.direct_done = True
@@ -70,6 +77,20 @@ class Looking:
                 len(state.config.clock.later_from),
                 len(state.config.clock.growing_from),
             )
+
+    def see_first(self, state: SearchState, clock: Clock) -> bool:
+        """A look before islands have drawn anything, where time is the budget and their kernels are being compiled; whether
+        there was something to look for. On a machine that has its kernels such looks come later."""
+        config = state.config
+        if state.candidates or state.direct_done or config.max_time is None or config.max_candidates is not None:
+            return False
+        from gmeql.fitters.compiled import are_coming
+
+        look = next(self._first, None) if are_coming() else None
+        if look is not None:
+            with self._without_faults(state):
+                look(state, clock)
+        return look is not None
 
     def _look(self, state: SearchState, clock: Clock) -> None:
         """Look for smaller tables and directly. Nothing where others do.
