@@ -69,8 +69,9 @@ def test_a_search_whose_islands_wait_says_so_and_looks_meanwhile(monkeypatch: py
         monkeypatch.setattr(looking_module, name, lambda *_, name=name: looks.append(name))
     monkeypatch.setattr(Looking, "look_for_symmetries", lambda *_: looks.append("look_for_symmetries"))
     config = SearchConfig(max_time=5.0, n_jobs=1)
-    X = np.random.default_rng(1).uniform(1, 3, (200, 1))
-    events = Search(X, np.sin(X[:, 0] ** 2) + X[:, 0] ** 0.5, config=config).run()
+    rng = np.random.default_rng(1)
+    X = rng.uniform(1, 3, (200, 1))
+    events = Search(X, np.sin(X[:, 0] ** 2) + rng.standard_normal(200), config=config).run()
     told = [(event.note, event.candidates > 0) for event in itertools.islice(events, 3)]
     events.close()
     assert told == [(COMPILING, False), ("", False), ("", True)]

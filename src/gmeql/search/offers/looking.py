@@ -42,7 +42,7 @@ class Looking:
         self.beside = LooksBeside(config, offering)
         self._viewed: set[Node] = set()
         """Formulas that were asked for smaller tables."""
-        self._first = iter((look_early, self.look_for_symmetries, look_directly))
+        self._first = iter((look_early, self.look_for_symmetries, self._look_directly))
         """What can be looked for before islands have drawn anything."""
 
     @contextmanager
@@ -80,7 +80,7 @@ class Looking:
 
     def see_first(self, state: SearchState, clock: Clock) -> bool:
         """A look before islands have drawn anything, where time is the budget and their kernels are being compiled; whether
-        there was something to look for. On a machine that has its kernels such looks come later."""
+        there was something to look for. It ends when the kernels are there, and what it did not see through comes again."""
         config = state.config
         if state.candidates or state.direct_done or config.max_time is None or config.max_candidates is not None:
             return False
@@ -89,8 +89,13 @@ class Looking:
         look = next(self._first, None) if are_coming() else None
         if look is not None:
             with self._without_faults(state):
-                look(state, clock)
+                look(state, replace(clock, is_interrupted=lambda: clock.is_interrupted() or not are_coming()))
         return look is not None
+
+    def _look_directly(self, state: SearchState, clock: Clock) -> None:
+        """All direct methods; those that are interrupted are asked again."""
+        look_directly(state, clock)
+        state.direct_done = not clock.is_interrupted()
 
     def _look(self, state: SearchState, clock: Clock) -> None:
         """Look for smaller tables and directly. Nothing where others do.
@@ -111,8 +116,7 @@ class Looking:
             if not state.symmetries_done and not has_exact_formula(state):
                 self.look_for_symmetries(state, clock)
             if not state.direct_done and not has_exact_formula(state) and not clock.is_interrupted():
-                look_directly(state, clock)
-                state.direct_done = not clock.is_interrupted()
+                self._look_directly(state, clock)
         elif is_time_to_look_again(state):
             self._offering.settle(state)
             is_spent = state.config.max_time is not None and state.looks_spent > state.config.direct_seconds
