@@ -1,6 +1,7 @@
 """How long until something happens: import, `gmeql --help`, the first formula with warm and with cold kernels.
 
     PYTHONPATH=src python benchmarks/startup.py [--repeats 3] [--json FILE]
+    PYTHONPATH=src python benchmarks/startup.py --cold data/braking.csv distance    # what happens when on a new machine
     PYTHONPATH=src python benchmarks/startup.py --kernels       # what each kernel takes to compile, in processor seconds
 
 Every figure is the wall time of a whole new process. Cold means an empty cache of compiled kernels, as after an
@@ -28,6 +29,31 @@ from gmeql import GMEQLRegressor
 X = np.random.default_rng(0).uniform(0, 2, (300, 3))
 y = 0.8 * X[:, 0] ** 3 + 0.9 * X[:, 1] ** 2 + 1.2 * X[:, 2]
 print(GMEQLRegressor(max_time=60, random_state=0, device="cpu").fit(X, y).expression_)
+"""
+COLD = """
+import sys, time
+from gmeql import GMEQLRegressor
+from gmeql.tables.read import read
+table = read(sys.argv[1])
+told = set()
+def tell(what, when):
+    if what not in told:
+        told.add(what)
+        print(f"{what:48} {when - float(sys.argv[3]):5.1f} s", flush=True)
+def watch(event):
+    now = time.time()
+    if event.elapsed == 0:
+        tell("a first look is shown", now)
+        return
+    tell("the search runs", now - event.elapsed)
+    tell(f"shown: {str(event.best.expression)[:40]}", now)
+    if event.candidates:
+        tell("islands draw", now)
+import numpy as np
+columns = {column.name: column.values for column in table.columns if np.isfinite(column.values).all()}
+names = [name for name in columns if name != sys.argv[2]]
+X, y = np.column_stack([columns[name] for name in names]), columns[sys.argv[2]]
+GMEQLRegressor(max_time=10, random_state=0, device="cpu", callbacks=[watch]).fit(X, y)
 """
 HELP = "import sys; sys.argv = ['gmeql', '--help']; from gmeql.cli import main; main()"
 
@@ -91,7 +117,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--kernels", action="store_true", help="only what each kernel takes to compile")
+    parser.add_argument("--cold", nargs=2, metavar=("TABLE", "TARGET"), help="only what happens when without kernels")
     args = parser.parse_args()
+    if args.cold:
+        with tempfile.TemporaryDirectory(prefix="gmeql-kernels-", ignore_cleanup_errors=True) as cache:
+            command = [sys.executable, "-c", COLD, *args.cold, str(time.time())]
+            subprocess.run(command, env=dict(os.environ) | {"NUMBA_CACHE_DIR": cache}, check=True)
+        return
     if args.kernels:
         for name, code in KERNELS.items():
             print(f"{name:8} {processor_seconds(code):5.1f} s of processor", flush=True)
