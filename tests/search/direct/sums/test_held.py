@@ -34,6 +34,13 @@ def proposed(
             lambda t, p: 0.19 * p / (1 + np.exp(-0.158 * (t - 19.9))) - 0.19 * p * np.exp(-0.05 * p) + 0.2 * np.cbrt(p),
             50,
         ),
+        (
+            lambda t, p: (
+                0.69 * p / t**1.64 + 0.19 * p * np.sin(0.893 * t) - 0.02 * p**2 - 0.69 * p * np.exp(-0.079 * p)
+            ),
+            45,
+        ),
+        (lambda t, p: 3.1 * np.sin(np.sqrt(p)) + 0.12 * p * np.sin(0.966 * t) + 0.21 * p * np.exp(-0.0217 * t), 40),
         (lambda t, p: 0.59 * np.sin(np.log(p + 1)) - 0.03 * p**2 * np.exp(-0.13 * t), 30),  # one without a constant
     ],
 )
@@ -64,6 +71,24 @@ def test_noise_too_little_work_and_too_few_rows_end_it() -> None:
     assert not proposed(law, rows=60)[1]
     table, roots = proposed(law)
     assert table.error(roots[0]) < 1e-11
+
+
+def test_more_work_is_asked_for_only_where_a_term_explains_much() -> None:
+    asked: list[str] = []
+
+    def more(kind: str) -> Effort:
+        asked.append(kind)
+        return Effort(2.0)
+
+    def ask_held(kind: str, f: Law) -> None:
+        rng = np.random.default_rng(1)
+        X = np.column_stack([rng.uniform(0.1, 30, 400), rng.uniform(0.5, 50, 400)])
+        table, effort = DirectTable(X, f(*X.T), np.ones(400)), Effort(0.3, more=lambda: more(kind))
+        list(ask("held", table, functions=FunctionSet(), effort=effort, rng=rng))
+
+    ask_held("noise", lambda t, p: np.random.default_rng(2).standard_normal(len(t)))
+    ask_held("sum", lambda t, p: p / t**2.48 + 0.2 * p * np.exp(-0.0374 * p) + 0.02 * np.log(p + 3) + 9 * p)
+    assert set(asked) == {"sum"}
 
 
 def test_only_functions_that_are_allowed() -> None:

@@ -1,4 +1,4 @@
-"""Plain terms held together, and up to three beside them that have constants inside: y = S + s f(a x) + t g(b z) + ...
+"""Plain terms held together, and up to four beside them that have constants inside: y = S + s f(a x) + t g(b z) + ...
 
 Growth laws are such sums: r P**(1/3) + P (P/c - 1) (1 - P/K) + r P exp(-a P). Which powers stand in S need not be chosen: all
 plain ones are taken away from everything, and what is left of the target is looked for among what is left of terms with a
@@ -43,8 +43,16 @@ class HeldConfig:
     spanned: float = 1e-13  # singular values below this share of the largest span nothing
     independent: float = 1e-10  # share of a term's square, and of its slope's, that must be left beside what is held
     turning: float = 1e-4  # share of a slope's square beside its term
-    tried: tuple[int, ...] = (6, 5, 5)  # terms of different kinds that are tried beside each sum of none, one and two,
+    tried: tuple[int, ...] = (
+        6,
+        5,
+        5,
+        5,
+    )  # terms of different kinds that are tried beside each sum of none, one and so on,
     kept: int = 3  # sums of each length that go on
+    trail: float = 0.1  # error, relative to what plain terms leave, from which more work is worth it,
+    long_after: int = 3  # terms, after which this must be
+    long_trail: float = 0.003  # for another to be looked for
     exact: float = 1e-10  # share of the target's spread that may be left on the rows
     seconds_to_begin: float = 0.07  # of one core (measured, two columns),
     seconds_per_fit: float = 0.005  # and for each sum that is taken to rounding
@@ -52,8 +60,8 @@ class HeldConfig:
 
 HELD = HeldConfig()
 TUNED_TERMS = replace(LIBRARY, mixed=(1, 2, 1 / 2), exponents=(0.2, 0.8, 1.4, 2.6, -0.4, -1.4, -2.6, -4.5), turns=0,
-                      slow=(0.1, 0.25, 0.5, 1.0, 2.0), bumps=6, steps=6,
-                      most_terms=5_000)  # fmt: skip
+                      slow=(0.1, 0.25, *(0.5 * turns for turns in range(1, 11))), bumps=6, steps=6,
+                      most_terms=12_000)  # fmt: skip
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -76,6 +84,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return  # a plain sum
     terms = _Terms(library(X, functions.allows, numbers=TUNED_TERMS), basis)
     sums: list[tuple[Node, ...]] = [()]
+    whole, has_trail = float(np.linalg.norm(rest)) / np.sqrt(n), False
     for width in HELD.tried:
         longer: list[tuple[float, list[Node]]] = []
         for nodes in sums:
@@ -89,8 +98,16 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
                 if root is not None and table.error(root) < VOCABULARY.verified:
                     yield root
                     return
+        if not longer:
+            return
         longer.sort(key=lambda one: one[0])
         sums = [tuple(found) for _, found in longer[: HELD.kept]]
+        least = longer[0][0] / whole
+        if len(sums[0]) == HELD.long_after and least > HELD.long_trail:
+            return
+        if not has_trail and least < HELD.trail:
+            effort, has_trail = effort.on_trail(), True
+            most = max(most, int(effort.seconds / HELD.seconds_per_fit))
 
 
 class _Terms:

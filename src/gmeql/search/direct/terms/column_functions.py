@@ -105,6 +105,7 @@ def _plain(v: Node, base: Node) -> Iterator[tuple[str, Node]]:
         ("log(x + 1)", build("log", shifted)),
         ("x**2", build("square", v)),
         ("2x", build("mul", Constant(2.0), v)),
+        ("sqrt x", build("sqrt", base)),
     ):
         for outer in ("sin", "cos"):
             yield f"{outer} {name}", build(outer, node)
