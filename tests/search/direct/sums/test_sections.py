@@ -43,7 +43,20 @@ def test_what_is_no_such_sum_is_left_alone() -> None:
     rng = np.random.default_rng(0)
     assert proposed(lambda x, z: np.sin(x * z))[1] == []
     assert proposed(lambda x, z: rng.normal(size=len(x)))[1] == []
-    assert proposed(lambda x, z: x**2 + np.sqrt(x))[1] == []  # of one column
+    assert proposed(lambda x, z: np.log(z + np.exp(z / 9)))[1] == []  # of one column
+
+
+@pytest.mark.parametrize(
+    "f",
+    thinned([
+        lambda x, z: 0.56 * x**2 / (0.92 * x**4 + 1) - 0.4 * x**1.478,
+        lambda x, z: 0.31 * np.cos(np.log(x + 1)) + 0.5 * x / (x + 0.23) - 0.88 * x**1.405,
+    ], quick=1),
+)  # fmt: skip
+def test_sums_of_one_column_are_found_beside_another_that_plays_no_part(f: Callable[..., np.ndarray]) -> None:
+    table, roots = proposed(f)
+    assert table.error(roots[0]) < 1e-9
+    assert tree_complexity(roots[0]) < 45
 
 
 def test_powers_that_have_no_values_below_zero_are_left_alone() -> None:

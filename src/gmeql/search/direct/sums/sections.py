@@ -59,8 +59,12 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     numbers = replace(LIBRARY, mixed=SECTIONS.mixed)
     libraries = [library(few.X[:, [j]], functions.allows, numbers=numbers) for j in range(2)]
     spans = [span_of(few.X[:, j], libraries[j]) for j in range(2)]
-    if any(np.std(beside(span, few.y)) < BLOCKS.held * few.spread for span in spans):
-        return  # a function of one column alone: others see it
+    alone = [j for j, span in enumerate(spans) if np.std(beside(span, few.y)) < BLOCKS.held * few.spread]
+    if alone:
+        root = _of_one_column(few, alone[0], functions, effort.on_trail().out_of_time)
+        if root is not None:
+            yield root
+        return
     searches = {outer: OuterSearch(few, outer, libraries, spans) for outer in (1, 0)}
     worth: list[int] = []
     for outer, search in searches.items():
@@ -82,6 +86,15 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         if root is not None:
             yield root
             return
+
+
+def _of_one_column(
+    table: DirectTable, column: int, functions: FunctionSet, out_of_time: Callable[[], bool]
+) -> Node | None:
+    """The sum of few terms of one column that is the target; None where there is none."""
+    errors = np.full(len(table.y), SECTIONS.rounding * table.spread)
+    terms = terms_of_curve(table.X[:, column], table.y, errors, functions, out_of_time, column=column)
+    return _sum_of(terms, table) if terms else None
 
 
 class _Writing:
