@@ -7,8 +7,9 @@ import pytest
 
 from drawn_tables import Function, drawn_table
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import tree_complexity
+from gmeql.formula.nodes import Constant, tree_complexity
 from gmeql.network.families import FunctionSet
+from gmeql.search.direct.sums import signs
 from gmeql.search.direct.sums.signs import SIGNS, Signs, numbers_between, propose
 from gmeql.search.direct.table import DirectTable, Effort
 
@@ -81,3 +82,26 @@ def test_only_a_few_targets_are_asked_the_last_of_them_again() -> None:
 def test_numbers_of_few_digits_within_an_interval() -> None:
     assert numbers_between(0.91, 1.004) == [1.0, *(k / 100 for k in range(92, 100))]
     assert numbers_between(-0.2, 0.3) == numbers_between(0.5001, 0.5009) == numbers_between(0.0, np.inf) == []
+
+
+def test_of_very_many_sums_with_the_sign_only_the_plainest_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where columns are nearly constant, tens of thousands of sums change their sign with the target: seconds went by."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.uniform(273, 373, 400), *(rng.uniform(0, 3, (3, 400)))])
+    y = (X[:, 0] - np.quantile(X[:, 0], 0.3)) * (1 + X[:, 3] ** 2)
+    written: list[int] = []
+    write = signs._Sums.node
+    monkeypatch.setattr(signs._Sums, "node", lambda some, u: written.append(u) or write(some, u))
+    found = Signs(X, FunctionSet()).factors_of(y)
+    assert len(found) == SIGNS.kept and len(written) < 20 * SIGNS.kept
+    assert all(np.abs((np.sign(values) * np.sign(y)).sum()) == len(y) for _, values in found)
+
+
+def test_the_plainest_are_kept_and_of_those_as_plain_the_first() -> None:
+    lengths = np.random.default_rng(0).integers(1, 5, 200).tolist()
+    kept = signs._Plainest(10)
+    for place, n in enumerate(lengths):
+        if kept.has_room(n):
+            kept.take(n, Constant(float(place)), np.zeros(0))
+    first = sorted(range(200), key=lambda place: lengths[place])[:10]
+    assert [node for node, _ in kept.all()] == [Constant(float(place)) for place in first]

@@ -12,6 +12,7 @@ Legend: `N` rows, `U` sums, `M` small terms.
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -127,29 +128,34 @@ class Signs:
             return []
         order = np.argsort(np.abs(target), kind="stable")
         near = np.concatenate([order[signs[order] == side][: SIGNS.rows] for side in (1.0, -1.0)])
-        every = chain(self._found(signs, near), self._found_waves(signs, near))
-        found = sorted(every, key=lambda one: one[0])[: SIGNS.kept]
-        return [(node, values) for _, node, values in found]
+        found = _Plainest(SIGNS.kept)
+        self._find(found, signs, near)
+        self._find_waves(found, signs, near)
+        return found.all()
 
-    def _found(self, signs: FloatArray, near: NDArray[np.int64]) -> Iterator[tuple[int, Node, FloatArray]]:
-        """Such sums with the number of their terms, asked on some rows first."""
+    def _find(self, found: _Plainest, signs: FloatArray, near: NDArray[np.int64]) -> None:
+        """Such sums, asked on some rows first."""
         some, sums = self.sums, self.sums.on(near)
         more = np.concatenate([near, np.arange(0, len(signs), max(1, len(signs) // SIGNS.all_over))])
         sides = np.sign(sums) * signs[near]
         for u in map(int, np.flatnonzero(np.abs(sides.sum(axis=1)) == len(near))):
             values = some.values(u)
-            if abs((np.sign(values) * signs).sum()) == len(signs):
-                yield some.n_terms(u), some.node(u), values
+            if found.has_room(some.n_terms[u]) and abs((np.sign(values) * signs).sum()) == len(signs):
+                found.take(some.n_terms[u], some.node(u), values)
         for k in range(-1, min(SIGNS.beside, len(some.nodes))):
             beside = some.terms[k] if k >= 0 else np.ones(len(signs))
             left = np.flatnonzero(_has_interval(sums, beside[near], signs[near]))
             for u in map(int, left[_has_interval(some.on(more, left), beside[more], signs[more])]):
-                interval = None if k in some.numbers[u] else _interval(some.values(u), beside, signs)
+                n_terms = some.n_terms[u] + 1
+                if k in some.numbers[u] or not found.has_room(n_terms):
+                    continue
+                interval = _interval(some.values(u), beside, signs)
                 for a in () if interval is None else numbers_between(*interval):
-                    term = build("mul", Constant(a), some.nodes[k] if k >= 0 else Constant(1.0))
-                    yield some.n_terms(u) + 1, build("add", some.node(u), term), some.values(u) + a * beside
+                    if found.has_room(n_terms):
+                        term = build("mul", Constant(a), some.nodes[k] if k >= 0 else Constant(1.0))
+                        found.take(n_terms, build("add", some.node(u), term), some.values(u) + a * beside)
 
-    def _found_waves(self, signs: FloatArray, near: NDArray[np.int64]) -> Iterator[tuple[int, Node, FloatArray]]:
+    def _find_waves(self, found: _Plainest, signs: FloatArray, near: NDArray[np.int64]) -> None:
         """The same of waves: one of a multiple of a sum counts as a term more."""
         some, few = self.angles, near[:: SIGNS.one_in]
         sums = some.on(few) if some.nodes else np.zeros((0, len(few)))
@@ -163,9 +169,38 @@ class Signs:
             left = np.flatnonzero(agrees(sums[:, : SIGNS.waves_first], few[: SIGNS.waves_first]))
             left = left[agrees(sums[left], few)]
             for u in map(int, left[agrees(some.on(near, left), near)] if len(left) else left):
+                if not found.has_room(some.n_terms[u] + 1):
+                    continue
                 values = wave(multiple * some.values(u))
                 if abs((np.sign(values) * signs).sum()) == len(signs):
-                    yield some.n_terms(u) + 1, build(name, build("mul", Constant(multiple), some.node(u))), values
+                    node = build(name, build("mul", Constant(multiple), some.node(u)))
+                    found.take(some.n_terms[u] + 1, node, values)
+
+
+class _Plainest:
+    """The plainest few of what is found, by the number of their terms; of those of as many the first.
+
+    A target that changes its sign where a column is nearly constant agrees with tens of thousands of sums.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._found: list[tuple[int, Node, FloatArray]] = []
+        self._lengths: list[int] = []
+        """Numbers of terms of all that is kept, in order."""
+
+    def has_room(self, n_terms: int) -> bool:
+        """Whether something of so many terms would be among them, as far as is known now."""
+        return len(self._lengths) < self._most or n_terms < self._lengths[self._most - 1]
+
+    def take(self, n_terms: int, node: Node, values: FloatArray) -> None:
+        self._found.append((n_terms, node, values))
+        insort(self._lengths, n_terms)
+
+    def all(self) -> list[tuple[Node, FloatArray]]:
+        """With their values [N], the plainest first."""
+        found = sorted(self._found, key=lambda one: one[0])[: self._most]
+        return [(node, values) for _, node, values in found]
 
 
 class _Sums:
@@ -177,13 +212,11 @@ class _Sums:
         usable = list(islice(((node, x) for node, x in every if np.isfinite(x).all() and np.ptp(x) > 0), most))
         self.nodes, self.terms = [node for node, _ in usable], np.array([x for _, x in usable])
         self.numbers, self.factors = _sums(len(usable), in_pairs, in_triples)
+        self.n_terms: list[int] = np.count_nonzero(self.factors, axis=1).tolist() if len(usable) else []
 
     def on(self, rows: NDArray[np.int64], some: NDArray[np.int64] | slice = slice(None)) -> FloatArray:
         """All sums, or some of them, on some rows, [U, R]."""
         return np.asarray(np.einsum("uk,ukn->un", self.factors[some], self.terms[:, rows][self.numbers[some]]))
-
-    def n_terms(self, u: int) -> int:
-        return int(np.count_nonzero(self.factors[u]))
 
     def values(self, u: int, rows: NDArray[np.int64] | slice = slice(None)) -> FloatArray:
         return np.asarray(self.factors[u] @ self.terms[self.numbers[u]][:, rows])
