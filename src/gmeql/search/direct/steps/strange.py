@@ -76,7 +76,6 @@ class StrangeConfig:
     seconds: int = 3000  # among so many
     stages: int = 16  # targets that are looked at
     depth: int = 2  # steps behind each other
-    clear: float = 0.5  # cost of a first step up to which part of the formula is seen: two factors or terms
     swept: float = 0.5  # share of the time for steps by any small formula, most of it for the target itself,
     swept_again: tuple[float, ...] = (0.7, 0.15, 0.15)  # the rest for what the clearest first steps leave
     seconds_of_sweep: float = 0.6
@@ -100,7 +99,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     n, size = _n_rows(table.X)
     steps = Steps(table.X[:n], functions, asked_by_sign=1)
     first = steps.first(table.y[:n])
-    if any(stage.cost <= STRANGE.clear for stage in first):
+    if any(stage.is_clear for stage in first):
         effort = effort.on_trail()
     left = effort.seconds - STRANGE.seconds_to_begin - STRANGE.seconds_per_column * table.n_columns
     swept = min(STRANGE.swept * left, STRANGE.seconds_of_sweep)
