@@ -116,7 +116,8 @@ class ClockConfig:
     formula_share: float = 0.0025  # and to each for those of the leading formulas, of which the first is always asked
     islands_share: float = 0.04  # the islands' alone: what they find quickly need not wait for symmetries and methods,
     islands_candidates: int = 30_000  # but no more than so many candidates
-    direct_share: float = 0.0902  # given to direct methods: with all other looks nothing to see costs about a tenth
+    looks_share: float = 0.08  # all looks together, with what becomes of what they see: later ones have what is left
+    direct_share: float = 0.0902  # given to direct methods, of which all that follow are shares
     soon_share: float = 0.0235  # ... and so much beside that to each of those quick ones,
     early_share: float = 0.38  # of which so much is for those that are asked before symmetries are looked for,
     noisy_shares: tuple[float, ...] = (
@@ -127,6 +128,7 @@ class ClockConfig:
     first_least: float = 0.167  # but so much for those others in any case,
     beside_share: float = 0.376  # and more where other processes look, which keep nobody waiting;
     later_share: float = 0.03  # the least for those that are asked again each time when
+    least_look: float = 0.05  # what a look by all of them takes to begin: with less, none is begun
     later_from: tuple[float, ...] = (0.25, 0.6)  # these shares of the budget are spent,
     noisy_later_share: float = 0.132  # or this where the target is noisy: of 20 s enough to see a small table,
     noisy_columns: int = (
@@ -276,6 +278,12 @@ class SearchConfig:
     def direct_seconds(self) -> float:
         """Seconds of one core that direct methods may take."""
         return self.direct_seconds_with()
+
+    @property
+    def looks_seconds(self) -> float:
+        """Seconds that all looks at the data may take together; what their work is worth has an end of its own where no time is
+        the budget."""
+        return math.inf if self.max_time is None else self.clock.looks_share * self.max_time
 
     @property
     def trail_seconds(self) -> float:

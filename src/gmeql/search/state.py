@@ -54,6 +54,8 @@ class SearchState:
     """Seconds that direct methods took; with a candidate budget those that their work is worth."""
     beside_spent: float = 0.0
     """Seconds that looks took beside that, where time is the budget: quick looks, symmetries and the tables they give."""
+    trail_spent: float = 0.0
+    """Seconds that trails were followed for, where time is the budget: they have a share of their own, all together."""
     later_looks: int = 0
     """How often direct methods were asked again,"""
     looked_again: list[int] = field(default_factory=list)
@@ -77,6 +79,11 @@ class SearchState:
     def looks_spent(self) -> float:
         """Seconds that all looks at the data took."""
         return self.direct_spent + self.beside_spent
+
+    @property
+    def looks_left(self) -> float:
+        """Seconds that looks may still take, where time is the budget."""
+        return max(self.config.looks_seconds - self.looks_spent, 0.0)
 
     @classmethod
     def new(cls, rows: SearchRows, seed: int) -> SearchState:
@@ -192,6 +199,7 @@ class SearchState:
             "direct_done": bool(self.direct_done),
             "direct_spent": float(self.direct_spent),
             "beside_spent": float(self.beside_spent),
+            "trail_spent": float(self.trail_spent),
             "later_looks": int(self.later_looks),
             "growing_looks": int(self.growing_looks),
             "looked_again": list(self.looked_again),
@@ -266,6 +274,7 @@ class SearchState:
             direct_done=bool(data.get("direct_done", portfolio.architecture is not None)),  # earlier versions lack it
             direct_spent=float(data.get("direct_spent", 0.0)),
             beside_spent=float(data.get("beside_spent", 0.0)),
+            trail_spent=float(data.get("trail_spent", 0.0)),
             later_looks=int(data.get("later_looks", 0)),
             growing_looks=int(data.get("growing_looks", 0)),
             looked_again=[int(place) for place in data.get("looked_again", ())],

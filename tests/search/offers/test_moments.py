@@ -12,6 +12,7 @@ from gmeql.search.offers.moments import (
     is_time_to_go_on,
     is_time_to_look,
     is_time_to_look_again,
+    kept_for_later,
     later_seconds,
 )
 from gmeql.search.search import Search
@@ -41,9 +42,25 @@ def test_formulas_are_gone_on_from_at_set_shares_of_the_budget() -> None:
 def test_later_looks_share_what_is_not_kept_for_others_and_have_their_own_in_any_case() -> None:
     seen = state(max_time=20.0)
     numbers, seconds = seen.config.clock, seen.config.direct_seconds
-    rich = later_seconds(seen)
-    seen.direct_spent = seconds
-    assert later_seconds(seen) == pytest.approx(numbers.later_share * seconds) and rich > later_seconds(seen)
+    rich, own = later_seconds(seen), numbers.later_share * seconds
+    seen.direct_spent = seen.config.looks_seconds - 2 * own
+    assert later_seconds(seen) == pytest.approx(own) and rich > own
+    seen.direct_spent = seen.config.looks_seconds - 0.5 * own
+    assert later_seconds(seen) == pytest.approx(0.5 * own)
+    seen.direct_spent = 2 * seen.config.looks_seconds
+    assert later_seconds(seen) == 0.0
+
+
+def test_what_later_looks_need_is_kept_until_they_were_taken() -> None:
+    seen = state(max_time=20.0)
+    numbers, seconds = seen.config.clock, seen.config.direct_seconds
+    whole = kept_for_later(seen)
+    assert 0 < whole < 0.5 * seen.config.looks_seconds
+    seen.growing_looks = 1
+    assert whole - kept_for_later(seen) == pytest.approx(numbers.growing_share * seconds)
+    seen.growing_looks, seen.later_looks = len(numbers.growing_from), len(numbers.later_from)
+    assert kept_for_later(seen) == pytest.approx(numbers.last_shares[-1] * seconds)
+    assert kept_for_later(seen, asked_last=0) == pytest.approx(0.0)
 
 
 def test_symmetries_and_quick_looks_leave_less_for_later_ones() -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gmeql.formula.nodes import Constant
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.direct.methods import EARLY
 from gmeql.search.direct.table import worked
 from gmeql.search.offers import seeing, turns
-from gmeql.search.offers.seeing import look_early, plan
+from gmeql.search.offers.seeing import go_on, look_again, look_directly, look_early, plan
 from gmeql.search.offers.turns import Kept, Turns, counted, effort_until
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
@@ -46,6 +47,18 @@ def test_what_one_leaves_over_is_the_next_ones_and_what_it_takes_too_much_is_not
     assert looks.until(2) == 11.0
 
 
+def test_all_end_with_the_share_of_looks_which_formulas_take_from_and_trails_do_not(now: list[float]) -> None:
+    looks = Turns([1.0, 2.0, 3.0], most=4.0)
+    now[0] = 1.0
+    looks.pause(1.0)  # what became of a formula
+    assert looks.until(2) == 4.0
+    now[0] = 3.0
+    looks.pause(2.0, is_kept=True)
+    assert looks.until(2) == 6.0 and not looks.are_over()
+    now[0] = 6.0
+    assert looks.are_over()
+
+
 def test_what_was_kept_is_nobodys_turn(now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     granted: dict[str, float] = {}
 
@@ -68,7 +81,7 @@ def test_methods_after_one_that_ends_late_are_asked_for_their_share(
 
     def late(name: str, table: Any, *, effort: Any, **options: Any) -> Iterator[Any]:
         granted[name] = effort.seconds
-        now[0] += 5.0 if name == "sections" else 0.0
+        now[0] += 1.5 if name == "sections" else 0.0
         return iter(())
 
     monkeypatch.setattr(seeing, "ask", late)
@@ -90,6 +103,26 @@ def test_what_a_trail_took_is_told_apart(now: list[float]) -> None:
     assert kept.used == 1.5
     effort = kept.take()
     assert effort is not None and effort.seconds == 0.5
+
+
+def test_trails_share_what_is_kept_for_them_and_take_nothing_from_looks(
+    now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[float] = []
+
+    def on_trail(name: str, table: Any, *, effort: Any, **options: Any) -> Iterator[Any]:
+        more = effort.more()
+        kept.append(more.seconds if more else 0.0)
+        now[0] += 3.0
+        return iter(())
+
+    monkeypatch.setattr(seeing, "ask", on_trail)
+    seen = state(max_time=30.0)
+    for _ in range(2):
+        seeing._look(seen, Clock.unlimited(), ["nested"], 0.5, cut=True, at_least=0.5)
+    assert kept == pytest.approx([seen.config.trail_seconds, seen.config.trail_seconds - 3.0])
+    assert seen.trail_spent == pytest.approx(6.0) and seen.looks_spent == pytest.approx(0.0)
+    assert SearchState.from_dict(seen.to_dict(), seen.rows.X, seen.rows.y).trail_spent == pytest.approx(6.0)
 
 
 def test_what_is_kept_for_a_trail_is_given_once_where_candidates_are_the_budget() -> None:
@@ -136,3 +169,34 @@ def test_what_was_seen_quickly_is_asked_again_only_with_more_time(
     assert asked == (["modulated"] if is_asked else [])
     seeing._look(seen, Clock.unlimited(), ["modulated"], each, cut=True, is_quick=True)
     assert asked[-1] == "modulated"
+
+
+@pytest.mark.parametrize("slow", [1.0, 4.0])
+def test_all_looks_end_with_their_share_of_the_time_however_slow_the_core(
+    slow: float, now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Methods that take more than theirs, formulas that take long to be cut, symmetries: those that come later have less."""
+
+    def ask(name: str, table: Any, *, effort: Any, **options: Any) -> Iterator[Any]:
+        now[0] += effort.seconds + 0.01 * slow
+        yield Constant(1.0)
+
+    def offer(*_: Any, **options: Any) -> None:
+        now[0] += 0.0 if options["is_late"]() else 0.01 * slow
+
+    monkeypatch.setattr(seeing, "ask", ask)
+    monkeypatch.setattr(seeing, "offer_seen", offer)
+    X = np.random.default_rng(0).uniform(1, 2, (100, 3))
+    seen = Search(X, X[:, 0], config=SearchConfig(max_time=20.0, n_jobs=1))._state
+    granted = []
+    for look in (look_early, look_directly, go_on, look_again, go_on, look_again, go_on):
+        if look is look_directly:
+            with counted(seen):
+                now[0] += 0.2 * slow
+        before = now[0]
+        look(seen, Clock.unlimited())
+        granted.append(now[0] - before)
+    assert seen.looks_spent == pytest.approx(now[0])
+    first = sum(granted[:2]) + 0.2 * slow
+    assert now[0] < max(seen.config.looks_seconds, first) + 0.1 * slow
+    assert granted[1] >= seen.config.clock.first_least * seen.config.direct_seconds

@@ -248,7 +248,7 @@ class LooksBeside:
         take_views(new)
         look_at_smaller(state, clock, new)
         views = plainest_views(state)
-        for names, seconds in later_shares(state, self._later_seconds, views):
+        for names, seconds, _ in later_shares(state, self._later_seconds, views):
             self._plan(1.0, state, names, seconds * self._config.lookers_boost, views)
         if state.later_looks == len(self._config.clock.later_from):
             seconds = sum(self._config.clock.last_shares) * self._config.direct_seconds * self._config.lookers_boost

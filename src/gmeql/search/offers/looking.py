@@ -119,9 +119,8 @@ class Looking:
                 self._look_directly(state, clock)
         elif is_time_to_look_again(state):
             self._offering.settle(state)
-            is_spent = state.config.max_time is not None and state.looks_spent > state.config.direct_seconds
-            # nothing is left then but for what takes no time worth mentioning
-            limit = (replace(clock, formula_seconds=0.0) if is_spent else clock).formula_limit()
+            # where nothing is left, but for what takes no time worth mentioning
+            limit = (clock if state.looks_left > 0 else replace(clock, formula_seconds=0.0)).formula_limit()
             with counted(state):
                 views = views_of_leading(state, self._viewed, limit)
                 self.take_views(state, views, clock.is_late)

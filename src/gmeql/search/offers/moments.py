@@ -33,11 +33,22 @@ def is_time_to_go_on(state: SearchState) -> bool:
 
 def later_seconds(state: SearchState) -> float:
     """What the next of the later looks may take of what is not kept for others: its own share in any case, since those
-    before may have taken more than theirs."""
+    before may have taken more than theirs, as far as the share of all looks goes."""
     numbers, seconds = state.config.clock, state.config.direct_seconds
     kept = sum(numbers.last_shares) + numbers.growing_share * (len(numbers.growing_from) - state.growing_looks)
     left = (1.0 - kept) * seconds - state.looks_spent
-    return max(left / (len(numbers.later_from) - state.later_looks), numbers.later_share * seconds)
+    own = max(left / (len(numbers.later_from) - state.later_looks), numbers.later_share * seconds)
+    return min(own, state.looks_left)
+
+
+def kept_for_later(state: SearchState, *, asked_last: int = 1) -> float:
+    """What the looks that are still to come need of the share of all looks, so many of those that are asked last among them:
+    the first of these take what is left."""
+    numbers, seconds = state.config.clock, state.config.direct_seconds
+    growing = numbers.growing_share * (len(numbers.growing_from) - state.growing_looks)
+    again = numbers.later_share * (len(numbers.later_from) - state.later_looks)
+    last = sum(numbers.last_shares[len(numbers.last_shares) - asked_last :])
+    return (growing + again + last) * seconds
 
 
 def _share_spent(state: SearchState) -> float:

@@ -7,12 +7,14 @@
 - Methods for noisy targets come later, when nothing exact was found for long and the best formula so far tells how large noise
   can be.
 
-Time or work is shared out over the tables and, as `SHARES` says, over the methods (`turns.py`). Some more is kept for the first
-method that has seen part of a formula. Where rows have groups, a few of them are looked at one by one instead (`by_group.py`).
+Time or work is shared out over the tables and, as `SHARES` says, over the methods (`turns.py`). Where time is the budget, all
+that looks take is one account: the first have their time in any case, later ones end with `looks_share`. Some more is kept for
+methods that have seen part of a formula. Where rows have groups, a few of them are looked at one by one instead (`by_group.py`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,7 +29,7 @@ from gmeql.search.direct.table import DirectTable, worked
 from gmeql.search.polish.recognition import all_recognised
 from gmeql.search.polish.scoring import clean, refit
 from gmeql.search.offers.by_group import look_at_groups
-from gmeql.search.offers.moments import later_seconds
+from gmeql.search.offers.moments import kept_for_later, later_seconds
 from gmeql.search.offers.promotion import polish_formula
 from gmeql.search.offers.turns import Kept, Turns, counted, effort_until
 from gmeql.search.state import SearchState
@@ -51,7 +53,7 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
         look_soon(state, clock, first)
         if has_exact_formula(state) and is_brief(state):
             return
-        _look(state, clock, asked_of(state, AT_ONCE), state.config.direct_seconds, cut=False)
+        _look(state, clock, asked_of(state, AT_ONCE), state.config.direct_seconds, cut=False, at_least=math.inf)
         for name in others:
             look_soon(state, clock, name)
 
@@ -59,7 +61,8 @@ def look_at_once(state: SearchState, clock: Clock) -> None:
 def look_soon(state: SearchState, clock: Clock, name: str) -> None:
     """Ask a method for what it sees quickly: islands are long to find it, and need not."""
     if not state.direct_done and not has_exact_formula(state):
-        _look(state, clock, asked_of(state, [name]), _quick_seconds(state), cut=False, is_quick=True)
+        seconds = _quick_seconds(state)
+        _look(state, clock, asked_of(state, [name]), seconds, cut=False, is_quick=True, at_least=seconds)
 
 
 def _quick_seconds(state: SearchState) -> float:
@@ -71,7 +74,8 @@ def look_early(state: SearchState, clock: Clock) -> bool:
     """Ask methods of linear algebra about the columns as they are, once; whether that made a formula exact."""
     if state.direct_done or state.direct_spent > 0 or has_exact_formula(state):
         return False
-    _look(state, clock, asked_of(state, EARLY), state.config.clock.early_share * state.config.direct_seconds, cut=True)
+    seconds = state.config.clock.early_share * state.config.direct_seconds
+    _look(state, clock, asked_of(state, EARLY), seconds, cut=True, at_least=seconds)
     return has_exact_formula(state)
 
 
@@ -83,12 +87,14 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     if has_exact_formula(state):
         return
     for view, share in noisy_views_of(state):
-        _look(state, clock, asked_of(state, NOISY), share * seconds, cut=True, views=[view])
+        each = share * seconds
+        _look(state, clock, asked_of(state, NOISY), each, cut=True, views=[view], at_least=each)
     with counted(state):  # what is seen without noise only need not be looked for long
         at_least = 0.0 if is_noisy(state) else numbers.first_least * seconds
-    left = max(numbers.first_share * seconds - state.looks_spent, at_least, 0.0)  # what was left over early is theirs
-    if left > 0:
-        _look(state, clock, asked_of(state, AT_FIRST), left, cut=True)
+    left = max(numbers.first_share * seconds - state.looks_spent, at_least)  # what was left over early is theirs
+    left = min(left, max(state.looks_left - kept_for_later(state), at_least))
+    if left > numbers.least_look * seconds:
+        _look(state, clock, asked_of(state, AT_FIRST), left, cut=True, at_least=at_least)
 
 
 def look_at_smaller(state: SearchState, clock: Clock, views: Sequence[View]) -> None:
@@ -166,28 +172,29 @@ def look_again(state: SearchState, clock: Clock) -> None:
     views = plainest_views(state)
     with counted(state):
         shares = later_shares(state, left, views)
-    for names, share in shares:
-        _look(state, clock, names, share, cut=True, views=views)
+    for names, share, at_least in shares:
+        _look(state, clock, names, share, cut=True, views=views, at_least=at_least)
     if state.later_looks < len(numbers.later_from):
         return
     for place, (name, at_least) in enumerate(zip(LAST, numbers.last_shares, strict=True)):
         # what all others left over, and enough for a look: many columns and their smaller tables leave nothing
         kept = sum(numbers.last_shares[place + 1 :]) * seconds
         left, asked = max(seconds - kept - state.looks_spent, at_least * seconds), asked_of(state, [name])
+        left = min(left, state.looks_left - kept_for_later(state, asked_last=len(LAST) - 1 - place))
         if asked and left > 0 and not has_exact_formula(state):
             _look(state, clock, asked, left, cut=True, views=[state.portfolio.tables[0].view])
 
 
-def later_shares(state: SearchState, seconds: float, views: Sequence[View]) -> list[tuple[list[str], float]]:
-    """Methods of the later looks with their seconds, of so many in all; where noise is seen, those for it have most of these,
-    and enough to begin in any case where one of the views is small."""
+def later_shares(state: SearchState, seconds: float, views: Sequence[View]) -> list[tuple[list[str], float, float]]:
+    """Methods of the later looks with their seconds, of so many in all, and what they have whatever others took; where noise is
+    seen, those for it have most of these, and enough to begin in any case where one of the views is small."""
     if not is_noisy(state):
-        return [(asked_of(state, LATER), seconds)]
+        return [(asked_of(state, LATER), seconds, 0.0)]
     numbers, whole = state.config.clock, state.config.direct_seconds
     others = asked_of(state, [name for name in LATER if name not in NOISY])
     theirs = numbers.later_share * whole
     enough = numbers.noisy_later_share * whole if any(_is_small(view, state) for view in views) else 0.0
-    return [(others, theirs), (asked_of(state, NOISY), max(seconds - theirs, enough))]
+    return [(others, theirs, 0.0), (asked_of(state, NOISY), max(seconds - theirs, enough), enough)]
 
 
 def asked_of(state: SearchState, names: Iterable[str]) -> list[str]:
@@ -205,20 +212,40 @@ def _look(
     cut: bool,
     views: list[View] | None = None,
     is_quick: bool = False,
+    at_least: float = 0.0,
 ) -> None:
     """Offer what methods see within some seconds, and note what was spent: where time is the budget, all that it took but
-    for trails that were followed."""
-    began, kept = worked(), Kept(state, clock, state.config.trail_seconds)
-    _take_in(state, clock, _proposals(state, clock, names, seconds, kept, views, is_quick=is_quick), cut=cut)
+    for trails that were followed, which have a share of their own. It ends with the share of all looks, where it was not
+    promised so many seconds in any case."""
+    most = max(state.looks_left, at_least)
+    seconds = min(seconds, most)
+    if not seconds > 0:
+        return
+    began, kept = worked(), Kept(state, clock, max(state.config.trail_seconds - state.trail_spent, 0.0))
+    looks = plan(state, names, seconds, views)
+    turns = Turns([look.seconds for look in looks], math.inf if at_least else most - (worked() - began))
+
+    def is_late() -> bool:
+        return clock.is_late() or (turns.are_over() and not kept.is_taken)
+
+    _take_in(state, clock, _proposals(state, clock, looks, turns, kept, is_quick=is_quick), cut=cut, is_late=is_late)
     is_timed = state.config.max_time is not None
     took = worked() - began - kept.used if is_timed else seconds
     if cut:
         state.direct_spent += took
     elif is_timed:
         state.beside_spent += took
+    state.trail_spent += kept.used
 
 
-def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, Node]], *, cut: bool) -> None:
+def _take_in(
+    state: SearchState,
+    clock: Clock,
+    proposals: Iterator[tuple[View, Node]],
+    *,
+    cut: bool,
+    is_late: Callable[[], bool],
+) -> None:
     """Offer what was seen to the front, until an exact formula has its shortest form or the time is over."""
     # the matrices are small, and one thread always rounds alike
     with one_blas_thread():
@@ -226,7 +253,7 @@ def _take_in(state: SearchState, clock: Clock, proposals: Iterator[tuple[View, N
         for view, root in proposals:
             if solved not in (None, view) or clock.is_closing():
                 return  # the other methods had their turn on that table: one of them may have a shorter form
-            offer_seen(state, view.restore(root), clock, cut=cut)
+            offer_seen(state, view.restore(root), clock, cut=cut, is_late=is_late)
             if solved is None and has_exact_formula(state):
                 solved = view
                 if is_brief(state):
@@ -280,19 +307,13 @@ def plan(state: SearchState, names: list[str], seconds: float, views: list[View]
 
 
 def _proposals(
-    state: SearchState,
-    clock: Clock,
-    names: list[str],
-    seconds: float,
-    kept: Kept,
-    views: list[View] | None,
-    *,
-    is_quick: bool,
+    state: SearchState, clock: Clock, looks: Sequence[PlannedLook], turns: Turns, kept: Kept, *, is_quick: bool
 ) -> Iterator[tuple[View, Node]]:
     """What the methods see, over the columns of which view."""
-    looks = plan(state, names, seconds, views)
-    turns, quick, raw = Turns([look.seconds for look in looks]), _quick_seconds(state), View.raw(state.rows.n_variables)
+    quick, raw = _quick_seconds(state), View.raw(state.rows.n_variables)
     for i, look in enumerate(looks):
+        if turns.are_over():
+            return
         effort = effort_until(state, clock, look.seconds, turns.until(i))
         if not is_quick and look.view == raw and look.name in SEEN_QUICKLY and effort.seconds <= quick:
             continue  # it would do no more than it did before anything was drawn
@@ -303,7 +324,7 @@ def _proposals(
                 paused = worked()
                 yield look.view, root
                 turns.pause(worked() - paused)  # what is done with a formula is not the next method's time
-        turns.pause(kept.settle())  # nor is what was kept
+        turns.pause(kept.settle(), is_kept=True)  # nor is what was kept
 
 
 def plainest_views(state: SearchState) -> list[View]:
@@ -347,8 +368,11 @@ def _table(view: View, state: SearchState) -> DirectTable | None:
     return replace(table, explained=smooth) if closer else table
 
 
-def offer_seen(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> None:
-    """Refit a formula on the rows that all are judged on, and offer it: cut to shape all the way where it is exact."""
+def offer_seen(
+    state: SearchState, root: Node, clock: Clock, *, cut: bool, is_late: Callable[[], bool] | None = None
+) -> None:
+    """Refit a formula on the rows that all are judged on, and offer it: cut to shape all the way where it is exact, else as far
+    as it is not late."""
     rows, numbers = state.rows.polished, state.config.front
     cleaned = clean(root, rows)
     for scored in refit([cleaned] if cleaned else [], rows, keep_recognised=False, max_steps=numbers.exact_steps):
@@ -356,4 +380,4 @@ def offer_seen(state: SearchState, root: Node, clock: Clock, *, cut: bool) -> No
         if scored.loss < (numbers.exact * rows.spread) ** 2:
             polish_formula(state, scored.root, clock.is_late, thorough=True)
         elif cut and state.leaderboard.is_promising(scored.loss, scored.complexity):
-            polish_formula(state, scored.root, clock.is_late, thorough=False)
+            polish_formula(state, scored.root, is_late or clock.is_late, thorough=False)

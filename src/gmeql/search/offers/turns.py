@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -34,20 +35,27 @@ def counted(state: SearchState) -> Iterator[None]:
 
 class Turns:
     """Methods that look one after the other, each for some seconds. What one leaves over is the next one's; what one takes
-    beyond its own is not: a piece of its work may be long, and those after it would never be asked."""
+    beyond its own is not: a piece of its work may be long, and those after it would never be asked. All of them end once
+    they, and what becomes of what they see, took `most` seconds: the share of all looks is spent then."""
 
-    def __init__(self, seconds: Sequence[float]) -> None:
+    def __init__(self, seconds: Sequence[float], most: float = math.inf) -> None:
         self._ends = np.concatenate([[0.0], np.cumsum(seconds)])
         self._began = worked()
+        self._latest = self._began + most
 
     def until(self, place: int) -> float:
         """When the turn of a method ends that begins now."""
         self._began = max(self._began, worked() - float(self._ends[place]))
-        return self._began + float(self._ends[place + 1])
+        return min(self._began + float(self._ends[place + 1]), self._latest)
 
-    def pause(self, seconds: float) -> None:
-        """Some seconds went by that were nobody's."""
+    def pause(self, seconds: float, *, is_kept: bool = False) -> None:
+        """Some seconds went by that were no method's; nor of the share of looks where they were kept for a trail."""
         self._began += seconds
+        self._latest += seconds if is_kept else 0.0
+
+    def are_over(self) -> bool:
+        """Whether no method has time any more."""
+        return worked() >= self._latest
 
 
 class Kept:
@@ -66,6 +74,11 @@ class Kept:
         self._taken, self._seconds = (worked(), self._seconds), 0.0
         began, seconds = self._taken
         return effort_until(self._state, self._clock, seconds, began + seconds)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a method follows a trail."""
+        return self._taken is not None
 
     def settle(self) -> float:
         """The method that took some has ended: what is over by the clock is kept again. What it used, in seconds."""
