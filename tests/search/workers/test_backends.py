@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import struct
 import subprocess
 import sys
 from concurrent.futures import BrokenExecutor, CancelledError
@@ -65,6 +68,30 @@ def test_a_process_that_died_at_rest_is_a_death_and_not_an_error() -> None:
     error = backend.submit(BrokenExecutorSlot(), abs, -1).exception()
     assert error is not None and backend.is_death(error) and not backend.is_death(ValueError())
     assert not backend.is_gone(BrokenExecutorSlot())  # not yet started is not gone
+
+
+def _dies_in_the_middle_of_an_answer() -> None:
+    frame = sys._getframe()
+    while "result_queue" not in frame.f_locals:
+        assert frame.f_back is not None
+        frame = frame.f_back
+    frame.f_locals["result_queue"]._writer._send(struct.pack("!i", 1000) + b"the first of these")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of messages break by themselves")
+def test_nobody_waits_for_the_rest_of_an_answer() -> None:
+    """Python ended its work and hung: it joins the thread that reads answers."""
+    backend = LokyProcesses()
+    slot = backend.open_slot()
+    future = backend.submit(slot, _dies_in_the_middle_of_an_answer)
+    reader, (process,) = slot._executor_manager_thread, slot._processes.values()
+    process.join(60)
+    assert backend.is_gone(slot) and reader.is_alive()
+    backend.close_slot(slot, "a search", busy=True)
+    reader.join(60)
+    assert not reader.is_alive()
+    assert backend.is_death(future.exception(timeout=60))
 
 
 class Task:

@@ -80,7 +80,14 @@ class LokyProcesses(Backend):
         return bool(processes) and not any(process.is_alive() for process in processes)
 
     def close_slot(self, slot: WorkerSlot, search: str, *, busy: bool) -> None:
+        questions, answers = slot._call_queue, slot._result_queue
         slot.shutdown(wait=False, kill_workers=True)
+        # Of a process that died in the middle of an answer a thread waits for the rest, and of one that died before it read a
+        # question for room to write it; Python would wait for those threads at its end. Nobody but the process writes answers.
+        if answers is not None:
+            answers._writer.close()
+        if questions is not None:
+            questions.cancel_join_thread()
 
 
 def _ignore_interrupts() -> None:
