@@ -17,7 +17,8 @@ from gmeql.search.direct.table import DirectTable, Effort, worked
 from gmeql.search.lookers.jobs import DirectLook, FormulaLook, Job, SymmetryLook
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.formulas import views_of_formula
-from gmeql.search.symmetries.views import View, find_views
+from gmeql.search.symmetries.smaller import find_views
+from gmeql.search.symmetries.views import View
 
 
 def never() -> bool:

@@ -6,7 +6,7 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Variable, build
 from gmeql.search.symmetries.factors import factors_of_column, put
-from gmeql.search.symmetries.views import find_views
+from gmeql.search.symmetries.smaller import find_views
 
 FACTORS = {
     "a root": (lambda x: np.sqrt(x), lambda x: 0.5 / np.sqrt(x)),

@@ -65,6 +65,12 @@ class SymmetriesConfig:
     """Error of a surrogate that has understood nothing."""
     negligible: float = 3e-4
     """Error at which a surrogate is taken as perfect."""
+    understood: float = 0.25
+    """Error of a surrogate from which the reading that serves it best says nothing about smaller tables."""
+    rough: float = 1e-3
+    """Error of a surrogate from which several proposals are compared instead of taking the first that holds,"""
+    far_better: float = 0.5
+    """until one leaves less than this share of the error."""
     allowed_growth: float = 1.02
     """Factor by which the error may grow on a smaller table."""
 
@@ -120,6 +126,15 @@ class SymmetriesConfig:
     """Range of a column (radians) below which a sine cannot be told from a power."""
     largest_exponential: float = 50.0
     """Size of a column up to which its exponential may be a factor."""
+
+    # two columns read as one product, or as one sum behind a power
+    joined_parts: tuple[str, ...] = ("column", "cos", "sin", "add")
+    """Kinds of functions of a column in such a product: itself, waves, and 1 beside a power."""
+    joined_power: float = 3.0
+    joined_powers: tuple[float, ...] = (1.0, 2.0)
+    joined_tried: int = 2
+    part_cost: float = 0.01
+    """Misfit by which a function of a column must pay where the column itself would do."""
 
     # of a formula
     formula_rows: int = 200

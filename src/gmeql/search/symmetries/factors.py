@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, transform
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, transform
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.surrogate import typical
 
@@ -156,6 +156,18 @@ def _power(node: Node, exponent: float) -> Node:
     if exponent == -1.0:
         return build("inv", node)
     return build("pow", node, Constant(exponent))
+
+
+def parts_of(x: FloatArray, nodes: Sequence[str]) -> list[tuple[Node, FloatArray, FloatArray]]:
+    """The plain functions of these kinds that a column [N] may have, each with its values and slopes: finite, and no zeros."""
+    found = []
+    for part in _PARTS:
+        kind = part.node.operator if isinstance(part.node, Call) else "column"
+        if kind in nodes and part.applies(x):
+            f, d = part.function(x), part.derivative(x)
+            if np.isfinite(f).all() and np.isfinite(d).all() and (f != 0).all():
+                found.append((part.node, f, d))
+    return found
 
 
 def put(factor: Node, column: Node) -> Node:

@@ -17,7 +17,8 @@ from gmeql.formula.calculus import row_slopes
 from gmeql.formula.nodes import Constant, Node
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.surrogate import typical
-from gmeql.search.symmetries.views import FittedView, View, smaller_views
+from gmeql.search.symmetries.smaller import smaller_views
+from gmeql.search.symmetries.views import FittedView, View
 
 
 def views_of_formula(
@@ -47,7 +48,8 @@ def views_of_formula(
                 return FittedView(view, X, values, 0.0, slopes)
             return _fitted(view, X, values, slopes)
 
-        steps = smaller_views(whole, fit, negligible=slack, out_of_time=out_of_time)
+        # what a rough formula reads together need not be what the law does: a (1 - b cos(c)) says less of b and c than an orbit
+        steps = smaller_views(whole, fit, negligible=slack, out_of_time=out_of_time, are_joined=False)
         for views in steps:
             found = views + found
     return found[: SYMMETRIES.max_views]

@@ -27,7 +27,8 @@ from gmeql.formula.nodes import Node, Variable, build, tree_complexity
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.factors import put
 from gmeql.search.symmetries.smooth import SmoothFit, fit_plane, fit_smooth
-from gmeql.search.symmetries.views import View, find_views, monomial, power, unitless
+from gmeql.search.symmetries.smaller import find_views
+from gmeql.search.symmetries.views import View, monomial, power, unitless
 
 FloatArray = NDArray[np.float64]
 _X = Variable(0)

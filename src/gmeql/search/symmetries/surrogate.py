@@ -104,6 +104,11 @@ _SQUARE = 2
 """Place of the square among them."""
 
 
+def is_by_logarithm(reading: tuple[int, bool]) -> bool:
+    """Whether a surrogate of this reading is fitted to the logarithm of the target."""
+    return reading[0] == 0
+
+
 def is_one_sign(values: np.ndarray) -> bool:
     """Whether all values are positive or all negative."""
     return bool((values > 0).all() or (values < 0).all())
