@@ -24,6 +24,9 @@ LAWS: dict[str, tuple[int, float, float, Callable[..., np.ndarray]]] = {
     "of a fraction": (2, 1, 5, lambda x, y: 1.1 + 0.9 * y * np.sin(2.2 * x / y)),
     "of a square": (1, 0, 5, lambda x: 1.1 + 0.9 * x * np.sin(2.2 * x**2)),
     "under a root": (2, 1, 2, lambda x, y: np.sqrt(50 + 20 * y * np.sin(2.2 * x))),
+    "behind a slit": (1, 0.05, 3, lambda x: np.sin(np.pi * x) ** 2 / x**2),
+    "a transition": (1, -8, 8, lambda x: np.sin(x / 2) ** 2 / x**2),
+    "of a sphere": (1, 0.5, 3, lambda x: np.sin(4 * x) / x**2 - 4 * np.cos(4 * x) / x),
     "before a fraction": (3, 0.5, 8, lambda x, y, z: 1.1 / x + 0.9 * y + 2.1 * z / y * np.cos(1.2 * x)),
     "before an exponential": (2, 0.5, 8, lambda x, y: np.sqrt(y) + 2.1 * np.exp(-y) * np.cos(1.2 * x + 1)),
 }

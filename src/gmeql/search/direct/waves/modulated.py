@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 
@@ -41,6 +41,10 @@ BEFORE = replace(BRIEF_TERMS, powers=(1, -1), mixed=(1, -1), kinds=("exp -x", "l
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
     """A sum with one wave that is the target, or one that stands out from noise. Draws nothing at random."""
+    behind = next(_behind_a_power(table, functions, effort), None)
+    if behind is not None:
+        yield behind
+        return
     n = min(len(table.y), MODULATED.rows)
     if not 1 <= table.n_columns <= MODULATED.max_columns or n < MODULATED.few_rows:
         return
@@ -78,16 +82,40 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         yield from _chosen(best, table, functions, effort)
 
 
+def _behind_a_power(table: DirectTable, functions: FunctionSet, effort: Effort) -> Iterator[Node]:
+    """Of a table of one column: a sum of the briefest terms with one wave, behind a power of the column, as behind a slit:
+    sin(u)**2/u**2 is 1 - cos(2 u) behind a square."""
+    n = min(len(table.y), MODULATED.rows)
+    needed = {"sin", "cos", "add", "mul", "div", "pow"}
+    if table.n_columns != 1 or n < MODULATED.few_rows or not functions.allows(needed):
+        return
+    X = table.X[:n]
+    if not (np.isfinite(X).all() and (X != 0).all() and np.ptp(table.y[:n]) > 0):
+        return
+    turns = np.arange(
+        MODULATED.turns_step, min(MODULATED.most_turns, n / MODULATED.rows_per_turn), MODULATED.turns_step
+    )
+    left, known = effort.seconds, _angles(X, functions)
+    for degree, angles in product(
+        MODULATED.degrees_behind, (known[:1],) if effort.is_quick else (known[:1], known[1:])
+    ):
+        terms = Terms.of(X, *([power_product((d,)) for d in range(degree + 1)],) * 2)
+        for power in MODULATED.powers_behind if angles else ():
+            left -= _cost(terms, len(angles), len(turns), 1)
+            if left < 0 or effort.out_of_time():
+                return
+            target = table.y[:n] * X[:, 0] ** power
+            for fit in fits(terms, angles, {PLAIN: target}, turns, effort.out_of_time):
+                written = _written(fit, target) if fit.is_exact else None
+                root = None if written is None else build("div", written, build("pow", Variable(0), Constant(power)))
+                if root is not None and table.error(root) < VOCABULARY.verified:
+                    yield root
+                    return
+
+
 def _looks(X: FloatArray, functions: FunctionSet) -> Iterator[tuple[Terms, list[tuple[Node, FloatArray]]]]:
     """Terms with the angles whose waves they are tried with, the cheapest first."""
-    n, n_columns = X.shape
-    columns: list[Node] = [Variable(j) for j in range(n_columns)]
-    others = [node for node in angles_of(X, functions) if node not in columns]
-    if functions.allows({"div"}):
-        others += [build("div", a, b) for a, b in permutations(columns, 2)]
-    known = [
-        (node, u) for node in (*columns, *others) if np.isfinite(u := node_values(node, X)).all() and np.ptp(u) > 0
-    ]
+    n_columns, known = X.shape[1], _angles(X, functions)
     for some in (known[:n_columns], known[n_columns:]):
         for degree in MODULATED.degrees:
             terms = _polynomials(X, degree)
@@ -95,6 +123,16 @@ def _looks(X: FloatArray, functions: FunctionSet) -> Iterator[tuple[Terms, list[
                 yield terms, some
         for most in MODULATED.most_before if some else ():
             yield _plain_terms(X, functions, most), some
+
+
+def _angles(X: FloatArray, functions: FunctionSet) -> list[tuple[Node, FloatArray]]:
+    """Columns, and simple functions of them, that waves may be of, with their values [N]."""
+    columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
+    others = [node for node in angles_of(X, functions) if node not in columns]
+    if functions.allows({"div"}):
+        others += [build("div", a, b) for a, b in permutations(columns, 2)]
+    values = ((node, node_values(node, X)) for node in (*columns, *others))
+    return [(node, u) for node, u in values if np.isfinite(u).all() and np.ptp(u) > 0]
 
 
 def _polynomials(X: FloatArray, degree: int) -> Terms | None:

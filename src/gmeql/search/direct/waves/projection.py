@@ -35,6 +35,14 @@ class ModulatedConfig:
     few_rows: int = 40
     max_columns: int = 8
     degrees: tuple[int, ...] = (0, 1, 2, 3)  # of Q, one after the other
+    powers_behind: tuple[float, ...] = (
+        2.0,
+        1.0,
+        3.0,
+        -1.0,
+        -2.0,
+    )  # of a single column, behind which P and Q may stand,
+    degrees_behind: tuple[int, ...] = (0, 1)  # of these degrees
     beside: int = 3  # degree of P, where Q's is less and
     most_beside: int = 45  # so few terms are enough; of single columns up to
     alone: int = 4
