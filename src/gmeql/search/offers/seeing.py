@@ -140,7 +140,8 @@ def go_on(state: SearchState, clock: Clock) -> None:
     """Ask the methods that go on from the formulas found so far, about the columns as they are."""
     state.growing_looks += 1
     seconds = state.config.clock.growing_share * state.config.direct_seconds
-    _look(state, clock, asked_of(state, GROWING), seconds, cut=True, views=[state.portfolio.tables[0].view])
+    view = state.portfolio.tables[0].view
+    _look(state, clock, asked_of(state, GROWING), seconds, cut=True, views=[view], at_least=seconds)
 
 
 def views_of_leading(
@@ -223,7 +224,8 @@ def _look(
         return
     began, kept = worked(), Kept(state, clock, max(state.config.trail_seconds - state.trail_spent, 0.0))
     looks = plan(state, names, seconds, views)
-    turns = Turns([look.seconds for look in looks], math.inf if at_least else most - (worked() - began))
+    is_last = not at_least or bool(state.growing_looks)  # the first end one after the other, however long each took
+    turns = Turns([look.seconds for look in looks], most - (worked() - began) if is_last else math.inf)
 
     def is_late() -> bool:
         return clock.is_late() or (turns.are_over() and not kept.is_taken)
