@@ -24,9 +24,14 @@ DIRECT_READINGS: dict[str, Reading] = READINGS | {
         lambda y: bool((np.abs(y) < math.pi / 2).all()) and float(np.ptp(y)) > LEAST_TURN,
     ),
 }  # fmt: skip
+LESS = Reading(
+    "less", lambda y: np.exp(-y), lambda y: np.exp(-y), lambda f, s: build("neg", build("log", f)),
+    DIRECT_READINGS["exp"].applies,
+)  # fmt: skip
+"""For a logarithm that is taken off: its exponential is one over a sum, which only fractions are asked for."""
 INVERTED_BY: dict[str, set[str]] = {
     PLAIN: set(), "square": {"sqrt"}, "inv": {"div"}, "inv_square": {"sqrt", "div"}, "log": {"exp"}, "sqrt": {"square"},
-    "exp": {"log"}, "sin": set(), "cos": set(), "tan": set(),
+    "exp": {"log"}, "less": {"log"}, "sin": set(), "cos": set(), "tan": set(),
     "cube root": {"cube"}, "fourth power": {"sqrt"}, "fourth root": {"square"},
 }  # fmt: skip
 """Functions that stand before a formula that a reading found; those of an angle bring asin, acos and atan in."""
@@ -46,7 +51,7 @@ OUTER_READINGS: dict[str, Reading] = {
     )
 }  # fmt: skip
 """Rarer readings, by which a sum of terms is looked for and nothing else."""
-EVERY_READING = DIRECT_READINGS | OUTER_READINGS
+EVERY_READING = DIRECT_READINGS | OUTER_READINGS | {LESS.name: LESS}
 
 
 def outer_readings(y: FloatArray, functions: FunctionSet) -> dict[str, FloatArray]:

@@ -9,7 +9,8 @@ import pytest
 
 from gmeql.formula.nodes import Node, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.steps.nested import propose, robust_choice
+from gmeql.search.direct.steps.nested import propose
+from gmeql.search.direct.steps.robust import robust_choice
 from gmeql.search.direct.table import DirectTable, Effort
 from thinned import thinned
 
@@ -53,6 +54,21 @@ def test_formulas_behind_several_steps(f: Callable[..., np.ndarray], low: float,
     assert tree_complexity(roots[0]) <= complexity
 
 
+@pytest.mark.parametrize(
+    ("f", "complexity"),
+    thinned([
+        (lambda a, b, c, d, e: 3.42 * a * b * c - 1.63 * d**2 + a * e + np.sqrt(a * b - 1.7 * d + e), 35),  # numbers ahead
+        (lambda a, b, c: c * b + 0.31 * (a + (a - b) * np.sqrt(c + 2.31)) * np.cos(b), 35),  # a root whose factor turns
+        (lambda a, b, c: a / b - b - a * b * c + np.sqrt(3.9 * a**3 / b + a + 57 * c + 9.1), 45),  # a fraction beside it
+        (lambda a, b, c, d: c - np.log(a * b * d - a + b - c**2 - c * d + 9.6 * d), 35),  # a logarithm taken off
+    ], quick=(0, 1)),
+)  # fmt: skip
+def test_terms_that_show_although_the_rest_is_hidden(f: Callable[..., np.ndarray], complexity: int) -> None:
+    table, (root,) = proposed(f, effort=Effort(4.0))
+    assert table.error(root) < 1e-9
+    assert tree_complexity(root) <= complexity
+
+
 def test_the_root_of_a_product_whose_factors_have_both_signs() -> None:
     table, (root,) = proposed(lambda a, b, c, d: np.sqrt(a * b) * c * (1.9 * a + b * c + d**2 + 70) / (a * d**3))
     assert table.error(root) < 1e-9
@@ -73,7 +89,7 @@ def test_terms_are_read_off_under_heavy_tails() -> None:
     rng = np.random.default_rng(3)
     X = rng.uniform(-3, 3, (400, 5))
     y = 2 * X[:, 1] - X[:, 3] + 7.0 + rng.standard_cauchy(400) * 0.05
-    numbers, factors = robust_choice(X.T, y)
+    numbers, factors, _ = robust_choice(X.T, y)
     assert sorted(numbers) == [1, 3]
     found = dict(zip([*numbers, -1], factors, strict=True))
     np.testing.assert_allclose([found[1], found[3], found[-1]], [2, -1, 7], rtol=0.01)

@@ -2,9 +2,11 @@
 
 x - y**2 + sqrt((u + v - w)/(w*x**3*z)) is no sum, but it is one after three steps: take x - y**2 off, square, multiply by
 x**3*z. Each step is read off the values by a robust regression, to which what is still hidden is noise with heavy tails:
-terms whose factor comes out as ±1/2, ±1 or ±2 are taken for exact and taken off, powers, exponentials and waves of columns that
-log|y| rises with by a whole or half number are divided out. After every step the span of a whole vocabulary (`vocabulary.py`)
-tells whether a sum, a fraction or a root of sums is left, so that a wrong step costs no more than that.
+terms whose factor comes out as ±1/2, ±1 or ±2 are taken for exact and taken off, and so are those that stand hundreds of standard
+errors from nothing, with factors as people write them (`robust.py`); powers, exponentials and waves of columns that log|y| rises
+with by a whole or half number are divided out. After every step the span of a whole vocabulary (`vocabulary.py`) tells whether
+a sum, a fraction or a root of sums is left, so that a wrong step costs no more than that; behind terms taken off, a pursuit tells
+whether a sum of few out of very many terms is (`chased.py`).
 
 Legend: `N` rows, `M` terms, `V` columns.
 """
@@ -24,6 +26,9 @@ from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.direct.readings import DIRECT_READINGS, OUTER_READINGS, direct_readings, outer_readings
+from gmeql.search.direct.steps.chased import Chased
+from gmeql.search.direct.steps.robust import ROBUST, Shown, Weighted, nearest, robust_choice
+from gmeql.search.direct.sums.pursuit import PURSUIT, Terms, powers_of
 from gmeql.search.direct.sums.scaled import SCALED, sums_behind
 from gmeql.search.direct.sums.signs import SIGNS, Signs
 from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, formulas_in, sum_of
@@ -46,18 +51,10 @@ class NestedConfig:
     few_rows: int = 60
     spanned: int = 350  # terms of the vocabulary that must hold what is left,
     taken: int = 1300  # and of which some may be taken off
-    rows: int = 400  # that steps are read off
-    chosen: int = 10  # terms of a regression at most,
-    gain: float = 0.97  # each of which leaves no more than this share of the error
-    rounds: int = 4  # of weights, by the errors of the round before: one of `far` typical ones has half its weight
-    far: float = 2.0
-    typical: float = 1.5  # times the median of errors is a typical one
-    leading: int = 100  # terms that the later rounds choose from
-    independent: float = 1e-8  # share of a term's square that must be left beside those chosen
-    whole: tuple[tuple[float, ...], ...] = ((1.0, 2.0), (0.5, 1.0, 2.0))  # factors of terms that are taken for exact
-    near: tuple[float, ...] = (0.004, 0.03)  # where a regression comes so near to them, relative to their size
     halves: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)  # exponents that are,
     near_exponent: tuple[float, ...] = (0.02, 0.12)  # in absolute terms
+    rare_cost: int = 2  # of a product of powers from which it may be one that the vocabulary lacks
+    told_surely: int = 2  # parts that each term counts for that shows clearly
     signs: int = 2  # steps by a factor that has the target's sign,
     told_by_sign: int = 4  # parts that each counts for: every row speaks for it
     depth: int = 4  # steps behind each other
@@ -82,16 +79,27 @@ class Stage:
     """Of its steps: the more is seen in one, the less it costs."""
     is_clear: bool = False
     """Whether its last step was seen so clearly that there is a formula to look for."""
+    beside: tuple[tuple[Node, FloatArray], ...] = ()
+    """Terms with values [N] that show in the target, too, beside something else."""
 
     @property
     def sign(self) -> float:
         """That of most of the target."""
         return 1.0 if self.target.mean() >= 0 else -1.0
 
-    def after(self, step: str, target: FloatArray, back: Undo, parts: int = 1, *, is_near: bool = False) -> Stage:
+    def after(
+        self,
+        step: str,
+        target: FloatArray,
+        back: Undo,
+        parts: int = 1,
+        *,
+        is_near: bool = False,
+        beside: Iterable[tuple[Node, FloatArray]] = (),
+    ) -> Stage:
         """What one step more leaves, in which so many terms or factors were seen, as near as that takes or less."""
         cost, is_clear = self.cost + 1.0 / parts, is_near and parts >= NESTED.clear
-        return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step), cost, is_clear)
+        return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step), cost, is_clear, tuple(beside))
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -117,6 +125,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     span = Span(terms.values, terms.node)
     fewer = [Span(terms.values[:m], terms.node) for m in SCALED.sizes if m < size]
 
+    chase = Chased(X, functions, steps.products, effort.out_of_time)
+
     def formulas(stage: Stage) -> Iterator[Node]:
         readings, has_ended = direct_readings(stage.target, functions), effort.out_of_time
         yield from formulas_in(span, below, readings, functions, stage.sign, has_ended=has_ended)
@@ -126,6 +136,13 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             found = span.sparse(target)
             if found is not None:
                 yield OUTER_READINGS[name].invert(sum_of(found), stage.sign)
+        if stage.beside and functions.allows({"sqrt"}):
+            others = [one for one in stage.beside if not isinstance(one[0], Variable)]
+            yield from chase.beside_root(stage.target, [*below.few, *others])
+        if stage.steps[:1] in (("term",), ("clear",)):
+            yield from chase.formulas(stage.target, stage.sign)
+        if has_ended():
+            return
         yield from sums_behind(
             fewer if stage.steps else [*fewer, span], stage.target, functions, is_read=stage.steps[-1:] == ("reading",)
         )
@@ -193,6 +210,17 @@ class Steps:
         self.factors, self.logarithms = [node for node, _ in rises], np.stack([values for _, values in rises])
 
     @cached_property
+    def products(self) -> Terms:
+        """Very many products of powers."""
+        powers = powers_of(self.X, self.functions)
+        return Terms(self.X, powers, [], min(len(self.X), PURSUIT.rows), PURSUIT.few_powers)
+
+    @cached_property
+    def _rarer(self) -> FloatArray:
+        """Their values on the rows that show terms."""
+        return self.products.exact(range(len(self.products)), min(len(self.X), ROBUST.rows))
+
+    @cached_property
     def signs(self) -> Signs:
         """Sums that may have the target's sign."""
         return Signs(self.X, self.functions, most_asked=self._asked_by_sign)
@@ -207,7 +235,7 @@ class Steps:
             return [s for s in self._of(stage) if np.isfinite(s.target).all() and np.ptp(s.target) > 0]
 
     def _of(self, stage: Stage) -> Iterator[Stage]:
-        """What is left after one step more; no kind of step follows itself."""
+        """What is left after one step more; no kind of step follows itself, but behind clear terms others may show."""
         last = stage.steps[-1] if stage.steps else ""
         if last != "term":
             yield from self.without_terms(stage)
@@ -224,27 +252,58 @@ class Steps:
 
     def without_terms(self, stage: Stage) -> Iterator[Stage]:
         """The target less the terms whose factors are ±1/2, ±1 or ±2."""
-        numbers, factors = robust_choice(self.terms.values, stage.target)
-        before: list[list[tuple[float, int]]] = [[]]
-        for whole, near in product(NESTED.whole, NESTED.near):
-            rounded = [_nearest(c, whole, near * abs(c)) for c in factors]
-            kept = [(c, m) for c, m in zip(rounded, [*numbers, 0], strict=True) if c]  # term 0 is 1
+        before: list[Weighted] = [[]]
+        shown = robust_choice(self.terms.values, stage.target)
+        clear = list(shown.clear())
+        for place, kept in enumerate([*clear, *shown.near_whole()]):
             if kept not in before:
-                ahead = sum_of([(c, self.terms.node(m)) for c, m in kept])
-                values = sum(c * self.terms.values[m] for c, m in kept)
-                yield stage.after("term", stage.target - values, _beside(ahead), len(kept), is_near=True)
+                yield self._less(stage, kept, shown, is_surely=place < len(clear))
             before.append(kept)
+        if stage.steps in ((), ("amplitude",)):
+            yield from self._without_rarer_terms(stage)
+
+    def rest(self, target: FloatArray) -> FloatArray:
+        """What terms that may show in a target [N], of either kind, leave of it: the one of less size."""
+        rows, left = len(target), []
+        for values, of in ((self.terms.values, lambda some: self.terms.values[some]),
+                           (self._rarer, lambda some: self.products.exact(some, rows))):  # fmt: skip
+            numbers, factors, _ = robust_choice(values, target)
+            left.append(target - factors[-1] - np.array(factors[:-1]) @ of(numbers) if numbers else target)
+        return min(left, key=lambda values: float(np.median(np.abs(values))))
+
+    def _without_rarer_terms(self, stage: Stage) -> Iterator[Stage]:
+        """The target less those of very many products of powers that show clearly, where the vocabulary lacks one of them."""
+        shown, before = robust_choice(self._rarer, stage.target), list[Weighted]([[]])
+        for kept in shown.clear():
+            if kept not in before and any(self.products.costs[m] > NESTED.rare_cost for _, m in kept):
+                yield self._less(stage, kept, shown, is_surely=True, are_rare=True)
+            before.append(kept)
+
+    def _less(self, stage: Stage, kept: Weighted, shown: Shown, *, is_surely: bool, are_rare: bool = False) -> Stage:
+        """The target less some terms, with what else may show in it beside what is left."""
+        source = self.products if are_rare else self.terms
+
+        def values(m: int) -> FloatArray:
+            return np.asarray(self.products.exact([m], len(stage.target))[0] if are_rare else self.terms.values[m])
+
+        rest = stage.target - sum(c * values(m) for c, m in kept)
+        back = _beside(sum_of([(c, source.node(m)) for c, m in kept]))
+        if not is_surely:
+            return stage.after("term", rest, back, len(kept), is_near=True)
+        beside = [(source.node(m), values(m)) for m in shown.others(kept)]
+        parts, is_near = NESTED.told_surely * len(kept), shown.are_written(kept)
+        return stage.after("clear", rest, back, parts, is_near=is_near, beside=beside)
 
     def without_factors(self, stage: Stage) -> Iterator[Stage]:
         """The target, and its square where it may be a root, over what stands before the rest."""
         if not (stage.target != 0).all():
             return
-        numbers, slopes = robust_choice(self.logarithms, np.log(np.abs(stage.target)))
+        numbers, slopes, _ = robust_choice(self.logarithms, np.log(np.abs(stage.target)))
         slopes.pop()  # a constant factor is no step
         is_root = abs(np.sign(stage.target).sum()) == len(stage.target) and self.functions.allows({"sqrt"})
         seen: set[Node] = {Constant(1.0)}
         for near, power in product(NESTED.near_exponent, (1.0, 2.0) if is_root else (1.0,)):
-            exponents = [_nearest(power * c, NESTED.halves, power * near) for c in slopes]
+            exponents = [nearest(power * c, NESTED.halves, power * near) for c in slopes]
             chosen = [(m, e) for m, e in zip(numbers, exponents, strict=True) if e]
             parts = [part for m, e in chosen if (part := self.factors[m](e))]
             for root in (None, *self._roots([(m, e) for m, e in chosen if self.factors[m](e) is None])):
@@ -304,63 +363,3 @@ def _behind(factor: Node, power: float, sign: float) -> Undo:
     """Something times a factor, and the root of that where the power was 2."""
     outer = _reading("square" if power == 2.0 else PLAIN, sign)
     return lambda root: outer(build("mul", factor, root))
-
-
-def _nearest(value: float, allowed: Sequence[float], slack: float) -> float:
-    """The allowed size that a value comes nearest to, with its sign; 0 where none is within the slack."""
-    near = min(allowed, key=lambda size: abs(abs(value) - size))
-    return math.copysign(near, value) if abs(abs(value) - near) <= slack else 0.0
-
-
-def robust_choice(terms: FloatArray, target: FloatArray) -> tuple[list[int], list[float]]:
-    """Numbers and factors of the few of some terms [M, N] that explain most of a target [N], and the constant beside them.
-
-    One after the other is chosen by the squares it explains, several times over, with weights (Cauchy's) that leave the
-    rows out that the last choice does not explain.
-    """
-    rows = min(len(target), NESTED.rows)
-    terms, target = terms[:, :rows], target[:rows]
-    usable = np.flatnonzero(np.isfinite(terms).all(axis=1) & (np.ptp(terms, axis=1) > 0))
-    left: FloatArray = np.asarray(target - np.median(target))
-    chosen: list[int] = []
-    factors: FloatArray = np.zeros(1)
-    for turn in range(NESTED.rounds):
-        scale = NESTED.far * NESTED.typical * float(np.median(np.abs(left)))
-        if not scale > 0 or not len(usable):
-            break
-        roots = 1.0 / np.hypot(1.0, left / scale)
-        numbers, met = _greedy(terms[usable] * roots, target * roots, roots)
-        chosen = [int(m) for m in usable[numbers]]
-        if turn == 0:
-            usable = usable[met]
-        table = np.column_stack([*terms[chosen], np.ones(rows)])
-        factors = np.asarray(np.linalg.lstsq(table * roots[:, None], target * roots, rcond=None)[0])
-        left = np.asarray(target - table @ factors)
-    return chosen, [float(c) for c in factors]
-
-
-def _greedy(columns: FloatArray, target: FloatArray, ones: FloatArray) -> tuple[list[int], NDArray[np.int64]]:
-    """Columns [M, N] chosen one after the other, orthogonal least squares; and those that were ever near to that."""
-    sizes = np.sqrt(np.einsum("mn,mn->m", columns, columns))
-    columns = columns / np.where(sizes > 0, sizes, 1.0)[:, None]
-    basis = [ones / np.linalg.norm(ones)]
-    residual = target - (target @ basis[0]) * basis[0]
-    free = 1.0 - (columns @ basis[0]) ** 2  # square of what is left of each column beside those chosen
-    chosen: list[int] = []
-    best = np.zeros(len(columns))
-    for _ in range(min(NESTED.chosen, len(columns))):
-        gains = np.where(
-            free > NESTED.independent, (columns @ residual) ** 2 / np.maximum(free, NESTED.independent), 0.0
-        )
-        best = np.maximum(best, gains / max(float(gains.max()), 1e-300))
-        m, squares = int(np.argmax(gains)), float(residual @ residual)
-        if not gains[m] > 0 or squares - float(gains[m]) > NESTED.gain**2 * squares:
-            break
-        chosen.append(m)
-        direction = columns[m]
-        for _ in range(2):  # projected twice, since once rounds
-            direction = direction - np.array(basis).T @ (np.array(basis) @ direction)
-        basis.append(direction / np.linalg.norm(direction))
-        residual = residual - (residual @ basis[-1]) * basis[-1]
-        free = free - (columns @ basis[-1]) ** 2
-    return chosen, np.sort(np.argsort(-best, kind="stable")[: NESTED.leading])

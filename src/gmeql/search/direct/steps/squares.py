@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.fractions.polynomials import monomials, power_product, values
-from gmeql.search.direct.steps.nested import robust_choice
+from gmeql.search.direct.steps.robust import robust_choice
 from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, sum_of
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.library import brief_vocabulary
@@ -170,7 +170,7 @@ class _Roots:
                     break
         error = _error(signed, sizes)
         for _ in range(SQUARES.choices):  # wrong signs are outliers to it
-            numbers, factors = robust_choice(self.values, np.where(signed < 0, -sizes, sizes))
+            numbers, factors, _ = robust_choice(self.values, np.where(signed < 0, -sizes, sizes))
             chosen = np.asarray(factors[-1] + np.asarray(factors[:-1]) @ self.values[numbers])
             if not _error(chosen, sizes) < error:
                 break

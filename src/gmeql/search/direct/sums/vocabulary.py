@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, build, tree_complexity
+from gmeql.formula.nodes import Constant, Node, Variable, build, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
@@ -140,7 +141,7 @@ def formulas_in(
         if fraction is not None:
             yield DIRECT_READINGS[name].invert(fraction, sign)
     if functions.allows({"sqrt"}) and not has_ended():
-        beside = _beside_root(span, readings[PLAIN], below.small)
+        beside = beside_root(span, readings[PLAIN], below.small, below.X)
         if beside is not None:
             yield beside
     fraction = fraction_in(span, readings[PLAIN], below.powers) if functions.allows({"div", "cube"}) else None
@@ -311,21 +312,42 @@ def fraction_in(span: Span, y: FloatArray, below: Sequence[tuple[Node, FloatArra
     return min(forms, key=tree_complexity)
 
 
-def _beside_root(span: Span, y: FloatArray, before: Sequence[tuple[Node, FloatArray]]) -> Node | None:
-    """L ± sqrt(Q) with L a sum of small terms and Q in the span, where y is that; None where it is not."""
-    small = np.stack([values for _, values in before], axis=1)
-    vector = _null_vector(span, np.column_stack([y**2, y[:, None] * small]))
+def beside_root(
+    span: Span,
+    y: FloatArray,
+    before: Sequence[tuple[Node, FloatArray]],
+    X: FloatArray,
+    weights: FloatArray | None = None,
+) -> Node | None:
+    """L + A sqrt(Q) with L a sum of small terms, A a column, a sum of two or a number, and A²Q and Q in the span of terms with
+    such weights [N], where y is that; None where it is not."""
+    small, weights = np.stack([values for _, values in before], axis=1), np.ones(len(y)) if weights is None else weights
+    vector = _null_vector(span, weights[:, None] * np.column_stack([y**2, y[:, None] * small]))
     if vector is None or not vector[0] or not np.count_nonzero(vector[1:]):
         return None
     # as they are written: a rounding of the twelfth digit, which another processor has, hides the sum under the root
     factors = np.array([float(f"{c:.11g}") for c in -vector[1:] / (2 * vector[0])])
-    ahead = small @ factors
-    under = span.sparse((y - ahead) ** 2)
-    if under is None:
+    rest = y - small @ factors
+    turned = _of_sign(rest, X)
+    under = None if turned is None else span.sparse(weights * (rest / turned[1]) ** 2)
+    if under is None or turned is None:
         return None
-    root = build("sqrt", sum_of(under))
     whole = [(float(c), node) for c, (node, _) in zip(factors, before, strict=True) if c]
-    return build("add", sum_of(whole), root if np.mean(y - ahead) >= 0 else build("neg", root))
+    return build("add", sum_of(whole), build("mul", turned[0], build("sqrt", sum_of(under))))
+
+
+def _of_sign(values: FloatArray, X: FloatArray) -> tuple[Node, FloatArray] | None:
+    """What has the sign of values [N] on every row: a number, a column, a sum or a difference of two; None where none has."""
+    signs = np.sign(values)
+    columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
+    ways: list[tuple[Node, FloatArray]] = [(Constant(1.0), np.ones(len(values))), *zip(columns, X.T, strict=True)]
+    for i, j in combinations(range(len(columns)), 2):
+        ways += [(build(name, columns[i], columns[j]), X[:, i] + s * X[:, j]) for name, s in (("add", 1), ("sub", -1))]
+    for node, x in ways:
+        agree = float(np.sum(signs * np.sign(x)))
+        if abs(agree) == len(signs):
+            return (node, x) if agree > 0 else (build("neg", node), x)
+    return None
 
 
 def _null_vector(span: Span, columns: FloatArray) -> FloatArray | None:

@@ -52,28 +52,28 @@ class Below:
     """Terms of which sums stand below the line, over columns X [N, V], with their values [N]; made when they are asked for."""
 
     def __init__(self, X: FloatArray) -> None:
-        self._X = X
+        self.X = X
 
     @cached_property
     def small(self) -> list[tuple[Node, FloatArray]]:
         """1, the columns, their squares and products of two."""
-        return small_terms(self._X)
+        return small_terms(self.X)
 
     @property
     def few(self) -> list[tuple[Node, FloatArray]]:
         """1 and the columns."""
-        return self.small[: 1 + self._X.shape[1]]
+        return self.small[: 1 + self.X.shape[1]]
 
     @cached_property
     def of_three(self) -> list[tuple[Node, FloatArray]]:
         """Small terms and products of three columns."""
-        each = combinations(range(self._X.shape[1]), 3)
-        return self.small + [(build("mul", *map(Variable, three)), self._X[:, three].prod(axis=1)) for three in each]
+        each = combinations(range(self.X.shape[1]), 3)
+        return self.small + [(build("mul", *map(Variable, three)), self.X[:, three].prod(axis=1)) for three in each]
 
     @cached_property
     def powers(self) -> list[tuple[Node, FloatArray]]:
         """1, the columns, their squares and cubes."""
-        found: list[tuple[Node, FloatArray]] = [(Constant(1.0), np.ones(len(self._X)))]
+        found: list[tuple[Node, FloatArray]] = [(Constant(1.0), np.ones(len(self.X)))]
         for power, name in enumerate(("", "square", "cube"), start=1):
-            found += [(build(name, Variable(j)) if name else Variable(j), x**power) for j, x in enumerate(self._X.T)]
+            found += [(build(name, Variable(j)) if name else Variable(j), x**power) for j, x in enumerate(self.X.T)]
         return found
