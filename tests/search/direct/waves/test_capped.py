@@ -25,6 +25,9 @@ def proposed(f: Function, functions: FunctionSet | None = None) -> tuple[DirectT
         lambda a, b, c: np.log(np.sin(a / b - c)),
         lambda a, b, c: c + np.sin(a * b - b - c + 2.39),
         lambda a, b: np.sqrt(0.7 * np.cos(a * b + a)),
+        lambda a, b, c: 1.37 + 2.1 * np.cos(a * b - c),  # beside a number
+        lambda a, b, c: b / (a * c) - np.cos(a * b * np.exp(-c)),  # terms and angles that few have
+        lambda a, b, c: a * b + c**3 - 2.1 * a * np.cos(a * b + c),  # behind a column, with terms beside
     ],
 )
 def test_a_wave_behind_a_step(f: Function) -> None:

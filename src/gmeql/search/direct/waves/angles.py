@@ -35,6 +35,8 @@ class AnglesConfig:
     most_pairs: int = 500  # of products up to which sums of four are looked for
     grid: int = 1 << 12  # points of a transform,
     highest: int = 4  # which has frequencies up to their number over this
+    in_pairs: int = 400  # of very many products, those of sums of two,
+    in_triples: int = 40  # and those two of which make sums of three with one of these
     block: int = 512  # angles at a time
     clear: float = 0.8  # share of the squares from which no other kind of sum is looked for
     flops: float = 4e10  # of one core, in single precision (measured, with some to spare)
@@ -108,6 +110,31 @@ def strongest_sum(
         if best is not None and best.share > ANGLES.clear:
             break
     return best, tried, used
+
+
+def strongest_of_many(products: FloatArray, residual: FloatArray) -> Sum | None:
+    """The same of very many products [M, N], the plainest first: each alone with a whole factor, two of the plainer ones, and
+    one of these with two of the plainest."""
+    n = min(len(residual), ANGLES.rows)
+    weighted = (residual[:n] / (np.abs(residual[:n]).max() or 1.0)).astype(np.complex64)
+    whole = float(np.sum(np.abs(weighted) ** 2)) * n / 2
+    turns = np.exp(1j * products[:, :n]).astype(np.complex64)
+    singles = _Angles.of(turns[: ANGLES.in_pairs], with_factors=False)
+    i, j = np.triu_indices(min(ANGLES.in_triples, len(turns)), 1)
+    pairs = singles.plus(singles, i, j, 1).and_(singles.plus(singles, i, j, -1))
+    nothing = _Angles(np.full((1, 1), -1), np.zeros((1, 1), np.int64), np.ones((1, n), np.complex64))
+    best: Sum | None = None
+    for left, right in (
+        (nothing, _Angles.of(turns, with_factors=True)),
+        (singles, _Angles.of(singles.turns, with_factors=True)),
+        (pairs, _Angles.of(singles.turns, with_factors=True)),
+    ):
+        for power, numbers, factors in _whole_factors(weighted, left, right):
+            if whole > 0 and (best is None or power / whole > best.share):
+                best = Sum(numbers, factors, power / whole)
+        if best is not None and best.share > ANGLES.clear:
+            break
+    return best
 
 
 _Found = Iterator[tuple[float, tuple[int, ...], tuple[float, ...]]]
@@ -185,6 +212,8 @@ def _whole_factors(weighted: ComplexArray, left: _Angles, right: _Angles) -> _Fo
     for start in range(0, len(left), ANGLES.block):
         sums = (left.turns[start : start + ANGLES.block] * weighted) @ columns
         power = sums.real**2 + sums.imag**2
+        if left.numbers.shape[1] == 1:  # two of one product may cancel: that is no wave, but the mean
+            power[left.numbers[start : start + ANGLES.block] == right.numbers[:, 0]] = 0.0
         place, other = (int(k) for k in np.unravel_index(int(np.argmax(power)), power.shape))
         numbers = [*left.numbers[start + place], *right.numbers[other]]
         terms = _collected(numbers, [*left.factors[start + place], *right.factors[other]])
