@@ -186,6 +186,7 @@ class Steps:
     def __init__(self, X: FloatArray, functions: FunctionSet, *, asked_by_sign: int = SIGNS.asked) -> None:
         self.X, self.functions, self._asked_by_sign = X, functions, asked_by_sign
         self.terms = brief_vocabulary(X, functions.allows, most_terms=NESTED.taken)
+        self._known: dict[bool, tuple[FloatArray, Shown]] = {}
         rises: list[tuple[_Factor, FloatArray]]
         self.bases: list[tuple[Node, FloatArray] | None]
         rises = [(_power_of(Variable(j), x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
@@ -253,7 +254,7 @@ class Steps:
     def without_terms(self, stage: Stage) -> Iterator[Stage]:
         """The target less the terms whose factors are ±1/2, ±1 or ±2."""
         before: list[Weighted] = [[]]
-        shown = robust_choice(self.terms.values, stage.target)
+        shown = self._shown(stage.target)
         clear = list(shown.clear())
         for place, kept in enumerate([*clear, *shown.near_whole()]):
             if kept not in before:
@@ -262,18 +263,27 @@ class Steps:
         if stage.steps in ((), ("amplitude",)):
             yield from self._without_rarer_terms(stage)
 
+    def _shown(self, target: FloatArray, *, are_rare: bool = False) -> Shown:
+        """Terms that show in a target [N]; those of the first one asked for are kept."""
+        known = self._known.get(are_rare)
+        if known is not None and known[0] is target:
+            return known[1]
+        shown = robust_choice(self._rarer if are_rare else self.terms.values, target)
+        self._known.setdefault(are_rare, (target, shown))
+        return shown
+
     def rest(self, target: FloatArray) -> FloatArray:
         """What terms that may show in a target [N], of either kind, leave of it: the one of less size."""
         rows, left = len(target), []
-        for values, of in ((self.terms.values, lambda some: self.terms.values[some]),
-                           (self._rarer, lambda some: self.products.exact(some, rows))):  # fmt: skip
-            numbers, factors, _ = robust_choice(values, target)
+        for are_rare, of in ((False, lambda some: self.terms.values[some]),
+                             (True, lambda some: self.products.exact(some, rows))):  # fmt: skip
+            numbers, factors, _ = self._shown(target, are_rare=are_rare)
             left.append(target - factors[-1] - np.array(factors[:-1]) @ of(numbers) if numbers else target)
         return min(left, key=lambda values: float(np.median(np.abs(values))))
 
     def _without_rarer_terms(self, stage: Stage) -> Iterator[Stage]:
         """The target less those of very many products of powers that show clearly, where the vocabulary lacks one of them."""
-        shown, before = robust_choice(self._rarer, stage.target), list[Weighted]([[]])
+        shown, before = self._shown(stage.target, are_rare=True), list[Weighted]([[]])
         for kept in shown.clear():
             if kept not in before and any(self.products.costs[m] > NESTED.rare_cost for _, m in kept):
                 yield self._less(stage, kept, shown, is_surely=True, are_rare=True)
