@@ -45,4 +45,6 @@ def test_nothing_is_seen_elsewhere() -> None:
 def test_waves_alone_are_often_next_to_their_height() -> None:
     u = np.random.default_rng(0).uniform(-9, 9, 1000)
     assert is_capped(np.sin(u)) and is_capped(-3 * np.abs(np.cos(u**2)))
+    ratings, clipped = np.random.default_rng(0).integers(1, 6, 1000) * 1.0, np.clip(u, -5, 5)
+    assert not any(map(is_capped, (ratings - 3, clipped)))
     assert not any(map(is_capped, (u, u**2, np.exp(u), np.random.default_rng(1).normal(size=1000), np.ones(1000))))

@@ -44,6 +44,9 @@ class CappedConfig:
     near: float = 0.99  # of the largest size, beyond which
     often: float = 0.05  # so many of the rows must be: 0.09 of a wave's are
     often_each: float = 0.02  # and of each bound where a number stands beside a wave
+    differing: float = (
+        0.5  # share of the rows whose values differ: ratings and clipped scales are at their bounds as well
+    )
     narrow: float = 1e-3  # range, relative to the size, of what is hardly more than a constant
     readings: tuple[str, ...] = (PLAIN, "inv_square", "inv", "square", "exp", "fourth power")
     largest: float = 1e8  # radians of a product: beyond, rounding is seen
@@ -53,12 +56,8 @@ class CappedConfig:
     rarer: int = 1500  # products of powers among those
     divided: int = 3  # targets without clear terms that are asked for factors
     tried: int = 4  # waves that are looked for,
-    looks: tuple[tuple[int | None, float], ...] = (
-        (120, 0.5),
-        (None, 0.0),
-        (20, 2.0),
-    )  # products in sums, and seconds for them:
-    # the more there are, the fewer kinds of sums; of all of them some kinds without a bound
+    # products in sums, and seconds for them: the more there are, the fewer kinds of sums; of all some kinds without a bound
+    looks: tuple[tuple[int | None, float], ...] = ((120, 0.5), (None, 0.0), (20, 2.0))
     seconds_each: float = 0.5  # of one core, each (measured)
     seconds: float = 0.04  # to ask all that steps leave (measured)
     exact: float = 1e-7  # error relative to the size of the wave
@@ -85,7 +84,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         stages += [behind for stage in few for behind in steps.without_factors(stage)]
     hits = [(stage, name, values) for stage in stages for name, values in _capped(stage.target, functions)]
     if not hits and functions.allows({"div"}) and not effort.out_of_time():
-        over = list(steps.without_terms(_over_amplitude(first, steps.rest(first.target), table.X[:n])))
+        before = _over_amplitude(first, steps.rest(first.target), table.X[:n])
+        over = [] if before is None else list(steps.without_terms(before))
         over += [behind for stage in over[: CAPPED.divided] for behind in steps.without_terms(stage)]
         hits = [(stage, name, values) for stage in over for name, values in _capped(stage.target, functions)]
     if not hits:
@@ -102,7 +102,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
                 return
 
 
-def _over_amplitude(first: Stage, rest: FloatArray, X: FloatArray) -> Stage:
+def _over_amplitude(first: Stage, rest: FloatArray, X: FloatArray) -> Stage | None:
     """A target over what may stand before a wave in it: that by which the size of what terms leave [N] varies least."""
     columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
     ways = [*columns, *(build("mul", a, b) for a, b in combinations_with_replacement(columns, 2))]
@@ -110,8 +110,11 @@ def _over_amplitude(first: Stage, rest: FloatArray, X: FloatArray) -> Stage:
     ways += [build("div", a, b) for a, b in permutations(columns, 2)]
     names = [f"x{j}" for j in range(X.shape[1])]
     values = np.array([row_values(node, names, X) for node in ways])
-    spread = np.std(np.log(np.abs(rest / values)), axis=1)
-    best = int(np.argmin(np.where(np.isfinite(spread), spread, np.inf)))
+    usable = np.flatnonzero(np.isfinite(values).all(axis=1) & (values != 0).all(axis=1))
+    if not len(usable) or (rest == 0).any():
+        return None
+    spread = np.std(np.log(np.abs(rest / values[usable])), axis=1)
+    best = int(usable[np.argmin(spread)])
     return first.after("amplitude", first.target / values[best], lambda root: build("mul", ways[best], root))
 
 
@@ -121,7 +124,8 @@ def is_capped(values: FloatArray) -> bool:
     largest = float(sizes.max())
     if not (math.isfinite(largest) and float(np.ptp(values)) > CAPPED.narrow * largest):
         return False
-    return float(np.mean(sizes > CAPPED.near * largest)) > CAPPED.often
+    near = values[sizes > CAPPED.near * largest]
+    return len(near) > CAPPED.often * len(values) and len(np.unique(near)) > CAPPED.differing * len(near)
 
 
 def _capped(target: FloatArray, functions: FunctionSet) -> Iterator[tuple[str, FloatArray]]:
