@@ -1,7 +1,7 @@
 """What each part of the fitted search is worth: solved share with one part changed, at a fixed number of candidates.
 
     python benchmarks/ablation.py --set islands --out islands.jsonl                     # b1-b8, 25 seeds: 200 cells each
-    python benchmarks/ablation.py --set whole --suite CASES.json --out whole.jsonl      # 40 formulas, 5 seeds
+    python benchmarks/ablation.py --set whole --out whole.jsonl                         # 40 formulas, 5 seeds
     python benchmarks/ablation.py --report islands.jsonl
 
 Every variant sees the same problems and seeds, so variants are compared cell by cell (McNemar's exact test, two-sided).
@@ -45,20 +45,23 @@ ISLANDS: dict[str, dict[str, Any]] = {
     "few islands always": {"islands_per_generation": 14, "stage_ages": (8, 18, 36, 80)},
 }
 """Parts of the islands, judged without symmetries and direct methods."""
+ROOMS = ("fractions", "going_on", "middle", "powers", "steps", "sums", "waves")
+"""Folders of direct methods."""
 WHOLE: dict[str, dict[str, Any]] = {
     BASE: {},
     "no symmetries": {"symmetries": False},
     "no direct methods": {"direct": ()},
-    "no waves": {"direct": "-waves,damped"},
-    "no meeting in the middle": {"direct": "-meeting,nested"},
-    "no fractions": {"direct": "-rational,peeled,roots"},
-    "no sums of terms": {"direct": "-terms,vocabulary,sections"},
     "target as it is": {"readings": False},
     "no Π": {"functions": tuple(name for name in ALL if name != "prod")},
-}
-"""Parts of the whole search; `-a,b` stands for all direct methods but these."""
+} | {f"no methods of {room}": {"without": room} for room in ROOMS}
+"""Parts of the whole search."""
 SETS = {"islands": (ISLANDS, {"symmetries": False, "direct": ()}), "whole": (WHOLE, {})}
 """By name: the variants, and what is changed in all of them."""
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "islands": {"suite": "paper", "seeds": 25, "candidates": 10_000},
+    "whole": {"suite": str(Path(__file__).parent / "cases" / "drawn.json"), "seeds": 5, "candidates": 20_000},
+}
+"""By set: what is run unless it is said."""
 
 
 def search_config(variant: str, kind: str, candidates: int) -> Any:
@@ -68,11 +71,9 @@ def search_config(variant: str, kind: str, candidates: int) -> Any:
 
     variants, common = SETS[kind]
     changes = common | variants[variant]
-    if isinstance(left_out := changes.get("direct"), str):
-        names = left_out[1:].split(",")
-        if unknown := [name for name in names if name not in DIRECT_METHODS]:
-            raise ValueError(f"no direct methods {unknown}; there are {', '.join(DIRECT_METHODS)}")
-        changes = changes | {"direct": tuple(name for name in DIRECT_METHODS if name not in names)}
+    if room := changes.pop("without", None):
+        kept = (name for name, method in DIRECT_METHODS.items() if f".direct.{room}." not in method.__module__)
+        changes["direct"] = tuple(kept)
     island = IslandConfig(**{k.removeprefix("island."): v for k, v in changes.items() if k.startswith("island.")})
     others = {k: v for k, v in changes.items() if not k.startswith("island.")}
     return SearchConfig(max_candidates=candidates, n_jobs=1, device="cpu", island=island, **others)
@@ -168,12 +169,14 @@ def mcnemar(gained: int, lost: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suite", default="paper", help="'paper' or a case file")
+    parser.add_argument(
+        "--suite", help="'paper' or a case file; by the set: the paper's problems or benchmarks/cases/drawn.json"
+    )
     parser.add_argument("--problems", help="comma-separated names")
     parser.add_argument("--variants", help="comma-separated names of variants")
     parser.add_argument("--set", choices=SETS, default="islands", help="which variants")
-    parser.add_argument("--seeds", type=int, default=25)
-    parser.add_argument("--candidates", type=int, default=10_000)
+    parser.add_argument("--seeds", type=int, help="25 for islands, 5 for the whole search")
+    parser.add_argument("--candidates", type=int, help="10,000 for islands, 20,000 for the whole search")
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--noise", type=float, default=0.0, help="relative to the target's root mean square")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -181,6 +184,8 @@ def main() -> None:
     parser.add_argument("--out", default="ablation.jsonl")
     parser.add_argument("--report", help="print the table of these records and end")
     args = parser.parse_args()
+    for name, value in DEFAULTS[args.set].items():
+        setattr(args, name, value if getattr(args, name) is None else getattr(args, name))
     if args.report:
         report(Path(args.report))
     else:
