@@ -12,7 +12,7 @@ from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.model.pareto.front import Front
 from gmeql.model.pareto.member import FrontMember
 from gmeql.model.rows.weighing import counted_rows
-from gmeql.report.cautions import cautions, errors_grow, has_pattern
+from gmeql.report.cautions import cautions, errors_grow
 from gmeql.search.judging.outlook import Outlook
 from gmeql.tables import read as tables
 
@@ -97,12 +97,6 @@ def test_errors_in_proportion_to_a_wide_target_are_no_outliers(rng: np.random.Ge
     assert "20 rows lie far from it: outliers? loss='robust'" in said(line, X, y)
 
 
-def test_a_pattern_in_the_errors_is_seen() -> None:
-    x = np.linspace(0, 6, 100)
-    noise = np.random.default_rng(0).normal(size=100)
-    assert has_pattern(x, np.sin(x)) and not has_pattern(x, noise)
-
-
 def test_a_third_of_wrong_rows_is_seen_behind_the_formula_they_pull(rng: np.random.Generator) -> None:
     X = rng.uniform(-3, 3, (200, 1))
     y = 2 * X[:, 0] + 1 + 0.1 * rng.standard_normal(200)
@@ -165,6 +159,18 @@ def test_rows_in_an_order_that_no_column_tells(rng: np.random.Generator) -> None
     text = said(Constant(70.0), X, drifting)
     assert "Errors of neighbouring rows are alike, as in a time series" in text and "more time" not in text
     assert said(Constant(70.0), X, rng.permutation(drifting)) == ""
+
+
+def test_rows_sorted_by_the_target_are_no_series(rng: np.random.Generator) -> None:
+    """Neighbours are alike in such a table whatever the formula, and it told as much as 3 rows."""
+    x1 = np.repeat([0.0, 1.0], 100)
+    y = x1 + rng.standard_normal(200)
+    order = np.argsort(y)
+    X = np.column_stack([x1, rng.standard_normal(200)])[order]
+    for root in (Constant(float(y.mean())), x):
+        assert said(root, X, y[order]) == ""
+    rising = np.column_stack([np.arange(200.0), X[:, 1]])
+    assert "as in a time series" in said(Constant(float(y.mean())), rising, y[order])
 
 
 def test_columns_that_drift_as_the_target_does_tell_as_much_as_few_rows(rng: np.random.Generator) -> None:

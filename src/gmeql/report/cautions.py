@@ -20,6 +20,7 @@ from gmeql.model.rows.weighing import CountedRows
 from gmeql.report.error_shapes import are_counts, errors_grow, one_sided, spread_as_counts
 from gmeql.report.far_off import by_factors, far_away, forgotten, without_outliers
 from gmeql.report.numbers import four_digits, percent_text, three_digits
+from gmeql.report.patterns import has_pattern, patterns
 from gmeql.search.judging.soundness import denominators
 from gmeql.search.losses.losses import Loss, find_loss
 
@@ -36,10 +37,8 @@ class CautionConfig:
 
     rows_per_constant: int = 5
     """Fewer rows than this for each constant are few."""
-    pattern_z: float = 3.0
-    """Lag-one correlation of the residuals, in its standard errors, that counts as a pattern."""
     least_rows: int = 10
-    """Fewer rows show no pattern."""
+    """Fewer rows do not tell a column that is nearly the target, nor the tail of a divisor."""
     nearly_the_target: float = 0.9999
     """Squared correlation from which a column is the target in other units."""
     tail: float = 0.05
@@ -148,7 +147,8 @@ def cautions(
     else:
         once, kept = scaled[~copies[rows]], rows & ~copies
         rounding = _rounding(predicted[kept], training.y[kept]) if has_pattern(predicted[kept], once) else []
-        sentences += rounding or _patterns(predicted[kept], np.flatnonzero(kept), once, chosen=chosen)
+        seen = predicted[kept], training.X[kept], training.y[kept], once, np.flatnonzero(kept)
+        sentences += rounding or patterns(*seen, chosen=chosen)
         sentences += one_sided(once) if not far.any() and counted.loss == "squared" else []
     return sentences + _beyond_shares(predicted, training.y)
 
@@ -337,45 +337,3 @@ def are_in_proportion(predicted: np.ndarray, y: np.ndarray, far: np.ndarray) -> 
     if not far.any() or float(y.min()) <= 0 or float(predicted.min()) <= 0:
         return False
     return errors_grow(predicted, y, predicted - y)
-
-
-def _patterns(predicted: np.ndarray, places: np.ndarray, residuals: np.ndarray, *, chosen: bool) -> list[str]:
-    """What errors show in the order of the prediction, and in that of the rows where they show more there."""
-    drifts = chosen and has_pattern(places, residuals)
-    if has_pattern(predicted, residuals):
-        ordered = neighbours_correlation(residuals[np.argsort(predicted, kind="stable")])
-        if not drifts or neighbours_correlation(residuals) < ordered + 1.0 / math.sqrt(len(residuals)):
-            more = ", so there may be more to find: give it more time." if chosen else ": it does not say all."
-            return [f"Its errors still show a pattern{more}"]
-    return [_drifting(residuals, is_constant=np.ptp(predicted) == 0)] if drifts else []
-
-
-def _drifting(residuals: np.ndarray, *, is_constant: bool) -> str:
-    """What rows are worth whose errors resemble those of the row before: with a correlation r as much about a slope as
-    N (1 - r)/(1 + r) others. Two series that drift resemble each other by chance (Granger and Newbold 1974)."""
-    correlation = neighbours_correlation(residuals)
-    worth = max(round(len(residuals) * (1.0 - correlation) / (1.0 + correlation)), 1)
-    text = "Errors of neighbouring rows are alike, as in a time series: a column that drives them may be missing, and later "
-    text += "rows may lie further off than stated."
-    others = "1 other row" if worth == 1 else f"{worth} other rows"
-    if is_constant:
-        return f"{text} About its level these tell as much as {others}, so its interval should be wider than stated."
-    return f"{text} About a slope these tell as much as {others}: columns that drift resemble the target by chance."
-
-
-def has_pattern(predicted: np.ndarray, residuals: np.ndarray) -> bool:
-    """Whether residuals, in the order of the prediction, resemble their neighbours more than chance does.
-
-    Lag-one correlation against its standard error 1/sqrt(N). A constant has no order.
-    """
-    if len(residuals) < CAUTIONS.least_rows or np.ptp(predicted) == 0:
-        return False
-    correlation = neighbours_correlation(residuals[np.argsort(predicted, kind="stable")])
-    return correlation * math.sqrt(len(residuals)) > CAUTIONS.pattern_z
-
-
-def neighbours_correlation(residuals: np.ndarray) -> float:
-    """Of each residual [N] with the next; 0 where all are equal."""
-    residuals = residuals - residuals.mean()
-    size = float(np.sum(residuals**2))
-    return float(np.sum(residuals[1:] * residuals[:-1])) / size if size > 0 else 0.0
