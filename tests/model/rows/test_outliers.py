@@ -75,3 +75,11 @@ def test_errors_that_grow_with_the_law_leave_no_row_out_of_a_part_of_the_search(
         y = 3e9 * np.exp(-6615 / X[:, 0]) * np.exp(0.1 * rng.standard_normal(60))
         formula = Expression(parse_tree(law, ("x1",)), ("x1",))
         assert Outliers(X, y, np.ones(60), (formula,), ("x1",)).seen_at_once is None
+
+
+def test_a_formula_that_has_no_value_on_a_row_tells_no_outlier_there(rng: np.random.Generator) -> None:
+    """`2*log(x1)` of the others lay infinitely far from the row where x1 is 0."""
+    X = np.arange(60.0)[:, None]
+    y = np.append(30.0, 2 * np.log(X[1:, 0])) + 0.05 * rng.standard_normal(60)
+    found = others(X, y, Constant(float(y.mean())))
+    assert found is None or np.isfinite(found.expression(X)).all()

@@ -243,8 +243,8 @@ class Outliers:
     def _length(self, root: Node, stated: float | None, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
         with np.errstate(all="ignore"):
             mean = float(np.average(left_out_squares(root, X, y, weights), weights=weights))
-        if not math.isfinite(mean):
-            return math.inf
+        if not math.isfinite(mean) or not np.isfinite(self._values(root, self.X[self.weights > 0])).all():
+            return math.inf  # no row lies far from a formula that has no value there
         return self._nats(root, 0.5 * math.log(max(mean, float(np.finfo(float).tiny))), len(y), stated)
 
 
