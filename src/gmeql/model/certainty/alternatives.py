@@ -138,6 +138,8 @@ def _length(member: FrontMember, front: Front) -> float:
         rows / _freedom(member, front)
     )
     nats = structure_nats(expression.root, len(expression.names), node_cost=POLISH.node_cost)
-    if member.marked is not None and member.marked.freedom is not None and member.marked.nats is not None:
-        nats = member.marked.nats
+    if (
+        member.marked is not None and member.marked.nats is not None
+    ):  # one of a few that everybody knows, or of kinds of rows
+        nats = member.marked.nats if member.is_shrunk else min(nats, member.marked.nats)
     return length_in_nats(log_variance, fitted, 0, n_rows=rows) + nats

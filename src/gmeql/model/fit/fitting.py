@@ -19,6 +19,7 @@ from gmeql.fitters.waiting import COMPILING
 from gmeql.formula.nodes import Node
 from gmeql.knowledge.knowledge import Knowledge
 from gmeql.knowledge.scene import Scene
+from gmeql.model.certainty.repeats import without_repeats
 from gmeql.model.certainty.shown import with_shown_digits
 from gmeql.model.choice.chance import with_chance
 from gmeql.model.choice.exponents import with_round_exponents
@@ -346,11 +347,12 @@ def search_targets(
 
 
 def _shown(result: RunResult, rows: TrainingRows, target: int, loss: Any) -> Front:
-    """The front as people see it: constants to the digits that the rows know."""
+    """The front as people see it: each formula once, constants to the digits that the rows know."""
     X = rows.X
     if result.own is not None and rows.groups is not None:
         X = result.own.extended(X, rows.groups.codes)
-    return with_shown_digits(result.front, X, rows.targets[:, target], rows.weight, loss=loss, errors=rows.errors)
+    front = without_repeats(result.front, X)
+    return with_shown_digits(front, X, rows.targets[:, target], rows.weight, loss=loss, errors=rows.errors)
 
 
 def _for_target(config: SearchConfig, knowledge: Knowledge | None, data: PreparedData, X: FloatArray) -> SearchConfig:
