@@ -133,6 +133,18 @@ def parse_number(cell: str | None, decimal: str = ".") -> float | None:
     return None
 
 
+def without_unit(cell: str | None) -> str:
+    """The cell without the unit, the currency or the percent sign of its number; any other cell as it is.
+
+    >>> without_unit("1.234,5 €"), without_unit("12,5 %"), without_unit("12, Main Street")
+    ('1.234,5', '12,5', '12, Main Street')
+    """
+    text = clean_cell(cell)
+    match = _MEASURED.fullmatch(text.removesuffix("%"))
+    number = match["number"].rstrip() if match is not None else ""
+    return number if number[-1:].isdigit() else text
+
+
 def split_measured(cell: str | None, decimal: str = ".") -> tuple[str, float] | None:
     """The unit or currency of a cell that holds a number with one, and the number; None for any other cell.
 

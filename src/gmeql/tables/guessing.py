@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gmeql.tables.cells import clean_cell, is_missing, parse_number
+from gmeql.tables.cells import clean_cell, is_missing, parse_number, without_unit
 
 SAMPLE_ROWS = 200  # rows that the guesses of delimiter, decimal mark and header look at
 SAMPLE_CELLS = 20_000  # and no more cells than this, for very wide tables
@@ -91,15 +91,17 @@ def sniff_decimal(cells: Sequence[str], delimiter: str) -> str:
 
     >>> sniff_decimal(["0,5", "12,25"], ";"), sniff_decimal(["1,234", "2.5"], ";"), sniff_decimal(["1.5", "2"], ",")
     (',', '.', '.')
+    >>> sniff_decimal(["23,40 €", "1.234,50 €"], ";")
+    ','
     """
     comma = point = grouped = 0
     for cell in cells:
-        text = clean_cell(cell)
+        text = without_unit(cell)
         if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+", text) and not re.match(r"[+-]?0,", text):
             grouped += 1
-        elif re.fullmatch(r"[+-]?(?:\d{1,3}(?:[. '’]\d{3})+|\d*),\d*(?:[eE][+-]?\d+)?%?", text) and text != ",":
+        elif re.fullmatch(r"[+-]?(?:\d{1,3}(?:[. '’]\d{3})+|\d*),\d*(?:[eE][+-]?\d+)?", text) and text != ",":
             comma += 1
-        elif re.fullmatch(r"[+-]?(?:\d{1,3}(?:[, '’]\d{3})+|\d*)\.\d*(?:[eE][+-]?\d+)?%?", text) and text != ".":
+        elif re.fullmatch(r"[+-]?(?:\d{1,3}(?:[, '’]\d{3})+|\d*)\.\d*(?:[eE][+-]?\d+)?", text) and text != ".":
             point += 1
     if comma > point:
         return ","
