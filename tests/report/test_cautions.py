@@ -161,6 +161,16 @@ def test_rows_in_an_order_that_no_column_tells(rng: np.random.Generator) -> None
     assert said(Constant(70.0), X, rng.permutation(drifting)) == ""
 
 
+def test_a_constant_that_another_makes_up_for_is_told_from_0_where_the_rows_miss_it(rng: np.random.Generator) -> None:
+    """The factor of `0.493*exp(0.0182*day)` was "not distinguishable from 0", and without the term 20 nats are lost."""
+    X = rng.uniform(0, 400, (300, 1))
+    root = build("add", build("mul", Constant(0.5), build("exp", build("mul", Constant(0.018), x))), Constant(4000.0))
+    y = Expression(root, ("x1",))(X) + 250 * rng.standard_normal(300)
+    assert "not distinguishable" not in said(root, X, y)
+    flat = 4000 + 250 * rng.standard_normal(300)
+    assert "1 of its 3 constants is not distinguishable from 0" in said(root, X, flat)
+
+
 def test_rows_sorted_by_the_target_are_no_series(rng: np.random.Generator) -> None:
     """Neighbours are alike in such a table whatever the formula, and it told as much as 3 rows."""
     x1 = np.repeat([0.0, 1.0], 100)

@@ -22,6 +22,7 @@ from gmeql.report.far_off import by_factors, far_away, forgotten, without_outlie
 from gmeql.report.numbers import four_digits, percent_text, three_digits
 from gmeql.report.patterns import has_pattern, patterns
 from gmeql.search.judging.soundness import denominators
+from gmeql.search.losses.converging import SQUARES, converged
 from gmeql.search.losses.losses import Loss, find_loss
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ class CautionConfig:
     """Share of rows from which on values below 0 or above 1 are worth a word, where the target is a share, ..."""
     shares_range: float = 0.5
     """... which takes up that much of the range from 0 to 1."""
+    missed: float = 5.99
+    """Twice the nats that a constant must save beside 0 to be needed, whatever its interval holds: at 0 the term that it stands
+    before may take another constant with it, so that chance reaches this in 5 % of tables (chi squared of two)."""
+    looked_at: int = 20_000
+    """Rows by which that is asked."""
     ordered_rows: int = 20
     """Rows that a column of whole numbers must put in the order of the target to be a rank of it."""
 
@@ -251,6 +257,8 @@ def _undetermined(member: FrontMember, training: Training, constants: int, count
         return []
     unknown = [item for item in intervals if not math.isfinite(item.standard_error)]
     near_zero = [item for item in intervals if item not in unknown and item.low <= 0.0 <= item.high]
+    if loss == "squared" and not member.is_unmoved and not member.is_shrunk:
+        near_zero = [item for item in near_zero if not _is_missed(item.position, expression, training)]
     sentences = []
     for found, said in (
         (unknown, "not determined by the data"),
@@ -261,6 +269,23 @@ def _undetermined(member: FrontMember, training: Training, constants: int, count
         start = "Its" if constants == 1 else f"{len(found)} of its"
         sentences += [f"{start} {of} {said}: {values}."] if found else []
     return sentences
+
+
+def _is_missed(position: int, expression: Expression, training: Training) -> bool:
+    """Whether the rows are described clearly worse with a constant at 0 and all others fitted anew (a likelihood ratio).
+
+    The interval of `a` in `a*exp(b*t)` may hold 0 since a larger `b` makes up for a smaller `a`, though the term is sure.
+    """
+    some = slice(None, None, -(-len(training.y) // CAUTIONS.looked_at))
+    X, y = training.X[some], training.y[some]
+    weights = np.ones(len(y)) if training.weights is None else training.weights[some]
+    without = expression.with_constants([0.0 if k == position else c for k, c in enumerate(expression.constants)])
+    with np.errstate(all="ignore"):
+        square = converged(expression.root, X, y, weights, SQUARES)[1]
+        square_without = converged(without.root, X, y, weights, SQUARES, frozenset({position}))[1]
+    if not 0.0 < square < math.inf or not math.isfinite(square_without):
+        return False
+    return len(training.y) * math.log(square_without / square) > CAUTIONS.missed
 
 
 def deciding_text(member: FrontMember, training: Training) -> str:
