@@ -143,3 +143,11 @@ def test_more_is_done_only_where_the_first_step_is_clearly_seen(
     table, roots = proposed(f, effort=Effort(0.06, more=more))
     assert bool(followed) is is_followed
     assert [table.error(root) < 1e-9 for root in roots] == [True] * is_followed
+
+
+def test_where_nothing_may_stand_before_the_rest_nothing_fails() -> None:
+    """A column that holds 0, without exponentials and waves: the method ended with a traceback."""
+    X = np.arange(200.0)[:, None] % 50
+    table = DirectTable(X, np.where(X[:, 0] < 20, 1.0, 2.0) * X[:, 0], np.ones(200))
+    functions = FunctionSet({"add", "mul", "div"})
+    assert list(propose(table, functions=functions, effort=Effort(2.0), rng=np.random.default_rng(0))) == []

@@ -97,7 +97,8 @@ class Stage:
         is_near: bool = False,
         beside: Iterable[tuple[Node, FloatArray]] = (),
     ) -> Stage:
-        """What one step more leaves, in which so many terms or factors were seen, as near as that takes or less."""
+        """What one step more leaves, in which so many terms or factors (`parts`) were seen. The step `is_near` if it met each of
+        them closely; it may be clear only then."""
         cost, is_clear = self.cost + 1.0 / parts, is_near and parts >= NESTED.clear
         return Stage(target, lambda root: self.undo(back(root)), (*self.steps, step), cost, is_clear, tuple(beside))
 
@@ -124,7 +125,6 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     terms = steps.terms.first(size)
     span = Span(terms.values, terms.node)
     fewer = [Span(terms.values[:m], terms.node) for m in SCALED.sizes if m < size]
-
     chase = Chased(X, functions, steps.products, effort.out_of_time)
 
     def formulas(stage: Stage) -> Iterator[Node]:
@@ -180,6 +180,31 @@ def behind_steps(
             waiting += steps.behind(stage) if stage.steps else first
 
 
+def _factors_over(
+    X: FloatArray, functions: FunctionSet
+) -> Iterator[tuple[_Factor, FloatArray, tuple[Node, FloatArray] | None]]:
+    """What may stand as a factor before the rest of a target: each with the values [N] that log|target| then rises with, and with
+    the base whose power it is; None for exponentials and waves, which have no half powers."""
+    n_columns, names = X.shape[1], [f"x{j}" for j in range(X.shape[1])]
+    for j, x in enumerate(X.T):
+        if (x != 0).all():
+            yield _power_of(Variable(j), x), np.log(np.abs(x)), (Variable(j), x)
+    for power in (1.0, 2.0) if functions.allows({"exp", "square"}) else ():
+        for j, x in enumerate(X.T):
+            yield _exponential_of(j, power), x**power, None
+    for name, wave in (("sin", np.sin), ("cos", np.cos)):
+        for j, x in enumerate(X.T) if functions.allows({name}) else ():
+            if ((values := wave(x)) != 0).all():
+                yield _wave_of(name, j), np.log(np.abs(values)), None
+    pairs = combinations(range(n_columns), 2)
+    sums = [build(name, Variable(i), Variable(j)) for i, j in pairs for name in ("add", "sub")]
+    logarithms = [build("log", Variable(j)) for j in range(n_columns)] if functions.allows({"log"}) else []
+    for node in (*sums, *logarithms):
+        inner = row_values(node, names, X)
+        if np.isfinite(inner).all() and (inner != 0).all():
+            yield _power_of(node, inner), np.log(np.abs(inner)), (node, inner)
+
+
 class Steps:
     """Steps that the values of a target suggest, over columns X [N, V]; so many targets are asked for factors by their sign."""
 
@@ -187,28 +212,10 @@ class Steps:
         self.X, self.functions, self._asked_by_sign = X, functions, asked_by_sign
         self.terms = brief_vocabulary(X, functions.allows, most_terms=NESTED.taken)
         self._known: dict[bool, tuple[FloatArray, Shown]] = {}
-        rises: list[tuple[_Factor, FloatArray]]
-        self.bases: list[tuple[Node, FloatArray] | None]
-        rises = [(_power_of(Variable(j), x), np.log(np.abs(x))) for j, x in enumerate(X.T) if (x != 0).all()]
-        self.bases = [(Variable(j), x) for j, x in enumerate(X.T) if (x != 0).all()]
-        for power in (1.0, 2.0) if functions.allows({"exp", "square"}) else ():
-            rises += [(_exponential_of(j, power), x**power) for j, x in enumerate(X.T)]
-        for name, wave in (("sin", np.sin), ("cos", np.cos)):
-            values = [(j, wave(x)) for j, x in enumerate(X.T)] if functions.allows({name}) else []
-            rises += [(_wave_of(name, j), np.log(np.abs(w))) for j, w in values if (w != 0).all()]
-        self.bases += [None] * (len(rises) - len(self.bases))  # exponentials and waves have no half powers
-        sums = [
-            build(name, Variable(i), Variable(j))
-            for i, j in combinations(range(X.shape[1]), 2)
-            for name in ("add", "sub")
-        ]
-        logarithms = [build("log", Variable(j)) for j in range(X.shape[1]) if functions.allows({"log"})]
-        for node in (*sums, *logarithms):
-            inner = row_values(node, [f"x{j}" for j in range(X.shape[1])], X)
-            if np.isfinite(inner).all() and (inner != 0).all():
-                rises.append((_power_of(node, inner), np.log(np.abs(inner))))
-                self.bases.append((node, inner))
-        self.factors, self.logarithms = [node for node, _ in rises], np.stack([values for _, values in rises])
+        found = list(_factors_over(X, functions))
+        self.factors = [factor for factor, _, _ in found]
+        self.logarithms = np.array([values for _, values, _ in found]).reshape(-1, len(X))
+        self.bases = [base for _, _, base in found]
 
     @cached_property
     def products(self) -> Terms:
@@ -218,7 +225,7 @@ class Steps:
 
     @cached_property
     def _rarer(self) -> FloatArray:
-        """Their values on the rows that show terms."""
+        """Values of `products` on the rows by which it is seen which terms show in a target."""
         return self.products.exact(range(len(self.products)), min(len(self.X), ROBUST.rows))
 
     @cached_property
@@ -273,7 +280,8 @@ class Steps:
         return shown
 
     def rest(self, target: FloatArray) -> FloatArray:
-        """What terms that may show in a target [N], of either kind, leave of it: the one of less size."""
+        """A target [N] less the terms that may show in it: those of the vocabulary, or the rarer products of powers, whichever
+        leave less."""
         rows, left = len(target), []
         for are_rare, of in ((False, lambda some: self.terms.values[some]),
                              (True, lambda some: self.products.exact(some, rows))):  # fmt: skip
