@@ -70,3 +70,12 @@ def test_what_is_worse_than_the_best_so_far_is_not_proposed() -> None:
     given = table(lambda u: np.sin(9 * u) + np.cos(31 * u), 0.5, 3.0)
     known = DirectTable(given.X, given.y, given.weights, unexplained=1e-3)
     assert proposed(known) == []
+
+
+def test_products_of_two_kinds_of_a_category_are_0_and_nothing_is_made_of_them() -> None:
+    """They were divided by, so that the method failed wherever a table had two columns of one category."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1.0, 3.0, 150), np.eye(2)[rng.integers(0, 2, 150)]])
+    y = np.exp(0.7 * X[:, 0]) + 0.01 * rng.standard_normal(150)
+    given = DirectTable(X, y, np.ones(150))
+    assert given.error(proposed(given)[0]) < 0.02 * float(np.std(y))

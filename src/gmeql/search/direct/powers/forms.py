@@ -140,13 +140,14 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
 
 
 def _products(rows: JudgedRows, exponents: Sequence[float], functions: FunctionSet) -> list[tuple[Node, FloatArray]]:
-    """Products of powers of the columns with finite values, the constant 1 first."""
+    """Products of powers of the columns with finite values that are not all 0, as of two kinds of a category; the constant 1
+    first."""
     found = []
     for powers in itertools.product(exponents, repeat=rows.n_variables):
         factors = [build("pow", Variable(j), Constant(float(p))) for j, p in enumerate(powers) if p]
         node = build("mul", Constant(1.0), *factors)
         values = row_values(node, rows.names, rows.X)
-        if np.isfinite(values).all() and functions.allows({call.operator for call in calls(node)}):
+        if np.isfinite(values).all() and values.any() and functions.allows({call.operator for call in calls(node)}):
             found.append((node, values))
     return sorted(found, key=lambda one: tree_complexity(one[0]))
 
