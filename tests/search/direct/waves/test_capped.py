@@ -28,6 +28,11 @@ def proposed(f: Function, functions: FunctionSet | None = None) -> tuple[DirectT
         lambda a, b, c: 1.37 + 2.1 * np.cos(a * b - c),  # beside a number
         lambda a, b, c: b / (a * c) - np.cos(a * b * np.exp(-c)),  # terms and angles that few have
         lambda a, b, c: a * b + c**3 - 2.1 * a * np.cos(a * b + c),  # behind a column, with terms beside
+        lambda a, b: b * np.cos(0.22 * a + np.sin(a)),  # a function and a factor of any value in the angle
+        lambda a, b, c: a / c * np.cos(2.35 * a * c - 3.6 * np.log(b)),
+        lambda a, b: np.cos(3.8 - 11.74 * a / b),
+        lambda a, b: (a + b) * np.cos(np.sin(2 * b**2)),  # a function of a wave, behind a sum
+        lambda a, b, c: a * np.exp(1.4 * np.cos(b - c)),
     ],
 )
 def test_a_wave_behind_a_step(f: Function) -> None:

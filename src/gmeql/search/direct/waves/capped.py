@@ -2,34 +2,34 @@
 
 A wave under a root, a logarithm or a fraction bar, with powers before it or terms beside it, shows in no periodogram of the
 target. But of the values of a wave one in eleven lies within a hundredth of its height, and of hardly anything else one in
-twenty. So the target and what the steps of `nested.py` leave of it, each as it is, squared, inverted or as an exponential, are
-asked for that, with a number beside it too; it takes little. Where none is, the target is asked over what may stand before one:
-that by which the size of what no term explains varies least. Only where it holds is the angle looked for, among sums of products
-and fractions of columns and of few out of very many terms (`angles.py`). The wave is all there is then, so that it must be exact.
+twenty. So the target and what the steps of `nested.py` leave of it, each as it is, squared, inverted, as an exponential or a
+logarithm, are asked for that, with a number beside it too, and so is the target over what may stand before a wave; it takes
+little. How their sizes are spread out tells the likeliest. Where none is, the target is asked over that by which the size of
+what no term explains varies least, and that less terms. Only where it holds is the angle looked for (`exact_waves.py`). The
+wave is all there is then, so that it must be exact.
 
-Legend: `N` rows, `M` products.
+Legend: `N` rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations, combinations_with_replacement, permutations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, row_values
+from gmeql.formula.nodes import Node, Variable, build, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.direct.readings import EVERY_READING, INVERTED_BY
 from gmeql.search.direct.steps.nested import Stage, Steps
-from gmeql.search.direct.sums.pursuit import PURSUIT, Terms, functions_of, powers_of
 from gmeql.search.direct.sums.vocabulary import VOCABULARY
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.direct.waves.angles import Sum, products_of, strongest_of_many, strongest_sum
-from gmeql.search.direct.waves.waves import refined
+from gmeql.search.direct.waves.exact_waves import ExactWaves
 
 FloatArray = NDArray[np.float64]
 
@@ -48,20 +48,14 @@ class CappedConfig:
         0.5  # share of the rows whose values differ: ratings and clipped scales are at their bounds as well
     )
     narrow: float = 1e-3  # range, relative to the size, of what is hardly more than a constant
-    readings: tuple[str, ...] = (PLAIN, "inv_square", "inv", "square", "exp", "fourth power")
-    largest: float = 1e8  # radians of a product: beyond, rounding is seen
-    least: float = 0.5  # ... and on half of the rows at least, beside the plainest
-    half: float = 0.3  # mean of a wave, relative to its size, from which only some rows of it are there
-    told_apart: int = 8  # rows that tell products apart
-    rarer: int = 1500  # products of powers among those
+    # largest distance between the distribution of their sizes and that of a wave's: waves had 0.2 at most where they turned
+    unlike: float = 0.25  # less than once on most rows, and others 0.4 and more
+    told_by_reading: float = 0.03  # ... to be added where they are read: a function of a wave is much like one
+    readings: tuple[str, ...] = (PLAIN, "inv_square", "inv", "square", "exp", "log", "fourth power")
     divided: int = 3  # targets without clear terms that are asked for factors
     tried: int = 4  # waves that are looked for,
-    # products in sums, and seconds for them: the more there are, the fewer kinds of sums; of all some kinds without a bound
-    looks: tuple[tuple[int | None, float], ...] = ((120, 0.5), (None, 0.0), (20, 2.0))
     seconds_each: float = 0.5  # of one core, each (measured)
     seconds: float = 0.04  # to ask all that steps leave (measured)
-    exact: float = 1e-7  # error relative to the size of the wave
-    digits: int = 12  # behind the point of a phase: what is left is rounding
 
 
 CAPPED = CappedConfig()
@@ -82,40 +76,72 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if functions.allows({"div"}):
         few = stages[: 1 + CAPPED.divided]
         stages += [behind for stage in few for behind in steps.without_factors(stage)]
-    hits = [(stage, name, values) for stage in stages for name, values in _capped(stage.target, functions)]
+    ahead = _Ahead(table.X[:n], functions)
+    stages += ahead.over_capped(first)
+    hits = _hits(stages, functions)
     if not hits and functions.allows({"div"}) and not effort.out_of_time():
-        before = _over_amplitude(first, steps.rest(first.target), table.X[:n])
+        before = ahead.over_likeliest(first, steps.rest(first.target))
         over = [] if before is None else list(steps.without_terms(before))
         over += [behind for stage in over[: CAPPED.divided] for behind in steps.without_terms(stage)]
-        hits = [(stage, name, values) for stage in over for name, values in _capped(stage.target, functions)]
+        hits = _hits(over, functions)
     if not hits:
         return
     effort = effort.on_trail()
-    angles = _Angles(table.X[:n], functions)
-    for stage, name, target in hits[: min(CAPPED.tried, int(effort.seconds / CAPPED.seconds_each))]:
+    waves = ExactWaves(table.X[:n], functions)
+    for stage, name, target, _ in hits[: min(CAPPED.tried, int(effort.seconds / CAPPED.seconds_each))]:
         if effort.out_of_time():
             return
-        for wave in angles.waves(target, effort.out_of_time):
+        level = target if is_capped(target) and not _is_between(target) else _levelled(target)
+        for wave in waves.of(target, level, effort.out_of_time):
             root = stage.undo(EVERY_READING[name].invert(wave, stage.sign))
             if table.error(root) < VOCABULARY.verified:
                 yield root
                 return
 
 
-def _over_amplitude(first: Stage, rest: FloatArray, X: FloatArray) -> Stage | None:
-    """A target over what may stand before a wave in it: that by which the size of what terms leave [N] varies least."""
-    columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
-    ways = [*columns, *(build("mul", a, b) for a, b in combinations_with_replacement(columns, 2))]
-    ways += [build("inv", node) for node in ways]
-    ways += [build("div", a, b) for a, b in permutations(columns, 2)]
-    names = [f"x{j}" for j in range(X.shape[1])]
-    values = np.array([row_values(node, names, X) for node in ways])
-    usable = np.flatnonzero(np.isfinite(values).all(axis=1) & (values != 0).all(axis=1))
-    if not len(usable) or (rest == 0).any():
-        return None
-    spread = np.std(np.log(np.abs(rest / values[usable])), axis=1)
-    best = int(usable[np.argmin(spread)])
-    return first.after("amplitude", first.target / values[best], lambda root: build("mul", ways[best], root))
+class _Ahead:
+    """What may stand before a wave, over columns X [N, V]: columns, their products and fractions, one over these, and sums."""
+
+    def __init__(self, X: FloatArray, functions: FunctionSet) -> None:
+        columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
+        ways = [*columns, *(build("mul", a, b) for a, b in combinations_with_replacement(columns, 2))]
+        if functions.allows({"div"}):
+            ways += [build("inv", node) for node in ways]
+            ways += [build("div", a, b) for a, b in permutations(columns, 2)]
+        self.n_products = len(ways)
+        ways += [build(name, a, b) for a, b in combinations(columns, 2) for name in ("add", "sub")]
+        names = [f"x{j}" for j in range(X.shape[1])]
+        values = np.array([row_values(node, names, X) for node in ways])
+        usable = np.flatnonzero(np.isfinite(values).all(axis=1) & (values != 0).all(axis=1))
+        self.n_products = int(np.sum(usable < self.n_products))
+        self.nodes, self.values = [ways[m] for m in usable], values[usable]
+
+    def over_capped(self, first: Stage) -> Iterator[Stage]:
+        """A target over each of these where that, or a reading of it, seems to be a wave."""
+        if not len(self.nodes) or (first.target == 0).any():
+            return
+        sizes = np.log(np.abs(first.target / self.values))
+        low, high = sizes.min(axis=1, keepdims=True), sizes.max(axis=1, keepdims=True)
+        near, within = -math.log(CAPPED.near), (1.0 - CAPPED.near) / 2 * (high - low)
+        often = np.mean(sizes > high - near, axis=1) > CAPPED.often
+        often |= np.mean(sizes < low + near, axis=1) > CAPPED.often
+        often |= (
+            np.minimum(np.mean(sizes > high - within, axis=1), np.mean(sizes < low + within, axis=1))
+            > CAPPED.often_each
+        )
+        for m in np.flatnonzero(often):
+            yield self._over(first, int(m))
+
+    def over_likeliest(self, first: Stage, rest: FloatArray) -> Stage | None:
+        """A target over that by which the size of what terms leave [N] varies least."""
+        if not self.n_products or (rest == 0).any():
+            return None
+        spread = np.std(np.log(np.abs(rest / self.values[: self.n_products])), axis=1)
+        return self._over(first, int(np.argmin(spread)))
+
+    def _over(self, first: Stage, m: int) -> Stage:
+        node = self.nodes[m]
+        return first.after("amplitude", first.target / self.values[m], lambda root: build("mul", node, root))
 
 
 def is_capped(values: FloatArray) -> bool:
@@ -140,6 +166,37 @@ def _capped(target: FloatArray, functions: FunctionSet) -> Iterator[tuple[str, F
                 yield name, values
 
 
+class _Hit(NamedTuple):
+    """What steps leave of the target, and a reading of it with values [N] that may be a wave; how unlike one these are."""
+
+    stage: Stage
+    name: str
+    target: FloatArray
+    unlike: float
+
+
+def _hits(stages: Iterable[Stage], functions: FunctionSet) -> list[_Hit]:
+    """Readings of what steps leave that may be waves, the likeliest first."""
+    found: list[_Hit] = []
+    for stage in stages:
+        for name, values in _capped(stage.target, functions):
+            unlike = _unlike_wave(values)
+            is_known = any(name == hit.name and math.isclose(unlike, hit.unlike, rel_tol=1e-9) for hit in found)
+            if unlike < CAPPED.unlike and not is_known:
+                found.append(_Hit(stage, name, values, unlike))
+    return sorted(found, key=lambda hit: hit.unlike + CAPPED.told_by_reading * (hit.name != PLAIN))
+
+
+def _unlike_wave(values: FloatArray) -> float:
+    """How far the sizes of values [N], relative to the largest, are from being spread out as those of a wave are."""
+    apart = []
+    for some in (values, _levelled(values)):
+        sizes = np.sort(np.abs(some)) / float(np.abs(some).max())
+        places = (np.arange(len(sizes)) + 0.5) / len(sizes)
+        apart.append(float(np.abs(np.arcsin(np.minimum(sizes, 1.0)) * 2 / np.pi - places).max()))
+    return min(apart)
+
+
 def _is_between(values: FloatArray) -> bool:
     """The same of values with a number beside them: they are next to both their bounds."""
     level = _levelled(values)
@@ -150,66 +207,3 @@ def _is_between(values: FloatArray) -> bool:
 def _levelled(values: FloatArray) -> FloatArray:
     """Values [N] less the middle between their bounds: a number beside a wave."""
     return np.asarray(values - (values.max() + values.min()) / 2)
-
-
-def _products(n_columns: int, functions: FunctionSet) -> list[Node]:
-    """Products of columns, and fractions of two."""
-    pairs = permutations(range(n_columns), 2) if functions.allows({"div"}) else ()
-    return [*products_of(n_columns), *(build("div", Variable(i), Variable(j)) for i, j in pairs)]
-
-
-class _Angles:
-    """What waves may be waves of: products of columns, the plainest first, and very many products of powers and functions
-    over columns X [N, V]."""
-
-    def __init__(self, X: FloatArray, functions: FunctionSet) -> None:
-        plain, names = _products(X.shape[1], functions), [f"x{j}" for j in range(X.shape[1])]
-        powers = powers_of(X, functions)
-        terms = Terms(X, powers, functions_of(X, functions), min(len(X), PURSUIT.rows), CAPPED.rarer)
-        numbers = range(1, len(terms))
-        values = np.array([row_values(node, names, X) for node in plain])
-        values = np.concatenate([values, terms.exact(numbers, len(X))])
-        sizes = np.abs(values)
-        is_angle = (sizes.max(axis=1) < CAPPED.largest) & (np.ptp(values, axis=1) > 0)
-        # the difference of two that are alike, or small on most rows, is no angle
-        is_angle[len(plain) :] &= np.median(sizes[len(plain) :], axis=1) > CAPPED.least
-        usable = np.flatnonzero(is_angle)
-        with np.errstate(all="ignore"):
-            told = np.round(values[usable] / sizes[usable].max(axis=1, keepdims=True), CAPPED.digits)
-        kept = usable[np.sort(np.unique(told[:, : CAPPED.told_apart], axis=0, return_index=True)[1])]
-        self.n_plain, self.values = int(np.sum(kept < len(plain))), values[kept]
-        self.nodes = [plain[m] if m < len(plain) else terms.node(int(m) - len(plain) + 1) for m in kept]
-
-    def waves(self, target: FloatArray, has_ended: Callable[[], bool]) -> Iterator[Node]:
-        """Waves of sums of a few of these that are the target [N]: of any sums of few, and of sums of two of them or three."""
-        level, ones = target if is_capped(target) else _levelled(target), np.ones_like(target)
-        size = math.sqrt(float(np.mean(level**2)))
-        is_half = abs(float(level.mean())) > CAPPED.half * size  # what lies above 0, under a root: the mean is no wave
-        for most, seconds in (*(((self.n_plain, CAPPED.looks[0][1]),) if is_half else ()), *CAPPED.looks):
-            values = self.values[:most]
-            if has_ended() or not len(values):
-                return
-            if most is None:
-                found = strongest_of_many(values, level)
-            else:
-                found = strongest_sum(values, level, ones, seconds, has_ended)[0]
-            if found is not None:
-                nodes = [self.nodes[m] for m in found.products]
-                yield from _written(found, values[list(found.products)].T, nodes, target)
-
-
-def _written(found: Sum, columns: FloatArray, nodes: Sequence[Node], target: FloatArray) -> Iterator[Node]:
-    """Waves of a sum of columns [N, K] that are the target [N]: with whole factors, and with those that fit best."""
-    fitted = refined(columns, target, np.array(found.factors))[0]
-    for factors in (np.rint(found.factors), np.array(fitted)):
-        angle = columns @ factors
-        waves = np.column_stack([np.cos(angle), np.sin(angle), np.ones(len(angle))])
-        solved = np.linalg.lstsq(waves, target, rcond=None)[0]
-        cosine, sine, level = (float(c) for c in solved)
-        size = math.hypot(cosine, sine)
-        if np.sqrt(np.mean((target - waves @ solved) ** 2)) < CAPPED.exact * size:
-            parts = [build("mul", Constant(float(f"{c:.13g}")), node) for c, node in zip(factors, nodes, strict=True)]
-            phase = Constant(round(math.atan2(cosine, sine), CAPPED.digits))
-            wave = build("mul", Constant(float(f"{size:.13g}")), build("sin", build("add", *parts, phase)))
-            is_level = abs(level) < CAPPED.exact * size
-            yield wave if is_level else build("add", wave, Constant(float(f"{level:.13g}")))

@@ -1,0 +1,34 @@
+"""Waves that a target is on all rows, found among sums of plain terms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gmeql.formula.nodes import calls, row_values
+from gmeql.network.families import FunctionSet
+from gmeql.search.direct.waves.exact_waves import ExactWaves
+
+X = np.random.default_rng(4).uniform(-10, 10, (400, 3))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a, b, c: 1.3 * np.cos(0.37 * a * b - 2 * np.sin(c)) + 0.5,
+        lambda a, b, c: np.sin(a * b - c**2 + b),
+        lambda a, b, c: np.cos(1.8 * np.sin(a + 0.4 * c)),
+    ],
+)
+def test_the_first_wave_is_the_target(f) -> None:
+    target = f(*X.T)
+    root = next(ExactWaves(X, FunctionSet()).of(target, target - target.mean(), lambda: False))
+    assert np.allclose(row_values(root, ["a", "b", "c"], X), target, atol=1e-9)
+
+
+def test_functions_that_are_not_allowed_are_in_no_angle() -> None:
+    target = np.sin(X[:, 0] + np.cos(X[:, 1]))
+    few = FunctionSet(["add", "mul", "sin"])
+    found = list(ExactWaves(X, few).of(target, target, lambda: False))
+    assert not any(call.operator == "cos" for root in found for call in calls(root))
+    assert list(ExactWaves(X, FunctionSet()).of(target, target, lambda: True)) == []
