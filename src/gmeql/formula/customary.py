@@ -13,6 +13,7 @@ has to be written twice:
     abs(3*x), abs(x)**2  3*abs(x), x**2           nor a factor in a size, nor a size where it makes no difference
     -a*sin(w*x + p)      a*sin(w*x + p')          a phase within half a turn, a positive amplitude beside it
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
+    2*cos(x + p)*cos(x)  cos(2*x + p) + cos(p)   one wave and a number in place of two waves, where that is shorter
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
     x**2-2*x*y+y**2      (x - y)**2               a square in place of its three terms
     (x - 6)*x + 14       (x - 3)**2 + 5           a distance from a round value
@@ -31,15 +32,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import combinations
 from typing import TypeGuard
 
 from gmeql.formula.fractions import common_factors, lifted, positive_sums, saturation
 from gmeql.formula.nodes import Call, Constant, Node, Variable, build, exponent_of, fold, tree_complexity
 from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of, write_product
-from gmeql.formula.simplify import EVEN, ODD, simplify
+from gmeql.formula.simplify import EVEN, ODD
 from gmeql.formula.sums import merge_powers
 from gmeql.formula.terms import Term, exchanged, split_sum, write_sum
+from gmeql.formula.waves import WAVES, is_same, one_wave, phased, positive_amplitude, products_of_waves, wave_and_number
 
 MOST_ADDED = 2
 """Units of complexity by which a customary form may be longer at most: what a plain power costs that is written twice. A
@@ -47,9 +48,6 @@ fitted exponent costs more, and would become two constants."""
 LARGEST_FACTOR = 1e12
 """A larger factor, or one smaller than its inverse, is taken into an exponential or a power beside it. Those that have
 a meaning of their own, as the frequency factor of a reaction or Stefan and Boltzmann's constant, mostly lie within."""
-SAME_FACTOR = 1e-9
-"""How far two factors may be apart, relative to their size, that are meant to be one: what is left of them after a fit to
-rows without noise."""
 ROUND_DIGITS = 3
 """Digits of a constant that somebody wrote down rather than measured."""
 PLAIN_DECADES, SANER_DECADES = 6.0, 2.0
@@ -58,7 +56,6 @@ LARGEST_SCALE = 1e6
 """A scale of a column that would be larger, or smaller than the inverse, is no better than the factor."""
 
 _PRODUCTS = frozenset({"mul", "div", "inv", "neg"})
-_WAVES = frozenset({"sin", "cos"})
 
 
 def customary(root: Node) -> Node:
@@ -103,7 +100,8 @@ def _sum(node: Node) -> Node:
     """
     constant, terms = split_sum(node)
     plain = _multiplied_out(terms)
-    shorter = [(constant, form) for form in (*_products_of_waves(terms), *_squares(plain))]
+    shorter = [(constant, form) for form in (*products_of_waves(terms), *_squares(plain))]
+    shorter += wave_and_number(constant, terms)
     shorter += _completed(constant, plain)
     forms = [write_sum(rest, form) for rest, form in shorter if all(math.isfinite(factor) for factor, _ in form)]
     best = min(forms, key=tree_complexity, default=node)
@@ -115,8 +113,8 @@ def _without_sign(name: str, argument: Node) -> Node:
     """An odd or even function of an argument without a sign; a size without a factor; a wave with a phase near zero."""
     if name in EVEN and _is_size(argument):
         argument = argument.args[0]
-    if name in _WAVES:
-        argument = _phased(argument)
+    if name in WAVES:
+        argument = phased(argument)
     if is_sum(argument):
         return build(name, argument)
     coefficient, powers = as_product(argument)
@@ -131,84 +129,6 @@ def _is_size(node: Node) -> TypeGuard[Call]:
     return isinstance(node, Call) and node.operator == "abs" and not node.protected
 
 
-# --- waves --------------------------------------------------------------------------------------------------------
-
-
-def _phased(angle: Node) -> Node:
-    """An angle whose phase lies within half a turn of zero."""
-    return angle if abs(_phase(angle)) <= math.pi else _turned(angle, 0.0)
-
-
-def _positive_amplitude(coefficient: float, powers: Factors) -> Term | None:
-    """-sin(u + p) as sin(u + p - pi): a wave that has a phase needs no sign."""
-    for wave, exponent in powers.items():
-        if coefficient < 0 and exponent == 1.0 and isinstance(wave, Call) and wave.operator in _WAVES:
-            if not wave.protected and _phase(wave.args[0]) != 0.0:
-                turned = build(wave.operator, _turned(wave.args[0], math.pi))
-                return -coefficient, exchanged(powers, wave, turned)
-    return None
-
-
-def _one_wave(coefficient: float, powers: Factors) -> Term | None:
-    """(sin(u)*cos(u))**n as (sin(2*u)/2)**n."""
-    for wave, exponent in powers.items():
-        if not isinstance(wave, Call) or wave.operator != "sin" or wave.protected or not exponent.is_integer():
-            continue
-        other = build("cos", wave.args[0])
-        if powers.get(other) == exponent:
-            constant, terms = split_sum(wave.args[0])
-            doubled = build("sin", write_sum(2.0 * constant, [(2.0 * factor, parts) for factor, parts in terms]))
-            rest = {base: power for base, power in powers.items() if base not in (wave, other)}
-            merge_powers(rest, {doubled: exponent}, ROUNDING)
-            return coefficient * power_of(0.5, exponent), rest
-    return None
-
-
-def _products_of_waves(terms: list[Term]) -> Iterator[list[Term]]:
-    """The terms with two waves of one amplitude as a product, every two that there are: sin(p) + sin(q) is
-    2 sin((p + q)/2) cos((p - q)/2), and its three relatives."""
-    waves = [(i, *split) for i, term in enumerate(terms) if (split := _split_wave(term[1])) is not None]
-    for (i, first, before), (j, second, beside) in combinations(waves, 2):
-        a, b = terms[i][0], terms[j][0]
-        if first.operator != second.operator or before != beside or not _is_same(abs(a), abs(b)):
-            continue
-        same = a * b > 0
-        half, other = (_combined(first.args[0], second.args[0], sign) for sign in (1.0, -1.0))
-        if first.operator == "sin":
-            names, factor = (("sin", "cos") if same else ("cos", "sin")), 2.0 * a
-        else:
-            names, factor = (("cos", "cos"), 2.0 * a) if same else (("sin", "sin"), -2.0 * a)
-        product = build("mul", *(build(name, angle) for name, angle in zip(names, (half, other), strict=True)))
-        sign, powers = as_product(simplify(product))
-        merge_powers(powers, before, ROUNDING)
-        yield [*(term for k, term in enumerate(terms) if k not in (i, j)), (sign * factor, powers)]
-
-
-def _split_wave(powers: Factors) -> tuple[Call, Factors] | None:
-    """The one wave among the factors of a term, and the others; None where there is none, or are several."""
-    waves = [b for b, e in powers.items() if isinstance(b, Call) and b.operator in _WAVES and e == 1.0]
-    if len(waves) != 1 or waves[0].protected:
-        return None
-    return waves[0], {base: power for base, power in powers.items() if base != waves[0]}
-
-
-def _combined(first: Node, second: Node, sign: float) -> Node:
-    """Half the sum of two angles, or (`sign` -1) half their difference."""
-    return simplify(build("mul", Constant(0.5), build("add", first, build("mul", Constant(sign), second))))
-
-
-def _phase(angle: Node) -> float:
-    """The constant of an angle."""
-    return split_sum(angle)[0] if is_sum(angle) else 0.0
-
-
-def _turned(angle: Node, turn: float) -> Node:
-    """An angle turned further, its phase within half a turn of zero."""
-    constant, terms = split_sum(angle)
-    phase = math.remainder(constant + turn, 2 * math.pi)
-    return write_sum(phase, terms)
-
-
 # --- squares ------------------------------------------------------------------------------------------------------
 
 
@@ -221,7 +141,7 @@ def _squares(terms: list[Term]) -> Iterator[list[Term]]:
             if i is None or j is None or k in (i, j):
                 continue
             a, c = terms[i][0], terms[j][0]
-            if not a * c > 0 or not _is_same(b * b, 4.0 * a * c):
+            if not a * c > 0 or not is_same(b * b, 4.0 * a * c):
                 continue
             others = [term for m, term in enumerate(terms) if m not in (i, j, k)]
             for own in (1.0, math.sqrt(abs(a))):  # 4*(x + 0.5*y)**2, or (2*x + y)**2
@@ -238,7 +158,7 @@ def _completed(constant: float, terms: list[Term]) -> Iterator[tuple[float, list
             continue
         a = terms[i][0]
         shift = b / (2.0 * a)
-        rest = 0.0 if _is_same(constant, a * shift**2) else constant - a * shift**2
+        rest = 0.0 if is_same(constant, a * shift**2) else constant - a * shift**2
         if _is_round(shift) and _is_round(rest):
             others = [term for m, term in enumerate(terms) if m not in (i, k)]
             yield rest, [*others, (a, {write_sum(shift, [(1.0, powers)]): 2.0})]
@@ -289,7 +209,7 @@ def _bell(coefficient: float, powers: Factors) -> Term | None:
             others = [term for m, term in enumerate(plain) if m not in (i, k)]
             bell = build("exp", write_sum(constant, [*others, (a, {write_sum(b / (2.0 * a), [(1.0, parts)]): 2.0})]))
             height = coefficient * math.exp(min(-b * b / (4.0 * a), 700.0))
-            return 1.0 if _is_same(height, 1.0) else height, exchanged(powers, base, bell)
+            return 1.0 if is_same(height, 1.0) else height, exchanged(powers, base, bell)
     return None
 
 
@@ -353,9 +273,9 @@ _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
     lifted: MOST_ADDED,
     common_factors: MOST_ADDED,
     positive_sums: MOST_ADDED,
-    _one_wave: 0,
+    one_wave: 0,
     _bell: 1,
-    _positive_amplitude: 1,
+    positive_amplitude: 1,
     _scaled_exponential: 1,
     _scaled_power: 1,
     _distance: MOST_ADDED,
@@ -366,9 +286,5 @@ _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
 # --- constants ------------------------------------------------------------------------------------------------------
 
 
-def _is_same(a: float, b: float) -> bool:
-    return math.isclose(a, b, rel_tol=SAME_FACTOR)
-
-
 def _is_round(value: float) -> bool:
-    return _is_same(value, float(f"{value:.{ROUND_DIGITS}g}"))
+    return is_same(value, float(f"{value:.{ROUND_DIGITS}g}"))
