@@ -32,3 +32,8 @@ def test_functions_that_are_not_allowed_are_in_no_angle() -> None:
     found = list(ExactWaves(X, few).of(target, target, lambda: False))
     assert not any(call.operator == "cos" for root in found for call in calls(root))
     assert list(ExactWaves(X, FunctionSet()).of(target, target, lambda: True)) == []
+
+
+def test_what_is_nearly_straight_is_no_slow_wave() -> None:
+    for target in (3e-4 * X[:, 0] + 0.1, 4e-3 * X[:, 1] ** 2, X[:, 0] * X[:, 2] / 40):
+        assert list(ExactWaves(X, FunctionSet()).of(target, target - target.mean(), lambda: False)) == []

@@ -43,7 +43,8 @@ class ExactWavesConfig:
     # products in sums, and seconds for them: the more there are, the fewer kinds of sums; of all some kinds without a bound
     looks: tuple[tuple[int | None, float], ...] = ((120, 0.5), (None, 0.0), (20, 2.0))
     near: float = 0.85  # share of a target's spread that a wave leaves of a function of one, at most
-    exact: float = 1e-7  # error relative to the size of the wave
+    exact: float = 1e-7  # error relative to the target's spread
+    turned: float = 1.5  # radians that an angle must run over: a slower wave is near to any straight line
     digits: int = 12  # behind the point of a phase: what is left is rounding
 
 
@@ -136,7 +137,7 @@ class ExactWaves:
         self, factors: Sequence[float], columns: FloatArray, nodes: Sequence[Node], target: FloatArray
     ) -> Iterator[Node]:
         """The wave of a sum of columns [N, K] that is the target [N], or a function of one: with whole factors, or the best."""
-        fitted = refined_on_more(columns, target, factors)
+        fitted, spread = refined_on_more(columns, target, factors), float(np.std(target))
         for some in (np.rint(factors), fitted):
             angle = columns @ some
             waves = np.column_stack([np.cos(angle), np.sin(angle), np.ones(len(angle))])
@@ -144,10 +145,10 @@ class ExactWaves:
             cosine, sine, level = (float(c) for c in solved)
             size = math.hypot(cosine, sine)
             rest = float(np.sqrt(np.mean((target - waves @ solved) ** 2)))
-            if rest < EXACT_WAVES.exact * size:
+            if rest < EXACT_WAVES.exact * spread and float(np.ptp(angle)) > EXACT_WAVES.turned:
                 yield _sum_with(size, build("sin", _angle(nodes, some, math.atan2(cosine, sine))), level, size)
                 return
-        if rest > EXACT_WAVES.near * float(np.std(target)):
+        if rest > EXACT_WAVES.near * spread or float(np.ptp(columns @ fitted)) < EXACT_WAVES.turned:
             return
         inner = inner_waves(columns, target, fitted.tolist(), self.outer)
         if inner is not None and inner.error < EXACT_WAVES.exact:

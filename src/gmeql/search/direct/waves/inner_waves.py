@@ -25,7 +25,7 @@ class InnerWavesConfig:
     inner: tuple[float, ...] = (0.6, 1.0, 1.5, 2.1, 2.8)  # factors k from which is begun
     rows: int = 400  # that it is fitted on
     steps: int = 15
-    enough: float = 1e-13  # error, relative to the target's size, from which it is rounding
+    enough: float = 1e-13  # error, relative to the target's spread, from which it is rounding
     nearer: float = 0.999  # error of a step relative to the one before, from which none follows
 
 
@@ -37,7 +37,7 @@ OUTER: dict[str, tuple[_Function, _Function]] = {"sin": (np.sin, np.cos), "cos":
 
 @dataclass(frozen=True)
 class InnerWave:
-    """outer(inner * sin(Σ factors * terms + phase)) * scale + level, and what it leaves relative to the target's size."""
+    """outer(inner * sin(Σ factors * terms + phase)) * scale + level, and what it leaves relative to the target's spread."""
 
     outer: str
     inner: float
@@ -73,7 +73,7 @@ def inner_waves(
 def _fitted(name: str, columns: FloatArray, target: FloatArray, start: FloatArray) -> InnerWave | None:
     """The same from one start [K + 2]: factors, phase and inner factor."""
     outer, slope = OUTER[name]
-    size = float(np.sqrt(np.mean(target**2))) or 1.0
+    size = float(np.std(target)) or 1.0
     ones = np.ones(len(target))
 
     def solved(trial: FloatArray) -> tuple[FloatArray, FloatArray]:
