@@ -59,9 +59,9 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "modulated": modulated.propose,
     "roots": roots.propose,
     "peeled": peeled.propose,
+    "capped": capped.propose,
     "sections": sections.propose,
     "signs": signs.propose,
-    "capped": capped.propose,
     "nested": nested.propose,
     "squares": squares.propose,
     "subsets": subsets.propose,
@@ -90,8 +90,8 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "bends", "scaled", "rational", "pursuit", "sections", "held",
-    "inner sums", "signs", "capped", "nested", "squares", "vocabulary", "wave fractions", "wave products", "subsets",
+    "cancelled", "corrected", "exponentials", "bends", "scaled", "rational", "pursuit", "capped", "sections",
+    "held", "inner sums", "signs", "nested", "squares", "vocabulary", "wave fractions", "wave products", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
 LATER = ("fast waves", "pairs")

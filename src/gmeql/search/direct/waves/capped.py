@@ -50,6 +50,7 @@ class CappedConfig:
     narrow: float = 1e-3  # range, relative to the size, of what is hardly more than a constant
     # largest distance between the distribution of their sizes and that of a wave's: waves had 0.2 at most where they turned
     unlike: float = 0.25  # less than once on most rows, and others 0.4 and more
+    surely: float = 0.1  # and below which it is one so surely that longer sums are looked for
     told_by_reading: float = 0.03  # ... to be added where they are read: a function of a wave is much like one
     readings: tuple[str, ...] = (PLAIN, "inv_square", "inv", "square", "exp", "log", "fourth power")
     divided: int = 3  # targets without clear terms that are asked for factors
@@ -88,11 +89,11 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return
     effort = effort.on_trail()
     waves = ExactWaves(table.X[:n], functions)
-    for stage, name, target, _ in hits[: min(CAPPED.tried, int(effort.seconds / CAPPED.seconds_each))]:
+    for stage, name, target, unlike in hits[: min(CAPPED.tried, int(effort.seconds / CAPPED.seconds_each))]:
         if effort.out_of_time():
             return
         level = target if is_capped(target) and not _is_between(target) else _levelled(target)
-        for wave in waves.of(target, level, effort.out_of_time):
+        for wave in waves.of(target, level, effort.out_of_time, is_sure=unlike < CAPPED.surely):
             root = stage.undo(EVERY_READING[name].invert(wave, stage.sign))
             if table.error(root) < VOCABULARY.verified:
                 yield root

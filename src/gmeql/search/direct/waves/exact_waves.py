@@ -91,12 +91,16 @@ class ExactWaves:
         self.n_plain = int(np.sum(kept < len(plain)))
         return values[kept], [plain[m] if m < len(plain) else terms.node(int(m) - len(plain) + 1) for m in kept]
 
-    def of(self, target: FloatArray, level: FloatArray, has_ended: Callable[[], bool]) -> Iterator[Node]:
-        """Waves that are a target [N], or functions of one; angles are looked for on the target less a number beside the wave."""
+    def of(
+        self, target: FloatArray, level: FloatArray, has_ended: Callable[[], bool], *, is_sure: bool = True
+    ) -> Iterator[Node]:
+        """Waves that are a target [N], or functions of one; angles are looked for on the target less a number beside the wave.
+        Where it is not sure to be one, no long sums are."""
         yield from self._with_any_factors(target, level, has_ended, of_three=False)
         yield from self._of_many(target, level, has_ended, first=True)
-        yield from self._with_any_factors(target, level, has_ended, of_three=True)
-        yield from self._of_many(target, level, has_ended, first=False)
+        if is_sure:
+            yield from self._with_any_factors(target, level, has_ended, of_three=True)
+            yield from self._of_many(target, level, has_ended, first=False)
 
     def _of_many(
         self, target: FloatArray, level: FloatArray, has_ended: Callable[[], bool], *, first: bool
