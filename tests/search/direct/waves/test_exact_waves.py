@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 import numpy as np
 import pytest
 
-from gmeql.formula.nodes import calls, row_values
+from gmeql.formula.nodes import Node, calls, row_values
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.waves.exact_waves import ExactWaves
+from gmeql.search.direct.waves.exact_waves import KINDS_OF_SUMS, ExactWaves
 
 X = np.random.default_rng(4).uniform(-10, 10, (400, 3))
+
+
+def waves(target: np.ndarray, functions: FunctionSet | None = None, *, is_late: bool = False) -> Iterator[Node]:
+    """All that is seen of a target."""
+    seen = ExactWaves(X, functions or FunctionSet())
+    return chain.from_iterable(
+        seen.of(kind, target, target - target.mean(), lambda: is_late) for kind in range(KINDS_OF_SUMS)
+    )
 
 
 @pytest.mark.parametrize(
@@ -22,18 +33,18 @@ X = np.random.default_rng(4).uniform(-10, 10, (400, 3))
 )
 def test_the_first_wave_is_the_target(f) -> None:
     target = f(*X.T)
-    root = next(ExactWaves(X, FunctionSet()).of(target, target - target.mean(), lambda: False))
+    root = next(waves(target))
     assert np.allclose(row_values(root, ["a", "b", "c"], X), target, atol=1e-9)
 
 
 def test_functions_that_are_not_allowed_are_in_no_angle() -> None:
     target = np.sin(X[:, 0] + np.cos(X[:, 1]))
     few = FunctionSet(["add", "mul", "sin"])
-    found = list(ExactWaves(X, few).of(target, target, lambda: False))
+    found = list(waves(target, few))
     assert not any(call.operator == "cos" for root in found for call in calls(root))
-    assert list(ExactWaves(X, FunctionSet()).of(target, target, lambda: True)) == []
+    assert list(waves(target, is_late=True)) == []
 
 
 def test_what_is_nearly_straight_is_no_slow_wave() -> None:
     for target in (3e-4 * X[:, 0] + 0.1, 4e-3 * X[:, 1] ** 2, X[:, 0] * X[:, 2] / 40):
-        assert list(ExactWaves(X, FunctionSet()).of(target, target - target.mean(), lambda: False)) == []
+        assert list(waves(target)) == []

@@ -62,20 +62,20 @@ class AngleTerms:
 
 
 def sums_of(
-    terms: AngleTerms, target: FloatArray, seconds: float, has_ended: Callable[[], bool], *, of_three: bool = False
+    terms: AngleTerms, target: FloatArray, seconds: float, has_ended: Callable[[], bool], *, are_rarer: bool = False
 ) -> Iterator[Sum]:
     """Sums whose wave has much of a target's squares [N], the strongest of each kind first; plainer kinds come first.
 
-    They are of a term, or of one and a column, a function of one or a whole multiple of another; or, of three, of a term, a
-    multiple of a function of a column and a column.
+    They are of a term, or of one and a function of a column or a whole multiple of another; the rarer ones of a term and any
+    multiple of a column, or of a term, a multiple of a function of a column and a column.
     """
     n = min(len(target), round(ANY_FACTORS.rows / ANY_FACTORS.of_rows))
     values, target = terms.values[:, :n], target[:n] / (np.abs(target[:n]).max() or 1.0)
     scan = _Scan(values, target, ANY_FACTORS.of_rows)
-    if not of_three:
+    if not are_rarer:
         wide = _Scan(values, target, ANY_FACTORS.of_rows_beside)
         yield from wide.strongest([(m, ANY_FACTORS.turns) for m in range(len(values))], wide.nothing(), has_ended)
-    for right, left in _of_three(scan, terms) if of_three else _of_two(scan, terms):
+    for right, left in _rarer(scan, terms) if are_rarer else _plainer(scan, terms):
         cost = scan.cost(right, left)
         if cost > seconds or has_ended():
             return
@@ -160,21 +160,33 @@ class _Scan:
             if not (whole > 0 and np.isfinite(self.units[m]) and self.units[m] > 0):
                 continue
             multiples = _powers(np.exp(1j * self.units[m] * self.values[m, near]), round(turns / ANY_FACTORS.step))
-            beside = np.ascontiguousarray((left.turns[:, near] * target.astype(np.float32)).T)
-            sums = multiples @ beside
-            power = sums.real**2 + sums.imag**2
+            power = _power(multiples, left.turns[:, near] * target.astype(np.float32))
             power[:, (left.numbers == m).any(axis=1)] = 0.0
-            best = power.argmax(axis=0)
-            shares = power[best, np.arange(len(left))] / whole
+            shares = power.max(axis=0) / whole
             for other in np.argsort(-shares, kind="stable")[: ANY_FACTORS.of_each]:
                 if not shares[other] > ANY_FACTORS.seen:
                     break
                 beside_it = zip(left.numbers[other].tolist(), left.factors[other].tolist(), strict=True)
-                parts = {m: float(self.units[m]) * (int(best[other]) + 1), **{k: c for k, c in beside_it if k >= 0}}
+                parts = {
+                    m: float(self.units[m]) * (int(np.argmax(power[:, other])) + 1),
+                    **{k: c for k, c in beside_it if k >= 0},
+                }
                 known = found.get(frozenset(parts))
                 if known is None or shares[other] > known.share:
                     found[frozenset(parts)] = Sum(tuple(parts), tuple(parts.values()), float(shares[other]))
         return sorted(found.values(), key=lambda one: -one.share)[: ANY_FACTORS.refined]
+
+
+def _power(multiples: ComplexArray, beside: ComplexArray) -> FloatArray:
+    """Squares [F, L] of the sums over rows of numbers [F, N] times others [L, N], by real products: these lie side by side."""
+    there, back = (np.ascontiguousarray(part.T) for part in (beside.real, beside.imag))
+    columns = np.concatenate([there, back])
+    power = np.hstack([multiples.real, -multiples.imag]) @ columns
+    power *= power
+    other = np.hstack([multiples.imag, multiples.real]) @ columns
+    other *= other
+    power += other
+    return np.asarray(power)
 
 
 def _powers(base: NDArray[np.complex128], n: int) -> ComplexArray:
@@ -194,16 +206,16 @@ def _with_turns(terms: AngleTerms) -> _Right:
     return [(m, numbers.turns_of_column if m in columns else numbers.turns) for m in range(len(terms.values))]
 
 
-def _of_two(scan: _Scan, terms: AngleTerms) -> Iterator[tuple[_Right, _Beside]]:
+def _plainer(scan: _Scan, terms: AngleTerms) -> Iterator[tuple[_Right, _Beside]]:
     """Terms with their most turns, and what may stand beside one; plainer kinds first."""
     right, numbers = _with_turns(terms), ANY_FACTORS
     yield right, scan.nothing()
     yield right, scan.whole(range(len(right))).and_(scan.any_of(terms.functions, numbers.turns_of_function))
-    yield right, scan.any_of(range(terms.n_columns), numbers.turns_of_column)
 
 
-def _of_three(scan: _Scan, terms: AngleTerms) -> Iterator[tuple[_Right, _Beside]]:
-    """The same of a function of a column and a column together."""
+def _rarer(scan: _Scan, terms: AngleTerms) -> Iterator[tuple[_Right, _Beside]]:
+    """The same of any multiple of a column, and of a function of a column and a column together."""
+    yield _with_turns(terms), scan.any_of(range(terms.n_columns), ANY_FACTORS.turns_of_column)
     plain = [part for part in _with_turns(terms) if part[0] not in terms.functions]
     few = scan.any_of(terms.functions, ANY_FACTORS.turns_of_function).and_(scan.whole(terms.functions))
     yield plain, few.plus(scan.whole(range(terms.n_columns), (1,)))

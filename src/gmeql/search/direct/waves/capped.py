@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement, permutations
+from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from gmeql.search.direct.readings import EVERY_READING, INVERTED_BY
 from gmeql.search.direct.steps.nested import Stage, Steps
 from gmeql.search.direct.sums.vocabulary import VOCABULARY
 from gmeql.search.direct.table import DirectTable, Effort
-from gmeql.search.direct.waves.exact_waves import ExactWaves
+from gmeql.search.direct.waves.exact_waves import KINDS_OF_SUMS, PLAIN_KINDS, ExactWaves
 
 FloatArray = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class CappedConfig:
     # largest distance between the distribution of their sizes and that of a wave's: waves had 0.2 at most where they turned
     unlike: float = 0.25  # less than once on most rows, and others 0.4 and more
     surely: float = 0.1  # and below which it is one so surely that longer sums are looked for
-    told_by_reading: float = 0.03  # ... to be added where they are read: a function of a wave is much like one
+    told_by_reading: float = 0.06  # ... to be added where they are read: a function of a wave is much like one
     readings: tuple[str, ...] = (PLAIN, "inv_square", "inv", "square", "exp", "log", "fourth power")
     divided: int = 3  # targets without clear terms that are asked for factors
     tried: int = 4  # waves that are looked for,
@@ -89,11 +89,14 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return
     effort = effort.on_trail()
     waves = ExactWaves(table.X[:n], functions)
-    for stage, name, target, unlike in hits[: min(CAPPED.tried, int(effort.seconds / CAPPED.seconds_each))]:
+    hits = hits[: min(CAPPED.tried, int(effort.seconds / CAPPED.seconds_each))]
+    for kind, (place, (stage, name, target, unlike)) in product(range(KINDS_OF_SUMS), enumerate(hits)):
         if effort.out_of_time():
             return
+        if kind >= PLAIN_KINDS and (place > 0 or unlike > CAPPED.surely):
+            continue
         level = target if is_capped(target) and not _is_between(target) else _levelled(target)
-        for wave in waves.of(target, level, effort.out_of_time, is_sure=unlike < CAPPED.surely):
+        for wave in waves.of(kind, target, level, effort.out_of_time):
             root = stage.undo(EVERY_READING[name].invert(wave, stage.sign))
             if table.error(root) < VOCABULARY.verified:
                 yield root

@@ -57,6 +57,13 @@ def _products(n_columns: int, functions: FunctionSet) -> list[Node]:
     return [*products_of(n_columns), *(build("div", Variable(i), Variable(j)) for i, j in pairs)]
 
 
+KINDS_OF_SUMS = 4
+"""Looks for a wave, one after the other: of two terms with any factors, of products with whole ones, of rarer such terms or
+three, and of more products."""
+PLAIN_KINDS = 2
+"""The first of them, which are cheap."""
+
+
 class ExactWaves:
     """Waves of sums over columns X [N, V]: of the plainest terms, with any factors; of products of columns, and of very many
     products of powers and functions."""
@@ -91,16 +98,13 @@ class ExactWaves:
         self.n_plain = int(np.sum(kept < len(plain)))
         return values[kept], [plain[m] if m < len(plain) else terms.node(int(m) - len(plain) + 1) for m in kept]
 
-    def of(
-        self, target: FloatArray, level: FloatArray, has_ended: Callable[[], bool], *, is_sure: bool = True
-    ) -> Iterator[Node]:
-        """Waves that are a target [N], or functions of one; angles are looked for on the target less a number beside the wave.
-        Where it is not sure to be one, no long sums are."""
-        yield from self._with_any_factors(target, level, has_ended, of_three=False)
-        yield from self._of_many(target, level, has_ended, first=True)
-        if is_sure:
-            yield from self._with_any_factors(target, level, has_ended, of_three=True)
-            yield from self._of_many(target, level, has_ended, first=False)
+    def of(self, kind: int, target: FloatArray, level: FloatArray, has_ended: Callable[[], bool]) -> Iterator[Node]:
+        """Waves that are a target [N], or functions of one, of one of the kinds of sums; angles are looked for on the target less
+        a number beside the wave."""
+        if kind in (0, 2):
+            yield from self._with_any_factors(target, level, has_ended, are_rarer=kind == 2)
+        else:
+            yield from self._of_many(target, level, has_ended, first=kind == 1)
 
     def _of_many(
         self, target: FloatArray, level: FloatArray, has_ended: Callable[[], bool], *, first: bool
@@ -127,11 +131,11 @@ class ExactWaves:
                 yield from self._written(found.factors, values[list(found.products)].T, some, target)
 
     def _with_any_factors(
-        self, target: FloatArray, level: FloatArray, has_ended: Callable[[], bool], *, of_three: bool
+        self, target: FloatArray, level: FloatArray, has_ended: Callable[[], bool], *, are_rarer: bool
     ) -> Iterator[Node]:
         """Waves of sums of two of the plainest terms, or three, with factors of any value."""
         terms, nodes = self._plainest
-        for found in sums_of(terms, level, EXACT_WAVES.seconds, has_ended, of_three=of_three):
+        for found in sums_of(terms, level, EXACT_WAVES.seconds, has_ended, are_rarer=are_rarer):
             if has_ended():
                 return
             columns = terms.values[list(found.products), : len(target)].T
