@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 from gmeql.formula.nodes import Node, calls, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.methods import ask
+from gmeql.search.direct.sums.held import HELD, TUNED_TERMS
 from gmeql.search.direct.table import DirectTable, Effort
+from gmeql.search.direct.terms.library import library
 
 Law = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Law3 = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def proposed(
@@ -23,6 +27,12 @@ def proposed(
     y = f(*X.T)
     table = DirectTable(X, y + noise * y.std() * rng.standard_normal(rows), np.ones(rows))
     return table, list(ask("held", table, functions=functions or FunctionSet(), effort=Effort(effort), rng=rng))
+
+
+def of_three_columns(f: Law3, *, rows: int = 300) -> DirectTable:
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.uniform(-2, 2, rows), rng.uniform(0, 20, rows), rng.uniform(-2, 2, rows)])
+    return DirectTable(X, f(*X.T), np.ones(rows))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +58,31 @@ def test_sums_with_constants_inside_some_terms(f: Law, complexity: int) -> None:
     table, roots = proposed(f)
     assert table.error(roots[0]) < 1e-9
     assert tree_complexity(roots[0]) <= complexity
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, t, v: -1.9 * v - 2.9 * x + 0.23 * x * np.cos(0.977 * t) - 0.22 * v * np.exp(-np.abs(x)),
+        lambda x, t, v: 0.44 * v * x**2 - 2.06 * x + 0.58 * x * np.cos(0.82 * t) - 0.03 * x * np.cbrt(np.abs(v)),
+    ],
+)
+def test_a_column_times_a_wave_beside_other_terms_of_three_columns(f: Law3) -> None:
+    table = of_three_columns(f)
+    root = next(ask("held", table, functions=FunctionSet(), effort=Effort(0.3), rng=np.random.default_rng(1)))
+    assert table.error(root) < 1e-11
+
+
+def test_terms_of_three_columns_are_never_all_in_memory_at_once() -> None:
+    table = of_three_columns(lambda x, t, v: np.sin(x * t + v))
+    values = library(table.X[: HELD.rows], FunctionSet().allows, numbers=TUNED_TERMS).values
+    tracemalloc.start()
+    list(ask("held", table, functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(1)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # beside what stays, the terms in double precision and twice in single: bringing more to memory took longer than the time
+    # that a search has for them
+    assert peak < 2.7 * values.nbytes
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,9 @@ class HeldConfig:
     trail: float = 0.1  # error, relative to what plain terms leave, from which more work is worth it,
     long_after: int = 3  # terms, after which this must be
     long_trail: float = 0.003  # for another to be looked for
+    together: int = 500  # terms that are reckoned with at once
     exact: float = 1e-10  # share of the target's spread that may be left on the rows
-    seconds_to_begin: float = 0.07  # of one core (measured, two columns),
+    seconds_to_begin: tuple[float, ...] = (0.02, 0.06, 0.15)  # of one core (measured) for so many columns,
     seconds_per_fit: float = 0.005  # and for each sum that is taken to rounding
 
 
@@ -71,7 +72,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         return
     if not table.varies:
         return
-    most = int((effort.seconds - HELD.seconds_to_begin) / HELD.seconds_per_fit)
+    most = int((effort.seconds - HELD.seconds_to_begin[table.n_columns - 1]) / HELD.seconds_per_fit)
     if most < HELD.tried[0] or effort.out_of_time():
         return
     X, y = table.X[:n], table.y[:n]
@@ -116,34 +117,46 @@ class _Terms:
     def __init__(self, terms: Library, basis: FloatArray) -> None:
         self.terms, self.basis = terms, basis
         self.numbers = np.flatnonzero(terms.tuned | terms.plain)
-        self.values, self.slopes = (self._left(v) for v in (terms.values[self.numbers], terms.slopes(self.numbers)))
+        self.values, self.slopes = np.empty((2, len(self.numbers), terms.values.shape[1]), np.float32)
+        for some in self._parts():
+            numbers = self.numbers[some]
+            self.values[some], self.slopes[some] = self._left(terms.values[numbers]), self._left(terms.slopes(numbers))
+
+    def _parts(self) -> Iterator[slice]:
+        """Terms one part after the other: to bring all their values there and back takes longer than to reckon with them."""
+        yield from (slice(first, first + HELD.together) for first in range(0, len(self.numbers), HELD.together))
 
     def _left(self, rows: FloatArray) -> SingleArray:
-        """What the basis leaves of rows [M, N] of size 1; nothing where that is rounding."""
+        """What the basis leaves of rows [M, N] of size 1; nothing where that is rounding, or where a size is no number."""
         with np.errstate(all="ignore"):
-            sized = np.nan_to_num(rows / np.linalg.norm(rows, axis=1, keepdims=True), posinf=0.0, neginf=0.0)
-        left = _beside(self.basis, sized.T).T
-        return _unit(left.astype(np.float32))
+            squares = np.einsum("mn,mn->m", rows, rows)
+            scale = np.where(np.isfinite(squares) & (squares > 0), 1.0 / np.sqrt(squares), 0.0)
+        sized = rows * scale[:, None]
+        return _unit((sized - (sized @ self.basis) @ self.basis.T).astype(np.float32))
 
     def nearest(self, rest: FloatArray, taken: FloatArray, n: int) -> list[Node]:
         """The terms, one of a kind, that with their slopes explain most of what is left [N] beside columns [N, K]."""
-        values, slopes, target = self.values, self.slopes, rest
-        if taken.shape[1]:
-            sizes = np.linalg.norm(taken, axis=0)
-            span = orthonormal(_beside(self.basis, taken / np.where(sizes > 0, sizes, 1.0)), HELD.spanned)
-            single: SingleArray = span.astype(np.float32)
-            values, slopes = (_unit(np.asarray(v - (v @ single) @ single.T, np.float32)) for v in (values, slopes))
-            target = _beside(span, rest)
-        along = np.sum(values * slopes, axis=1)
-        on_values, on_slopes = values @ target, slopes @ target
-        free = 1.0 - along**2
-        more = np.where(free > HELD.turning, (on_slopes - along * on_values) ** 2 / np.maximum(free, HELD.turning), 0.0)
+        sizes = np.linalg.norm(taken, axis=0)
+        span = orthonormal(_beside(self.basis, taken / np.where(sizes > 0, sizes, 1.0)), HELD.spanned)
+        target = _beside(span, rest).astype(np.float32)
+        gains = np.concatenate([self._gains(some, span.astype(np.float32), target) for some in self._parts()])
         found: dict[int, int] = {}
-        for m in self.numbers[np.argsort(-(on_values**2 + more), kind="stable")]:
+        for m in self.numbers[np.argsort(-gains, kind="stable")]:
             found.setdefault(int(self.terms.kinds[m]), int(m))
             if len(found) >= n:
                 break
         return [self.terms.node(m) for m in found.values()]
+
+    def _gains(self, some: slice, span: SingleArray, target: SingleArray) -> SingleArray:
+        """The squares that some terms with their slopes explain of what a span [N, K] leaves of the target [N]."""
+        values, slopes = self.values[some], self.slopes[some]
+        if span.shape[1]:
+            values, slopes = (_unit(v - (v @ span) @ span.T) for v in (values, slopes))
+        along = np.einsum("mn,mn->m", values, slopes)
+        on_values, on_slopes = values @ target, slopes @ target
+        free = 1.0 - along**2
+        more = np.where(free > HELD.turning, (on_slopes - along * on_values) ** 2 / np.maximum(free, HELD.turning), 0.0)
+        return np.asarray(on_values**2 + more)
 
 
 def _slopes(nodes: Sequence[Node], X: FloatArray) -> FloatArray:

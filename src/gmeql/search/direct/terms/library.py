@@ -35,6 +35,8 @@ Allows = Callable[[set[str]], bool]
 
 TUNED = ("exponent", "tuned", "wave")
 """Groups of factors with constants to fit."""
+TOGETHER = 500
+"""Terms whose values are made at once: more take longer to bring to memory and back than to make."""
 
 
 class Factor(NamedTuple):
@@ -70,8 +72,11 @@ class Library:
 
     def __init__(self, factors: Sequence[Factor], parts: NDArray[np.int64], *, constant: bool = False) -> None:
         table = np.stack([factor.values for factor in factors])
+        values = np.empty((len(parts), table.shape[1]))
         with np.errstate(all="ignore"):
-            values = table[parts[:, 0]] * table[parts[:, 1]] * table[parts[:, 2]]
+            for first in range(0, len(parts), TOGETHER):
+                a, b, c = parts[first : first + TOGETHER].T
+                values[first : first + TOGETHER] = table[a] * table[b] * table[c]
             differs = (np.ptp(values, axis=1) > 0) | (constant & (parts == 0).all(axis=1))
             kept = np.isfinite(np.sum(values**2, axis=1)) & differs
         self._table, self._constant, self._asked = table, constant, parts
