@@ -10,7 +10,8 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.curves import settled, terms_of_curve
+from gmeql.search.direct.sums.curves import terms_of_curve
+from gmeql.search.direct.sums.settling import settled
 
 
 def found(f: Callable[[np.ndarray], np.ndarray], low: float, high: float, error: float = 1e-12) -> list[Node] | None:
@@ -26,6 +27,11 @@ def test_three_terms_with_constants_inside() -> None:
     terms = found(lambda x: -0.62 * np.exp(-0.057 * x) + 0.41 * np.log(x + 1.6) + 0.44 * np.sin(0.29 * x), 0.1, 30)
     assert len([node for node in terms or [] if not isinstance(node, Constant)]) == 3
     assert {"exp(-0.057*x)", "log(x + 1.6)"} <= written(terms)
+
+
+def test_two_terms_that_hide_each_other() -> None:
+    terms = found(lambda x: 0.6 / (1 + np.exp(-0.2 * (x - 3.2))) + 0.55 * np.exp(-0.0703 * x) + 0.1, 0.1, 30)
+    assert written(terms) == {"exp(-0.0703*x)", "tanh(0.1*(x - 3.2))", "1"}
 
 
 def test_what_hardly_changes_needs_no_offset() -> None:

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Constant, Node, Variable, leaves, transform
+from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.network.families import FunctionSet
+from gmeql.search.direct.sums.curve_pairs import TIMES, CurvePairs, plain_powers
+from gmeql.search.direct.sums.settling import SETTLING, settled, with_step
 from gmeql.search.direct.terms.choice import TermChoice, TermsConfig
 from gmeql.search.direct.terms.column_functions import LibraryConfig
 from gmeql.search.direct.terms.library import TUNED, Library, library
@@ -34,10 +36,7 @@ class CurvesConfig:
     told: float = 50.0  # times its error within which a sum must stay,
     least_told: float = 1e-4  # ... or within this share of the size of the values
     most_weighted: float = 0.1  # of the typical error, below which no row counts for more
-    steps: int = 20  # of a fit of inner constants by itself,
-    settled: float = 0.9  # which ends where a step leaves more than this share of the squares
-    spanned: float = 1e-14  # singular values below this share of the largest span nothing
-    seen: float = 1e-9  # ... of slopes: they are no direction to step in
+    steps: int = 20  # of a fit of the constants of one function
     near: float = 1e-4  # error, relative to the spread, from which a sum may be right but for that
     powers: tuple[int, ...] = (12,)  # sums of each length that go on, made of powers alone
     every: tuple[int, ...] = (20, 16, 16, 12)  # with none, one, two and three tuned terms
@@ -81,8 +80,17 @@ def terms_of_curve(
     if alone is not None:
         return over(column, [alone])
     rows = JudgedRows.of(x[:n, None], values[:n], weights, ["x0"])
-    tiers = [(~terms.plain & ~terms.tuned, CURVES.powers), (np.ones(len(terms), bool), CURVES.every)]
-    found = first_within(terms, rows, allowed, tiers, out_of_time)
+    plain = first_within(terms, rows, allowed, [(~terms.plain & ~terms.tuned, CURVES.powers)], out_of_time)
+    if plain is None:
+        given = (x[:n], values[:n], np.sqrt(weights), functions)
+        pairs = CurvePairs(*given, allowed=allowed)
+        beside_powers = CurvePairs(*given, allowed=allowed, numbers=TIMES, plain=plain_powers(x[:n], functions))
+        for look in (pairs.one, pairs.two, beside_powers.one):
+            found = look(out_of_time)
+            if found is not None:
+                return over(column, found)
+    every = [(np.ones(len(terms), bool), CURVES.every)]
+    found = first_within(terms, rows, allowed, every, out_of_time, best=plain)
     return None if found is None else over(column, found)
 
 
@@ -118,7 +126,7 @@ def _alone(terms: Library, x: FloatArray, values: FloatArray, weights: FloatArra
             scale = np.sqrt(np.sum(slopes**2, axis=0))
             if not (np.isfinite(scale).all() and (scale > 0).all()):
                 break
-            step = np.linalg.lstsq(slopes / scale, left, rcond=CURVES.seen)[0] / scale
+            step = np.linalg.lstsq(slopes / scale, left, rcond=SETTLING.seen)[0] / scale
             moved = next((m for m in (with_step(node, step / h) for h in (1, 2, 8)) if solved(m)[0] < error), None)
             if moved is None:
                 break
@@ -128,25 +136,21 @@ def _alone(terms: Library, x: FloatArray, values: FloatArray, weights: FloatArra
     return None if best is None else best[1]
 
 
-def with_step(node: Node, step: FloatArray) -> Node:
-    """A formula with all its constants moved by a step."""
-    by = iter(step.tolist())
-    return transform(node, lambda leaf: Constant(leaf.value + next(by)) if isinstance(leaf, Constant) else leaf)
-
-
 def first_within(
     terms: Library,
     rows: JudgedRows,
     allowed: float,
     tiers: Sequence[tuple[NDArray[np.bool_], tuple[int, ...]]],
     out_of_time: Callable[[], bool],
+    *,
+    best: list[Node] | None = None,
 ) -> list[Node] | None:
-    """The shortest sum within an error, of terms from several vocabularies, with 1 where needed; None where there is none.
+    """The shortest sum within an error, of terms from several vocabularies, with 1 where needed; the best so far, or None,
+    where there is none that is shorter.
 
     Functions over a narrow range are much alike, and a fit by normal equations ends before it tells them apart: what comes
     near is settled by an orthogonal one.
     """
-    best: list[Node] | None = None
     one = Constant(1.0)
     for used, beams in tiers:
         if not used.any() or out_of_time():
@@ -164,64 +168,6 @@ def first_within(
                 best = nodes + [one] * (abs(factors[-1]) > allowed)
                 break
     return best
-
-
-def settled(
-    nodes: Sequence[Node], X: FloatArray, target: FloatArray, basis: FloatArray, *, roots: FloatArray | None = None
-) -> tuple[list[Node], tuple[float, ...], float]:
-    """Terms with the inner constants that leave least beside a basis, by Gauss-Newton steps; their factors; the error.
-
-    `roots` [N] are those of weights of mean 1, with which the basis was made.
-    """
-    roots = np.ones(len(target)) if roots is None else roots
-    left = _beside(basis, roots * target)
-    free = [[isinstance(leaf, Constant) for leaf in leaves(node)].count(True) for node in nodes]
-
-    def solved(nodes: Sequence[Node]) -> tuple[FloatArray, FloatArray, FloatArray, float] | None:
-        with np.errstate(all="ignore"):
-            parts = [constant_slopes(node, X) for node in nodes]
-            columns = roots[:, None] * np.stack([values for values, _ in parts], axis=1)
-            sizes = np.sqrt(np.sum(columns**2, axis=0))
-            if not (np.isfinite(sizes).all() and (sizes > 0).all()):
-                return None
-            columns = _beside(basis, columns / sizes)
-            span, singular, axes = np.linalg.svd(columns, full_matrices=False)
-            kept = singular > CURVES.spanned * singular[0]
-            span, singular, axes = span[:, kept], singular[kept], axes[kept]
-            factors = (axes.T @ ((span.T @ left) / singular)) / sizes
-            slopes = np.hstack([c * roots[:, None] * slopes for c, (_, slopes) in zip(factors, parts, strict=True)])
-            slopes, rest = _beside(span, _beside(basis, slopes)), _beside(span, left)
-            lost = float(rest @ rest)
-            return (slopes, rest, factors, lost) if math.isfinite(lost) and np.isfinite(slopes).all() else None
-
-    found, best = list(nodes), solved(nodes)
-    if best is None:
-        return found, (0.0,) * len(nodes), math.inf
-    for _ in range(CURVES.steps if sum(free) else 0):
-        scale = np.sqrt(np.sum(best[0] ** 2, axis=0))
-        scale = np.where(scale > 0, scale, 1.0)
-        if not np.isfinite(scale).all():
-            break
-        step = np.linalg.lstsq(best[0] / scale, best[1], rcond=CURVES.seen)[0] / scale
-        for shorter in (1.0, 3.0):
-            steps = np.split(step / shorter, np.cumsum(free)[:-1])
-            moved = [with_step(node, by) for node, by in zip(found, steps, strict=True)]
-            trial = solved(moved)
-            if trial is not None and trial[3] < best[3]:
-                break
-        else:
-            break
-        is_settled = trial[3] > CURVES.settled * best[3]
-        found, best = moved, trial
-        if is_settled:
-            break
-    return found, tuple(best[2].tolist()), math.sqrt(best[3] / len(target))
-
-
-def _beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
-    for _ in range(2):
-        columns = columns - basis @ (basis.T @ columns)
-    return np.asarray(columns)
 
 
 def over(column: int, nodes: Sequence[Node]) -> list[Node]:

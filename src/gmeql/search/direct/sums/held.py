@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.curves import settled
+from gmeql.search.direct.sums.settling import beside, settled
 from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, sum_of
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.column_functions import LIBRARY
@@ -80,7 +80,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     few = DirectTable(X, y, table.weights[:n])
     values = np.array([few.values(node) for node in held])
     basis = orthonormal((values / np.sqrt(np.mean(values**2, axis=1, keepdims=True))).T, HELD.spanned)
-    rest = _beside(basis, y)
+    rest = beside(basis, y)
     if np.linalg.norm(rest) < VOCABULARY.exact * np.linalg.norm(y):
         return  # a plain sum
     terms = _Terms(library(X, functions.allows, numbers=TUNED_TERMS), basis)
@@ -137,8 +137,8 @@ class _Terms:
     def nearest(self, rest: FloatArray, taken: FloatArray, n: int) -> list[Node]:
         """The terms, one of a kind, that with their slopes explain most of what is left [N] beside columns [N, K]."""
         sizes = np.linalg.norm(taken, axis=0)
-        span = orthonormal(_beside(self.basis, taken / np.where(sizes > 0, sizes, 1.0)), HELD.spanned)
-        target = _beside(span, rest).astype(np.float32)
+        span = orthonormal(beside(self.basis, taken / np.where(sizes > 0, sizes, 1.0)), HELD.spanned)
+        target = beside(span, rest).astype(np.float32)
         gains = np.concatenate([self._gains(some, span.astype(np.float32), target) for some in self._parts()])
         found: dict[int, int] = {}
         for m in self.numbers[np.argsort(-gains, kind="stable")]:
@@ -175,12 +175,6 @@ def _plain(X: FloatArray, functions: FunctionSet) -> list[Node]:
         a, b = Variable(i), Variable(j)
         found += [build("mul", a, b), build("mul", build("square", a), b), build("mul", a, build("square", b))]
     return [node for node in found if functions.allows({call.operator for call in calls(node)})]
-
-
-def _beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
-    for _ in range(2):
-        columns = columns - basis @ (basis.T @ columns)
-    return np.asarray(columns)
 
 
 def _unit(rows: SingleArray) -> SingleArray:

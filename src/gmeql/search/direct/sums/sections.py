@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Constant, Node, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.sums.blocks import BLOCKS, Blocks, OuterSearch, beside, span_of
-from gmeql.search.direct.sums.curves import first_within, over, settled, terms_of_curve
+from gmeql.search.direct.sums.curves import first_within, over, terms_of_curve
+from gmeql.search.direct.sums.settling import settled
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.column_functions import LIBRARY
 from gmeql.search.direct.terms.library import Library, library

@@ -1,0 +1,169 @@
+"""Inner constants of a few terms taken to rounding beside whatever else a sum holds (variable projection).
+
+All factors are solved for at each step, so that only the constants inside are stepped: by Gauss and Newton where they are nearly
+right, or damped (Levenberg 1944, Marquardt 1963) where terms are so much alike that a whole step leads far away.
+
+Legend: `N` rows, `K` inner constants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.nodes import Constant, Node, leaves, transform
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SettlingConfig:
+    """Numbers of the fit."""
+
+    steps: int = 20  # of a fit without damping,
+    settled: float = 0.9  # which ends where a step leaves more than this share of the squares
+    shorter: tuple[float, ...] = (1.0, 3.0)  # times, of such a step, one after the other until less is left
+    damped_steps: int = 50  # of a fit with damping, those counted that are not taken,
+    damping: float = 1e-3  # which begins with so much,
+    calmer: float = 0.1  # times as much after a step that leaves less, and
+    firmer: float = 10.0  # ... after one that does not,
+    most_damping: float = 100.0  # up to this; below
+    least_damping: float = 1e-14  # it is none
+    rounding: float = 1e-28  # share of the squares that is rounding
+    spanned: float = 1e-14  # singular values below this share of the largest span nothing
+    seen: float = 1e-9  # ... of slopes: they are no direction to step in
+
+
+SETTLING = SettlingConfig()
+
+
+def settled(
+    nodes: Sequence[Node],
+    X: FloatArray,
+    target: FloatArray,
+    basis: FloatArray,
+    *,
+    roots: FloatArray | None = None,
+    is_damped: bool = False,
+) -> tuple[list[Node], tuple[float, ...], float]:
+    """Terms with the inner constants that leave least beside a basis; their factors; the error.
+
+    `roots` [N] are those of weights of mean 1, with which the basis was made.
+    """
+    roots = np.ones(len(target)) if roots is None else roots
+    fits = _Fits(X, beside(basis, roots * target), basis, roots)
+    best = fits.of(list(nodes))
+    if best is None:
+        return list(nodes), (0.0,) * len(nodes), math.inf
+    if best.slopes.shape[1]:
+        best = _damped(fits, best) if is_damped else _undamped(fits, best)
+    return best.nodes, tuple(best.factors.tolist()), math.sqrt(best.lost / len(target))
+
+
+def with_step(node: Node, step: FloatArray) -> Node:
+    """A formula with all its constants moved by a step."""
+    by = iter(step.tolist())
+    return transform(node, lambda leaf: Constant(leaf.value + next(by)) if isinstance(leaf, Constant) else leaf)
+
+
+def beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
+    """What is left of columns beside a basis; projected twice, since once rounds."""
+    for _ in range(2):
+        columns = columns - basis @ (basis.T @ columns)
+    return np.asarray(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Terms with some constants: slopes by these beside all terms [N, K], what is left [N], factors, the squares left."""
+
+    nodes: list[Node]
+    slopes: FloatArray
+    rest: FloatArray
+    factors: FloatArray
+    lost: float
+
+    @property
+    def scale(self) -> FloatArray | None:
+        """Sizes of the slopes [K], 1 where one is nothing; None where one is no number."""
+        sizes = np.sqrt(np.sum(self.slopes**2, axis=0))
+        return np.where(sizes > 0, sizes, 1.0) if np.isfinite(sizes).all() else None
+
+    def moved(self, step: FloatArray) -> list[Node]:
+        """The terms with their constants moved by a step [K]."""
+        free = [sum(isinstance(leaf, Constant) for leaf in leaves(node)) for node in self.nodes]
+        steps = np.split(step, np.cumsum(free)[:-1])
+        return [with_step(node, by) for node, by in zip(self.nodes, steps, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fits:
+    """Fits to what a basis leaves of a target [N]."""
+
+    X: FloatArray
+    left: FloatArray
+    basis: FloatArray
+    roots: FloatArray
+
+    def of(self, nodes: list[Node]) -> _Fit | None:
+        """By least squares; None where a term or a slope is no number."""
+        with np.errstate(all="ignore"):
+            parts = [constant_slopes(node, self.X) for node in nodes]
+            columns = self.roots[:, None] * np.stack([values for values, _ in parts], axis=1)
+            sizes = np.sqrt(np.sum(columns**2, axis=0))
+            if not (np.isfinite(sizes).all() and (sizes > 0).all()):
+                return None
+            columns = beside(self.basis, columns / sizes)
+            span, singular, axes = np.linalg.svd(columns, full_matrices=False)
+            kept = singular > SETTLING.spanned * singular[0]
+            span, singular, axes = span[:, kept], singular[kept], axes[kept]
+            factors = (axes.T @ ((span.T @ self.left) / singular)) / sizes
+            slopes = np.hstack(
+                [c * self.roots[:, None] * slopes for c, (_, slopes) in zip(factors, parts, strict=True)]
+            )
+            slopes, rest = beside(span, beside(self.basis, slopes)), beside(span, self.left)
+            lost = float(rest @ rest)
+        is_usable = math.isfinite(lost) and np.isfinite(slopes).all()
+        return _Fit(nodes, slopes, rest, factors, lost) if is_usable else None
+
+
+def _undamped(fits: _Fits, best: _Fit) -> _Fit:
+    for _ in range(SETTLING.steps):
+        scale = best.scale
+        if scale is None:
+            break
+        step = np.linalg.lstsq(best.slopes / scale, best.rest, rcond=SETTLING.seen)[0] / scale
+        for shorter in SETTLING.shorter:
+            trial = fits.of(best.moved(step / shorter))
+            if trial is not None and trial.lost < best.lost:
+                break
+        else:
+            break
+        is_settled = trial.lost > SETTLING.settled * best.lost
+        best = trial
+        if is_settled:
+            break
+    return best
+
+
+def _damped(fits: _Fits, best: _Fit) -> _Fit:
+    damping, whole = SETTLING.damping, float(fits.left @ fits.left)
+    scale = best.scale
+    for _ in range(SETTLING.damped_steps):
+        if scale is None or damping > SETTLING.most_damping or best.lost <= SETTLING.rounding * whole:
+            break
+        span, singular, axes = np.linalg.svd(best.slopes / scale, full_matrices=False)
+        kept = singular > SETTLING.seen * singular[0]
+        along = np.where(kept, singular / np.where(kept, singular**2 + damping, 1.0), 0.0)
+        trial = fits.of(best.moved(axes.T @ ((span.T @ best.rest) * along) / scale))
+        if trial is not None and trial.lost < best.lost:
+            best, scale = trial, trial.scale
+            damping = SETTLING.calmer * damping if damping > SETTLING.least_damping else 0.0
+        else:
+            damping = SETTLING.firmer * max(damping, SETTLING.least_damping)
+    return best
