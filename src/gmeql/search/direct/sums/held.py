@@ -138,7 +138,8 @@ class _Terms:
         """The terms, one of a kind, that with their slopes explain most of what is left [N] beside columns [N, K]."""
         sizes = np.linalg.norm(taken, axis=0)
         span = orthonormal(beside(self.basis, taken / np.where(sizes > 0, sizes, 1.0)), HELD.spanned)
-        target = beside(span, rest).astype(np.float32)
+        left = beside(span, rest)
+        target = (left / (np.abs(left).max() or 1.0)).astype(np.float32)
         gains = np.concatenate([self._gains(some, span.astype(np.float32), target) for some in self._parts()])
         found: dict[int, int] = {}
         for m in self.numbers[np.argsort(-gains, kind="stable")]:
