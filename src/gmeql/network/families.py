@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -63,13 +62,13 @@ class FunctionSet:
         self.unary = [n for n in names if n not in (*_BINARY, *_DENSE, "id", "pow", "neg", DERIVATIVE.name)]
         if not self.binary and not self.unary and not self.dense:
             raise ValueError(f"functions must hold at least one function, got {list(functions)!r}")
+        self._allowed = self._operators()
 
     def allows(self, operators: set[str]) -> bool:
         """Whether formulas of these operators can be made: Π holds products and powers, Σ sums."""
         return operators <= self._allowed
 
-    @cached_property
-    def _allowed(self) -> set[str]:
+    def _operators(self) -> set[str]:
         """Every operator that formulas may hold."""
         allowed = {*self.binary, *self.unary, *self.dense, *self.seen, "neg"}
         if "prod" in allowed:

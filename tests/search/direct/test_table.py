@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import pickle
 import time
+from dataclasses import fields
 from itertools import count, islice
 
 import numpy as np
@@ -32,6 +34,16 @@ def test_a_formula_without_a_value_on_some_row_has_infinite_error() -> None:
 
 def test_a_constant_target_has_a_spread() -> None:
     assert DirectTable(np.ones((4, 1)), np.full(4, 7.0), np.ones(4)).spread == 1.0
+
+
+def test_another_process_gets_what_a_table_was_made_of() -> None:
+    """What is worked out later is not sent: a thread that sends a table met `dictionary changed size during iteration`."""
+    given = table()
+    assert given.spread > 0 and given.varies
+    sent = pickle.loads(pickle.dumps(given))  # noqa: S301
+    assert set(vars(sent)) == {field.name for field in fields(DirectTable)}
+    np.testing.assert_array_equal(sent.X, given.X)
+    assert sent.spread == given.spread
 
 
 def test_weights_count() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,10 @@ class DirectTable:
     """Values [N] of the best formula so far, or of a smooth fit that is closer."""
     found: tuple[Node, ...] = ()
     """Formulas found so far, the best first."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made of, for another process. What was worked out since stays: another thread may be adding to that."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_columns(self) -> int:
