@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-ANGLE_LIMIT = 1e6
-"""Largest argument of sine and cosine in a fit; beyond it the candidate is not finite."""
+ANGLE_LIMIT = 5e8
+"""Largest argument of sine and cosine in a fit, of which a double still knows seven digits behind the point; beyond it the
+candidate is not finite."""
 EXPONENTIAL_LIMIT = 700.0
 """Largest argument of the exponential in a fit: exp(709.8) is past the largest double."""
 PROTECTED_EXPONENTIAL_LIMIT = 80.0

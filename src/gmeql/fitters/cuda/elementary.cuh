@@ -9,7 +9,8 @@ DEVICE void sine_cosine(double u, double& sine, double& cosine) {
     const double rounded = u * 0.6366197723675814 + ROUNDER;
     const long long quadrant = bits_of(rounded);
     const double q = rounded - ROUNDER;
-    const double r = ((u - q * 1.5707963267341256) - q * 6.077100506303966e-11) - q * 2.0222662487959506e-21;
+    const double near = (u - q * 1.570796251296997) - q * 7.549789415861596e-08;  // pi/2 in parts of 24 bits
+    const double r = (near - q * 5.390302529957765e-15) - q * 3.2820035428735005e-22;
     const double z = r * r;
     double s = 1.58962301576546568060e-10;
     s = -2.50507477628578072866e-8 + z * s;

@@ -12,9 +12,11 @@ from gmeql.fitters.kernel.options import FAST, IN_ORDER, TABLE
 from gmeql.formula.limits import ANGLE_LIMIT, EXPONENTIAL_LIMIT
 
 _TWO_OVER_PI = 0.6366197723675814
-_HALF_PI_1 = 1.5707963267341256
-_HALF_PI_2 = 6.077100506303966e-11
-_HALF_PI_3 = 2.0222662487959506e-21
+# pi/2 in parts of 24 bits, of which 2**29 times each of the first three is exact.
+_HALF_PI_1 = 1.570796251296997
+_HALF_PI_2 = 7.549789415861596e-08
+_HALF_PI_3 = 5.390302529957765e-15
+_HALF_PI_4 = 3.2820035428735005e-22
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.693147180369123816490
 _LN2_LOW = 1.90821492927058770002e-10
@@ -51,7 +53,7 @@ def sine_cosine(table, source, factor, sine, cosine, n):
         rounded = u * _TWO_OVER_PI + _ROUNDER
         quadrant = _bits(rounded)
         q = rounded - _ROUNDER
-        r = ((u - q * _HALF_PI_1) - q * _HALF_PI_2) - q * _HALF_PI_3
+        r = (((u - q * _HALF_PI_1) - q * _HALF_PI_2) - q * _HALF_PI_3) - q * _HALF_PI_4
         z = r * r
         s = 1.58962301576546568060e-10
         s = -2.50507477628578072866e-8 + z * s
