@@ -37,9 +37,9 @@ PROBLEMS: dict[str, tuple[str, tuple[str, ...], tuple[float, float], float]] = {
     ),
 }  # fmt: skip
 PARTS = {
-    "search.execution": ("Executor.draw_and_fit",),
+    "search.execution.execution": ("Executor.draw_and_fit",),
     "search.search": ("polish_island", "offer_elites", "Search._prepare_next_stage"),
-    "search.island": ("Island.draw", "Island.absorb"),
+    "search.islands.island": ("Island.draw", "Island.absorb"),
 }
 """What `--profile` times besides the end of a search."""
 
@@ -68,14 +68,14 @@ def search_once(name: str, candidates: int, threads: int, seed: int, profile: bo
     for module, parts in (PARTS if profile else {}).items():
         for part in parts:
             _time_part(module, part, seconds)
-    _time_part("search.search", "finish", seconds)
+    _time_part("search.search", "Search._end", seconds)
     wall, processor = time.perf_counter(), time.process_time()
     done = search(candidates)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     best = done.progress().best
     return {
         "problem": name, "candidates": done.candidates, "reason": done.reason, "whole": wall,
-        "wall": wall - seconds.get("finish", 0.0), "processor": processor - seconds.get("finish processor", 0.0),
+        "wall": wall - seconds.get("_end", 0.0), "processor": processor - seconds.get("_end processor", 0.0),
         "loss": best.loss, "formula": str(best.expression), "parts": seconds,
     }  # fmt: skip
 
@@ -94,8 +94,8 @@ def _time_part(module: str, part: str, seconds: dict[str, float]) -> None:
             return plain(*args, **options)
         finally:
             seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
-            if name == "finish":
-                seconds["finish processor"] = time.process_time() - processor
+            if name == "_end":
+                seconds["_end processor"] = time.process_time() - processor
 
     setattr(owner, name, timed)
 
