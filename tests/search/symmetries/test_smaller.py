@@ -10,6 +10,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 from gmeql.search.symmetries import View, find_views
 from gmeql.search.symmetries.noisy import smaller_tables
+from gmeql.search.symmetries.views import FittedView
 
 
 def table(*ranges, rows=500, seed=0):
@@ -230,3 +231,23 @@ def test_one_column_is_left_of_angles_and_what_they_stand_in(name):
     X = table(*ranges, rows=1000)
     smallest = smaller_tables(X, law(*X.T))[0]
     assert len(smallest.columns) == 1 and not smallest.is_spent
+
+
+def test_of_noise_not_every_proposal_is_fitted(monkeypatch):
+    """In noise much holds, and to fit it all took a second of a search: a surrogate must know more than a plane for that."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 5, (700, 6))
+    fitted, plain = [], FittedView.of
+
+    def counted(view, *given):
+        fitted.append(view)
+        return plain(view, *given)
+
+    monkeypatch.setattr(FittedView, "of", counted)
+    find_views(X, 2 * X[:, 0] + rng.normal(size=700))
+    of_noise = len(fitted)
+    fitted.clear()
+    ranges, law = WAVES["a reflection"]
+    X = table(*ranges, rows=700)
+    find_views(X, law(*X.T))
+    assert of_noise <= 3 < len(fitted)

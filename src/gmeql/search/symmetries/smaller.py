@@ -25,7 +25,8 @@ import numpy as np
 from gmeql.fitters.threads import one_blas_thread
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.proposals import joined_views, merged_views, scaled_views, views_without_factor
-from gmeql.search.symmetries.surrogate import OutOfTime
+from gmeql.search.symmetries.smooth import fit_plane
+from gmeql.search.symmetries.surrogate import OutOfTime, typical
 from gmeql.search.symmetries.views import FittedView, View
 
 
@@ -61,7 +62,8 @@ def find_views(
                 reading = first.reading if first is not None and first.error < SYMMETRIES.understood else None
                 return first if view is start else FittedView.of(view, X, y, out_of_time, reading)
 
-            for views in smaller_views(start, fit):
+            are_ranked = first is None or first.error < SYMMETRIES.far_better * _plane_error(X, y)
+            for views in smaller_views(start, fit, are_ranked=are_ranked):
                 found = views + found
             if first is not None and not found and under_noise:
                 # what looked like noise may be a surrogate that sees nothing in so many columns
@@ -75,6 +77,11 @@ def find_views(
     return list(dict.fromkeys([*under_noise, *found]))[: SYMMETRIES.max_views]
 
 
+def _plane_error(X: np.ndarray, y: np.ndarray) -> float:
+    """Error of a plane, as a surrogate's is counted: one that knows hardly more sees noise, in which everything holds."""
+    return typical(fit_plane(X, y).residuals) / float(np.std(y))
+
+
 def smaller_views(
     start: View,
     fit: Callable[[View], FittedView | None],
@@ -82,19 +89,21 @@ def smaller_views(
     negligible: float = SYMMETRIES.negligible,
     out_of_time: Callable[[], bool] = lambda: False,
     are_joined: bool = True,
+    are_ranked: bool = True,
 ) -> Iterator[list[View]]:
     """Step by step the views that the first proposal to hold stands for, each smaller than the one before.
 
     `fit` says what a view knows of the target: a proposal holds that knows as much, or whose error is `negligible`. Where the
     surrogate is rough, much holds that is wrong, and of the proposals that hold the one is taken that knows most. Once it is
-    `out_of_time`, no column is asked for a function before the rest. `are_joined` asks which are read together, too.
+    `out_of_time`, no column is asked for a function before the rest. `are_joined` asks which are read together, too; unless they
+    `are_ranked`, the first that holds is taken of a rough surrogate as well.
     """
     current = fit(start)
     while current is not None and current.error < SYMMETRIES.hopeless and len(current.view.columns) > 1:
         enough = max(SYMMETRIES.allowed_growth * current.error, negligible)
         fits = ((views, fit(views[0])) for views in _proposals(current, out_of_time, are_joined))
         held = ((views, smaller) for views, smaller in fits if smaller is not None and not smaller.error > enough)
-        is_rough, error, current = current.error > SYMMETRIES.rough, current.error, None
+        is_rough, error, current = are_ranked and current.error > SYMMETRIES.rough, current.error, None
         for views, smaller in _best_first(held, error) if is_rough else held:
             yield views
             # a multiple of powers may hold nearly, as where tanh(u) is nearly u: what holds with a column left is more
