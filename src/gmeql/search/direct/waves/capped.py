@@ -44,12 +44,11 @@ class CappedConfig:
     near: float = 0.99  # of the largest size, beyond which
     often: float = 0.05  # so many of the rows must be: 0.09 of a wave's are
     often_each: float = 0.02  # and of each bound where a number stands beside a wave
-    differing: float = (
-        0.5  # share of the rows whose values differ: ratings and clipped scales are at their bounds as well
-    )
+    differing: float = 0.5  # and so many of these must differ: ratings and clipped scales are at their bounds, too
     narrow: float = 1e-3  # range, relative to the size, of what is hardly more than a constant
-    # largest distance between the distribution of their sizes and that of a wave's: waves had 0.2 at most where they turned
-    unlike: float = 0.25  # less than once on most rows, and others 0.4 and more
+    # largest distance between the distribution of their sizes and that of a wave's: waves had 0.2 at most, also those that
+    # turned less than once on most rows, and others 0.4 and more
+    unlike: float = 0.25
     surely: float = 0.1  # and below which it is one so surely that longer sums are looked for
     told_by_reading: float = 0.06  # ... to be added where they are read: a function of a wave is much like one
     readings: tuple[str, ...] = (PLAIN, "inv_square", "inv", "square", "exp", "log", "fourth power")

@@ -114,9 +114,8 @@ class ExactWaves:
             return
         (many, nodes), ones = self._many, np.ones_like(target)
         size = math.sqrt(float(np.mean(level**2)))
-        is_half = (
-            abs(float(level.mean())) > EXACT_WAVES.half * size
-        )  # what lies above 0, under a root: the mean is no wave
+        # of what lies above 0, under a root: the mean is no wave
+        is_half = abs(float(level.mean())) > EXACT_WAVES.half * size
         looks = (*(((self.n_plain, EXACT_WAVES.looks[0][1]),) if is_half else ()), *EXACT_WAVES.looks)
         for most, seconds in looks[:-1] if first else looks[-1:]:
             values = many[:most]
