@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _ADVICE = "loss='robust' (--loss robust) gives {} no weight"
 UNSURE = "as outliers do or errors with a heavy tail: the rows do not tell which"
+_CLEARLY = 0.7
+"""Share of the error of the other rows from the formula below which their own describes them clearly better."""
 
 
 def forgotten(far: np.ndarray, counted: CountedRows) -> list[str]:
@@ -54,12 +56,22 @@ def without_outliers(member: FrontMember, residuals: np.ndarray, kept: np.ndarra
 
 def far_away(residuals: np.ndarray, far: np.ndarray, others: OtherRows | None) -> list[str]:
     """Rows `far` [N] from the formula, or which pull it so far that they no longer are: which formula the others follow, and
-    which loss would forget them. Of rows that the tail of its errors may reach, no more than that."""
+    which loss would forget them. Of rows that the tail of its errors may reach, the formula only if it is clearly better."""
     count = int(far.sum())
-    if not (are_gross(residuals, far) if others is None else others.gross):
-        further = "so fresh rows may lie further off than stated"
-        return [f"{_rows_lie(count)} far from it, {UNSURE}, {further}."] if count else []
-    return [_outliers(count, others)]
+    if are_gross(residuals, far) if others is None else others.gross:
+        return [_outliers(count, others)]
+    sentences = [f"{_rows_lie(count)} far from it, {UNSURE}, so fresh rows may lie further off than stated."] * (
+        count > 0
+    )
+    if others is not None and others.expression.variables:
+        error = math.sqrt(float(np.mean(residuals[others.kept] ** 2)))
+        if others.error < _CLEARLY * error:
+            well = f"far better, with a typical error of {three_digits(others.error)}"
+            faulty = "other is a fault" if others.far == 1 else f"other {others.far:,} are faults"
+            sentences.append(
+                f"{others.expression} fits {others.rest:,} rows {well}: if the {faulty}, {_ADVICE.format(_them(others.far))}."
+            )
+    return sentences
 
 
 def _outliers(count: int, others: OtherRows | None) -> str:

@@ -80,6 +80,23 @@ def test_rows_behind_a_wide_gap_are_outliers_beside_skewed_errors_too() -> None:
     assert found["struck"] >= 39 and found["costs"] <= 2
 
 
+def test_a_gap_is_measured_by_how_fast_the_tail_below_it_falls() -> None:
+    """Of 200 rows with errors that fall exponentially, two beyond all of them were hardly ever told as outliers."""
+    found = {"t1": 0, "log-normal": 0, "exponential": 0, "struck": 0, "counts struck": 0, "counts": 0}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        tails = {"t1": rng.standard_t(1, 200), "log-normal": np.exp(1.5 * rng.standard_normal(200))}
+        tails |= {"exponential": rng.exponential(1.0, 200), "counts": rng.poisson(1.5, 200).astype(float)}
+        for kind in ("exponential", "counts"):
+            struck = tails[kind].copy()
+            struck[:2] += 40.0
+            tails["struck" if kind == "exponential" else "counts struck"] = struck
+        for kind, errors in tails.items():
+            found[kind] += are_gross(errors, rows_far_away(errors))
+    assert found["struck"] >= 30 and found["counts struck"] >= 55
+    assert found["t1"] <= 4 and found["log-normal"] <= 2 and found["exponential"] == 0 and found["counts"] == 0
+
+
 def test_a_row_lies_alone_where_its_neighbours_do_not_lie_there_with_it(rng: np.random.Generator) -> None:
     X = rng.uniform(1, 9, (80, 1))
     errors = 0.1 * rng.standard_normal(80)

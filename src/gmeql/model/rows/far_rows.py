@@ -41,6 +41,12 @@ class FarConfig:
     gap: float = 4.0
     """Nats of a gap between them and the others that no tail leaves: of rows without outliers fewer than `exp(-4)` have such a
     one, whatever their tail, up to that of Student's t with one degree of freedom."""
+    tail_share: float = 0.4
+    """Share of the rows below a gap, the furthest of them, that tell how fast the tail falls, ..."""
+    most_in_tail: int = 20
+    """... so many at most, since further in it falls more slowly, ..."""
+    steepest: float = 5.0
+    """... and by no higher power of the size: of rounded errors many are equal."""
     narrow: float = 1.9
     """The same of a gap behind which rows may well be outliers, where no more than a part of a search goes without them.
     Of rows without outliers some have one, the more the heavier their tail: that costs them this part."""
@@ -139,20 +145,36 @@ def _growing_nats(residuals: np.ndarray, spread: np.ndarray) -> float:
 
 
 def _gap_nats(residuals: np.ndarray, count: int) -> float:
-    """Nats of the widest gap beyond which one to `count` of the residuals [N] lie, whatever the others look like.
+    """Nats of the widest gap beyond which one to `count` of the residuals [N] lie.
 
-    Of a tail that falls as `1/size`, the heaviest that errors have, the `k` largest lie beyond `c` times the next one with a
-    chance of `c**-k` (Rényi 1953); so many gaps are looked at.
+    Of a tail that falls as `size**-a`, the `k` largest lie beyond `c` times the next one with a chance of `c**(-a k)`, and all
+    gaps below are independent of that (Rényi 1953). No tail falls more slowly than `a = 1`, which gives `k log c` nats. If the
+    `m` gaps below, the j-th largest row taken `j` times, are `h` nats in the mean, they tell `a`: then the chance is
+    `(1 + k log c/(m h))**-m`. As many gaps as rows are looked at.
     """
-    nats = _gaps(residuals, count)[0]
-    return float(nats.max(initial=0.0)) - math.log(count)
+    below = min(count + FAR.most_in_tail, len(residuals) - 1)
+    nats = _gaps(residuals, below)[0]
+    tails = (_tail_power_nats(nats, k, len(residuals)) for k in range(1, count + 1))
+    return max(max(nats[:count], default=0.0), *tails) - math.log(count)
+
+
+def _tail_power_nats(nats: np.ndarray, k: int, n_rows: int) -> float:
+    """Nats of the gap below the `k` largest of `n_rows`, given how fast the tail below it falls; `nats` are those of all gaps."""
+    below = min(int(FAR.tail_share * (n_rows - k)), FAR.most_in_tail)
+    steps = nats[k : k + below]
+    if len(steps) < below or below == 0 or not np.isfinite(steps).all():
+        return 0.0
+    return below * math.log1p(float(nats[k - 1]) / (below * max(float(steps.mean()), 1.0 / FAR.steepest)))
 
 
 def _gaps(residuals: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nats of the gaps below the `count` residuals [N] that lie furthest off, and the places of these, the furthest first."""
+    """Nats of the gaps below the `count` residuals [N] that lie furthest off, and the places of these, the furthest first.
+
+    That is `k log c` of the gap below the k-th, which is `c` times as large as the next one.
+    """
     sizes = np.abs(residuals - np.median(residuals))
     order = np.argsort(-sizes, kind="stable")[: count + 1]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         nats = np.arange(1, len(order)) * np.log(sizes[order[:-1]] / sizes[order[1:]])
     return nats, order
 
