@@ -241,7 +241,8 @@ def compare(arguments: argparse.Namespace) -> None:
 
     for rows in arguments.rows:
         config = SearchConfig(max_candidates=3000, n_jobs=1, search_rows=rows, symmetries=False, direct=())
-        search = Search(*noisy_table(rows, 5), config=config, seed=rows)
+        X, y = noisy_table(rows, 5)
+        search = Search(arguments.scale * X, y, config=config, seed=rows)
         for _ in search.run():
             pass
         state, here = search._state, []
@@ -258,7 +259,7 @@ def compare(arguments: argparse.Namespace) -> None:
         ends = [np.concatenate([job.batch.codes for job in jobs]) for jobs in (here, there)]
         finite = np.isfinite(losses[0]) & np.isfinite(losses[1])
         off = np.abs(losses[1][finite] / losses[0][finite] - 1)
-        found = {"rows": rows, "candidates": len(finite), "median_off": float(np.median(off))}
+        found = {"rows": rows, "scale": arguments.scale, "candidates": len(finite), "median_off": float(np.median(off))}
         show(
             found | {"share_off_by_1e-6": float((off > 1e-6).mean()), "other_ends": float((ends[0] != ends[1]).mean())}
         )
@@ -335,6 +336,9 @@ def main() -> None:
     of_fits = commands.add_parser("compare")
     of_fits.add_argument(
         "--rows", type=lambda text: [int(n) for n in text.split(",")], default=[70, 256, 300, 400, 999]
+    )
+    of_fits.add_argument(
+        "--scale", type=float, default=1.0, help="factor of all columns: with 1e4, angles of waves are large"
     )
     of_fits.set_defaults(run=compare)
     of_paper = commands.add_parser("paper")

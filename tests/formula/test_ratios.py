@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable, build
 from gmeql.formula.ratios import as_ratio
+from gmeql.formula.simplify import simplify
 from random_trees import N_VARIABLES, trees
 from thinned import examples
 
@@ -40,3 +41,15 @@ def test_what_cancels_is_gone(value):
         "div", build("mul", Constant(value), x, build("add", x, Constant(1.0))), build("add", build("square", x), x)
     )
     assert as_ratio(root) == Constant(value)
+
+
+def test_a_sum_that_divides_another_is_gone():
+    """n*(V1*log(V2) - V1*log(V1) - V2*log(V1) + V2*log(V2))/(V1 + V2) was the formula of a gas that expands."""
+    x, y = Variable(0), Variable(1)
+    total, difference = build("add", x, y), build("sub", build("log", y), build("log", x))
+    times = [build("mul", each, other) for each in (x, y) for other in (build("log", y), build("neg", build("log", x)))]
+    found = as_ratio(build("div", build("add", *times), total))
+    assert found is not None and simplify(found) == simplify(difference)
+    cubes, square = build("sub", build("cube", x), build("cube", y)), build("square", build("add", x, y))
+    assert str(Expression(as_ratio(build("div", build("sub", x, y), cubes)), NAMES)) == "1/(x0**2 + x0*x1 + x1**2)"
+    assert as_ratio(build("div", square, build("add", x, y, Constant(1.0)))) is not None

@@ -20,6 +20,7 @@ from gmeql.formula.sums import (
     merge_powers,
     monomial,
     multiply,
+    quotient,
     scale,
     shared_powers,
 )
@@ -82,3 +83,36 @@ def test_growth_is_refused() -> None:
     assert len(multiply(total, total, ROUNDING, max_terms=21)) == 21
     with pytest.raises(TooManyTerms, match="more than 20 terms"):
         multiply(total, total, ROUNDING, max_terms=20)
+
+
+whole = st.dictionaries(
+    st.dictionaries(st.sampled_from("xyz"), st.sampled_from([1.0, 2.0]), max_size=2).map(monomial),
+    st.sampled_from([-3.0, -1.0, 0.5, 2.0]),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(whole, whole)
+def test_a_product_divided_by_one_of_its_sums_is_the_other(left: Polynomial[str], right: Polynomial[str]) -> None:
+    product = multiply(left, right, ROUNDING, max_terms=99)
+    if product:
+        found = quotient(product, right, ROUNDING, max_terms=99)
+        assert found is not None and found.keys() == left.keys()
+        assert all(math.isclose(found[key], left[key], rel_tol=1e-9) for key in left)
+
+
+@given(whole, whole)
+def test_what_is_no_product_has_no_quotient(left: Polynomial[str], right: Polynomial[str]) -> None:
+    found = quotient(left, right, ROUNDING, max_terms=9)
+    if found is not None:
+        assert math.isclose(
+            value(multiply(found, right, ROUNDING, max_terms=99)), value(left), rel_tol=1e-9, abs_tol=1e-9
+        )
+
+
+def test_sums_without_a_quotient_end() -> None:
+    x, y = (("x", 1.0),), (("y", 1.0),)
+    assert quotient({x: 1.0}, {x: 1.0, y: 1.0}, ROUNDING, max_terms=9) is None
+    assert quotient({x: math.inf}, {x: 1.0, y: 1.0}, ROUNDING, max_terms=9) is None
+    assert quotient({x: 1.0}, {}, ROUNDING, max_terms=9) is None

@@ -15,6 +15,7 @@ has to be written twice:
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
     2*cos(x + p)*cos(x)  cos(2*x + p) + cos(p)   one wave and a number in place of two waves, where that is shorter
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
+    a*log(x) - a*log(y)  a*log(x/y)               one logarithm in place of the difference of two
     x**2-2*x*y+y**2      (x - y)**2               a square in place of its three terms
     (x - 6)*x + 14       (x - 3)**2 + 5           a distance from a round value
     a*exp((6 - x)*x)     a*exp(9)*exp(-(x - 3)**2)  a bell by its centre
@@ -32,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from typing import TypeGuard
 
 from gmeql.formula.fractions import common_factors, lifted, positive_sums, saturation
@@ -100,7 +102,7 @@ def _sum(node: Node) -> Node:
     """
     constant, terms = split_sum(node)
     plain = _multiplied_out(terms)
-    shorter = [(constant, form) for form in (*products_of_waves(terms), *_squares(plain))]
+    shorter = [(constant, form) for form in (*products_of_waves(terms), *_logarithms(terms), *_squares(plain))]
     shorter += wave_and_number(constant, terms)
     shorter += _completed(constant, plain)
     forms = [write_sum(rest, form) for rest, form in shorter if all(math.isfinite(factor) for factor, _ in form)]
@@ -127,6 +129,30 @@ def _without_sign(name: str, argument: Node) -> Node:
 
 def _is_size(node: Node) -> TypeGuard[Call]:
     return isinstance(node, Call) and node.operator == "abs" and not node.protected
+
+
+# --- logarithms ---------------------------------------------------------------------------------------------------
+
+
+def _logarithms(terms: list[Term]) -> Iterator[list[Term]]:
+    """The terms with a*log(u) - a*log(v) as a*log(u/v), every two that there are. Each has its value where both had one."""
+    split = [(factor, *_logarithm_of(powers)) for factor, powers in terms]
+    for i, j in permutations(range(len(terms)), 2):
+        (a, u, rest), (b, v, other) = split[i], split[j]
+        if u is None or v is None or not a > 0 or not is_same(a, -b) or _term_key(rest) != _term_key(other):
+            continue
+        scale, inside = as_product(build("div", u, v))
+        if inside and math.isfinite(scale):
+            joined = {**rest, build("log", write_product(scale, inside)): 1.0}
+            yield [*(term for m, term in enumerate(terms) if m not in (i, j)), (a, joined)]
+
+
+def _logarithm_of(powers: Factors) -> tuple[Node | None, Factors]:
+    """What the one logarithm of a product is of, and its other factors."""
+    for base, exponent in powers.items():
+        if isinstance(base, Call) and base.operator == "log" and not base.protected and exponent == 1.0:
+            return base.args[0], {other: e for other, e in powers.items() if other != base}
+    return None, powers
 
 
 # --- squares ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import math
 
 from gmeql.formula.limits import PLAIN_EXPONENT_LIMIT
 from gmeql.formula.nodes import Constant, Node, Variable, build, exponent_of
-from gmeql.formula.sums import Polynomial, Rounding, add, divide, multiply, scale, shared_powers
+from gmeql.formula.sums import Polynomial, Rounding, add, divide, multiply, quotient, scale, shared_powers
 
 Sum = Polynomial[Node]
 Ratio = tuple[Sum, Sum]
@@ -93,17 +93,16 @@ def _inverse(ratio: Ratio) -> Ratio:
 
 
 def _cancelled(ratio: Ratio) -> Ratio:
-    """Powers that every term above and below shares, taken out; a numerator that is a multiple of the other, too."""
+    """Powers that every term above and below shares, taken out; a sum on one side that divides that on the other, too."""
     above, below = ratio
     if not above:
         return {}, _UNIT
     shared = shared_powers([dict(product) for part in ratio for product in part])
     if shared:
         above, below = divide(above, shared, ROUNDING), divide(below, shared, ROUNDING)
-    if above.keys() == below.keys():
-        factors = [above[product] / below[product] for product in above]
-        if max(factors) - min(factors) <= ROUNDING.terms * abs(factors[0]):
-            return {(): factors[0]}, _UNIT
+    for one, other in ((above, below), (below, above)):
+        if 1 < len(other) <= len(one) and (left := quotient(one, other, ROUNDING, max_terms=MAX_TERMS)) is not None:
+            return (left, _UNIT) if other is below else (_UNIT, left)
     return above, below
 
 

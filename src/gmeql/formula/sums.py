@@ -120,3 +120,38 @@ def divide(polynomial: Polynomial[Base], powers: Mapping[Base, float], rounding:
     """Every term of a sum divided by one product."""
     inverse = tuple((base, -exponent) for base, exponent in powers.items())
     return {join(key, inverse, rounding): coefficient for key, coefficient in polynomial.items()}
+
+
+def quotient(
+    above: Polynomial[Base], below: Polynomial[Base], rounding: Rounding, *, max_terms: int
+) -> Polynomial[Base] | None:
+    """What a sum is times `below`, by long division; None where it is no such product.
+
+    >>> x, y, r = (("x", 1.0),), (("y", 1.0),), Rounding(exponents=0.0, terms=1e-12)
+    >>> quotient({(("x", 2.0),): 1.0, (("y", 2.0),): -1.0}, {x: 1.0, y: 1.0}, r, max_terms=9)
+    {(('x', 1.0),): 1.0, (('y', 1.0),): -1.0}
+    """
+    if not below or not all(map(math.isfinite, (*above.values(), *below.values()))):
+        return None
+    bases = sorted({base for part in (above, below) for product in part for base, _ in product}, key=repr)
+
+    def rank(product: Monomial[Base]) -> list[float]:
+        powers = dict(product)
+        return [powers.get(base, 0.0) for base in bases]
+
+    leading = max(below, key=rank)
+    inverse = tuple((base, -exponent) for base, exponent in leading)
+    found: Polynomial[Base] = {}
+    rest = above
+    while rest:
+        if len(found) == max_terms or len(rest) > max_terms:
+            return None
+        highest = max(rest, key=rank)
+        term = join(highest, inverse, rounding)
+        if term in found:
+            return None
+        found[term] = rest[highest] / below[leading]
+        product = multiply(below, {term: -found[term]}, rounding, max_terms=max_terms)
+        product[highest] = -rest[highest]  # up to rounding
+        rest = add([rest, product], rounding.terms)
+    return found
