@@ -40,6 +40,16 @@ def test_a_wave_behind_a_step(f: Function) -> None:
     assert table.error(root) < 1e-8
 
 
+def test_no_trail_is_followed_where_something_else_is_often_next_to_its_bounds() -> None:
+    """n*k*T*log(u/v), over a product of columns, was taken for a wave for 4 s."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(1, 5, (1000, 5))
+    table = DirectTable(X, X[:, 0] * X[:, 1] * X[:, 2] * np.log(X[:, 4] / X[:, 3]), np.ones(1000))
+    followed: list[None] = []
+    effort = Effort(2.0, more=lambda: followed.append(None))
+    assert list(propose(table, functions=FunctionSet(), effort=effort, rng=rng)) == [] and not followed
+
+
 def test_nothing_is_seen_elsewhere() -> None:
     noise = np.random.default_rng(0)
     for f in (lambda a, b: noise.normal(size=len(a)), lambda a, b: a * b + 2, lambda a, b: np.full(len(a), 3.0)):

@@ -46,10 +46,15 @@ class CappedConfig:
     often_each: float = 0.02  # and of each bound where a number stands beside a wave
     differing: float = 0.5  # and so many of these must differ: ratings and clipped scales are at their bounds, too
     narrow: float = 1e-3  # range, relative to the size, of what is hardly more than a constant
-    # largest distance between the distribution of their sizes and that of a wave's: waves had 0.2 at most, also those that
-    # turned less than once on most rows, and others 0.4 and more
-    unlike: float = 0.25
-    surely: float = 0.1  # and below which it is one so surely that longer sums are looked for
+    # largest distance between the distribution of their sizes and that of a wave's. A third of 243 laws for development had
+    # something between the two, such as n*log(u/v), whose angle was looked for in vain for 4 s: only ...
+    surely: float = 0.1
+    surely_read: float = 0.07  # the same of what a reading makes a wave: one of six is soon like one
+    unlike: float = 0.25  # ... waves that turn less than once on most rows are so unlike others
+    still: float = 0.25  # share of the rows where such a one is next to its height, at least,
+    otherwise: float = (
+        0.01  # and what others may be too few of, nowhere: of smaller sizes there are fewer than of a wave's
+    )
     told_by_reading: float = 0.06  # ... to be added where they are read: a function of a wave is much like one
     readings: tuple[str, ...] = (PLAIN, "inv_square", "inv", "square", "exp", "log", "fourth power")
     divided: int = 3  # targets without clear terms that are asked for factors
@@ -183,20 +188,24 @@ def _hits(stages: Iterable[Stage], functions: FunctionSet) -> list[_Hit]:
     found: list[_Hit] = []
     for stage in stages:
         for name, values in _capped(stage.target, functions):
-            unlike = _unlike_wave(values)
+            unlike, turns_slowly = _unlike_wave(values)
             is_known = any(name == hit.name and math.isclose(unlike, hit.unlike, rel_tol=1e-9) for hit in found)
-            if unlike < CAPPED.unlike and not is_known:
+            most = CAPPED.surely if name == PLAIN else CAPPED.surely_read
+            if unlike < (CAPPED.unlike if turns_slowly else most) and not is_known:
                 found.append(_Hit(stage, name, values, unlike))
     return sorted(found, key=lambda hit: hit.unlike + CAPPED.told_by_reading * (hit.name != PLAIN))
 
 
-def _unlike_wave(values: FloatArray) -> float:
-    """How far the sizes of values [N], relative to the largest, are from being spread out as those of a wave are."""
-    apart = []
+def _unlike_wave(values: FloatArray) -> tuple[float, bool]:
+    """How far the sizes of values [N], relative to the largest, are from being spread out as those of a wave are, and whether
+    they are as those of one that turns less than once on most rows."""
+    apart: list[tuple[float, bool]] = []
     for some in (values, _levelled(values)):
         sizes = np.sort(np.abs(some)) / float(np.abs(some).max())
         places = (np.arange(len(sizes)) + 0.5) / len(sizes)
-        apart.append(float(np.abs(np.arcsin(np.minimum(sizes, 1.0)) * 2 / np.pi - places).max()))
+        beyond = np.arcsin(np.minimum(sizes, 1.0)) * 2 / np.pi - places
+        is_still = float(np.mean(sizes > CAPPED.near)) > CAPPED.still
+        apart.append((float(np.abs(beyond).max()), is_still and float(beyond.min()) > -CAPPED.otherwise))
     return min(apart)
 
 
