@@ -15,6 +15,7 @@ has to be written twice:
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
     2*cos(x + p)*cos(x)  cos(2*x + p) + cos(p)   one wave and a number in place of two waves, where that is shorter
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
+    cos(2*x)-4*cos(x)+3  2*(cos(x) - 1)**2        a square in place of a wave and one of twice its angle
     a*log(x) - a*log(y)  a*log(x/y)               one logarithm in place of the difference of two
     x**2-2*x*y+y**2      (x - y)**2               a square in place of its three terms
     (x - 6)*x + 14       (x - 3)**2 + 5           a distance from a round value
@@ -42,7 +43,16 @@ from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_
 from gmeql.formula.simplify import EVEN, ODD
 from gmeql.formula.sums import merge_powers
 from gmeql.formula.terms import Term, exchanged, split_sum, write_sum
-from gmeql.formula.waves import WAVES, is_same, one_wave, phased, positive_amplitude, products_of_waves, wave_and_number
+from gmeql.formula.waves import (
+    WAVES,
+    is_same,
+    one_wave,
+    phased,
+    positive_amplitude,
+    products_of_waves,
+    square_of_wave,
+    wave_and_number,
+)
 
 MOST_ADDED = 2
 """Units of complexity by which a customary form may be longer at most: what a plain power costs that is written twice. A
@@ -103,7 +113,7 @@ def _sum(node: Node) -> Node:
     constant, terms = split_sum(node)
     plain = _multiplied_out(terms)
     shorter = [(constant, form) for form in (*products_of_waves(terms), *_logarithms(terms), *_squares(plain))]
-    shorter += wave_and_number(constant, terms)
+    shorter += [*wave_and_number(constant, terms), *square_of_wave(constant, terms)]
     shorter += _completed(constant, plain)
     forms = [write_sum(rest, form) for rest, form in shorter if all(math.isfinite(factor) for factor, _ in form)]
     best = min(forms, key=tree_complexity, default=node)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, permutations
 
 from gmeql.formula.nodes import Call, Constant, Node, build
 from gmeql.formula.products import ROUNDING, Factors, as_product, is_sum, power_of
@@ -89,6 +89,20 @@ def wave_and_number(constant: float, terms: list[Term]) -> Iterator[tuple[float,
         level = constant + factor / 2.0 * number
         rest = 0.0 if abs(level) <= SAME_FACTOR * abs(factor) else level
         yield rest, [*terms[:place], (sign * factor / 2.0, {build(name, total): 1.0}), *terms[place + 1 :]]
+
+
+def square_of_wave(constant: float, terms: list[Term]) -> Iterator[tuple[float, list[Term]]]:
+    """The terms with a square in place of a wave and one of twice its angle: cos(2*u) - 4*cos(u) + 3 is 2*(cos(u) - 1)**2."""
+    waves = [(k, split[0]) for k, (_, powers) in enumerate(terms) if (split := _split_wave(powers)) and not split[1]]
+    for (i, slow), (j, fast) in permutations(waves, 2):
+        if fast.operator != "cos" or fast.args[0] != _added(slow.args[0], slow.args[0], 1.0):
+            continue
+        is_cosine = slow.operator == "cos"  # cos(2*u) is 2*cos(u)**2 - 1, or 1 - 2*sin(u)**2
+        squared, level = (2.0 * terms[j][0], -terms[j][0]) if is_cosine else (-2.0 * terms[j][0], terms[j][0])
+        shift = terms[i][0] / (2.0 * squared)
+        if is_same(constant + level, squared * shift**2):
+            others = [term for k, term in enumerate(terms) if k not in (i, j)]
+            yield 0.0, [*others, (squared, {write_sum(shift, [(1.0, {slow: 1.0})]): 2.0})]
 
 
 def _added(first: Node, second: Node, sign: float) -> Node:
