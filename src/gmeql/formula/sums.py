@@ -125,7 +125,7 @@ def divide(polynomial: Polynomial[Base], powers: Mapping[Base, float], rounding:
 def quotient(
     above: Polynomial[Base], below: Polynomial[Base], rounding: Rounding, *, max_terms: int
 ) -> Polynomial[Base] | None:
-    """What a sum is times `below`, by long division; None where it is no such product.
+    """What a sum is times `below`, by long division; None where it is no such product. No exponent is below 0.
 
     >>> x, y, r = (("x", 1.0),), (("y", 1.0),), Rounding(exponents=0.0, terms=1e-12)
     >>> quotient({(("x", 2.0),): 1.0, (("y", 2.0),): -1.0}, {x: 1.0, y: 1.0}, r, max_terms=9)
@@ -148,7 +148,7 @@ def quotient(
             return None
         highest = max(rest, key=rank)
         term = join(highest, inverse, rounding)
-        if term in found:
+        if term in found or any(exponent < 0 for _, exponent in term):
             return None
         found[term] = rest[highest] / below[leading]
         product = multiply(below, {term: -found[term]}, rounding, max_terms=max_terms)
