@@ -15,6 +15,7 @@ has to be written twice:
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
     2*cos(x + p)*cos(x)  cos(2*x + p) + cos(p)   one wave and a number in place of two waves, where that is shorter
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
+    exp(x*log(y/z))      (y/z)**x                 a power in place of an exponential of a logarithm
     cos(2*x)-4*cos(x)+3  2*(cos(x) - 1)**2        a square in place of a wave and one of twice its angle
     a*log(x) - a*log(y)  a*log(x/y)               one logarithm in place of the difference of two
     x**2-2*x*y+y**2      (x - y)**2               a square in place of its three terms
@@ -83,6 +84,8 @@ def customary(root: Node) -> Node:
             return build(node.operator, args[0].args[0], *args[1:])
         if is_sum(same):
             return _sum(same)
+        if node.operator == "exp":
+            return _power(same)
         return _product(same, nested=same is not node) if node.operator in _PRODUCTS else same
 
     written: Node = fold(root, lambda leaf: leaf, call)
@@ -135,6 +138,13 @@ def _without_sign(name: str, argument: Node) -> Node:
         return build(name, argument)
     inner = _without_sign(name, write_product(abs(coefficient) / outside, powers))
     return write_product(-outside if name in ODD and coefficient < 0.0 else outside, {inner: 1.0})
+
+
+def _power(exponential: Node) -> Node:
+    """exp(u*log(v)) as v**u."""
+    coefficient, powers = as_product(exponential.args[0]) if isinstance(exponential, Call) else (0.0, {})
+    inside, rest = _logarithm_of(powers)
+    return exponential if inside is None else build("pow", inside, write_product(coefficient, rest))
 
 
 def _is_size(node: Node) -> TypeGuard[Call]:

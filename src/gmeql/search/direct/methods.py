@@ -12,7 +12,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct.fractions import peeled, rational, roots
 from gmeql.search.direct.going_on import filled, grown
 from gmeql.search.direct.middle import meeting, pairs
-from gmeql.search.direct.powers import cancelled, corrected, exponentials, forms
+from gmeql.search.direct.powers import cancelled, corrected, exponentials, exponents, forms
 from gmeql.search.direct.steps import nested, squares, strange
 from gmeql.search.direct.sums import (
     bends,
@@ -46,6 +46,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "cancelled": cancelled.propose,
     "corrected": corrected.propose,
     "exponentials": exponentials.propose,
+    "exponents": exponents.propose,
     "bends": bends.propose,
     "scaled": scaled.propose,
     "rational": rational.propose,
@@ -81,6 +82,7 @@ SHARES: dict[str, float] = {
     "linear": 0.1, "cancelled": 0.5, "corrected": 4.0, "exponentials": 2.0, "scaled": 2.0, "pursuit": 3.0, "held": 8.0,
     "inner sums": 3.0, "capped": 4.0, "wave fractions": 3.0, "wave products": 2.0, "nested": 3.0, "waves": 4.0, "peeled": 4.0,
     "damped": 0.2, "sections": 7.0, "meeting": 3.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0, "grown": 0.14,
+    "exponents": 2.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
@@ -90,7 +92,7 @@ QUICK = ("rational", "vocabulary")
 SOON = ("crossed", "modulated")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
-    "cancelled", "corrected", "exponentials", "bends", "scaled", "rational", "pursuit", "capped", "sections",
+    "exponents", "cancelled", "corrected", "exponentials", "bends", "scaled", "rational", "pursuit", "capped", "sections",
     "held", "inner sums", "signs", "nested", "squares", "vocabulary", "wave fractions", "wave products", "subsets",
 )  # fmt: skip
 """Methods that see a formula by linear algebra, asked about the columns as they are before symmetries are looked for."""
