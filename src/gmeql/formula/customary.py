@@ -15,6 +15,7 @@ has to be written twice:
     a*sin(w*x)*cos(w*x)  (a/2)*sin(2*w*x)         one wave in place of two that are a quarter of a turn apart
     2*cos(x + p)*cos(x)  cos(2*x + p) + cos(p)   one wave and a number in place of two waves, where that is shorter
     a*sin(x-y)+a*sin(x+y)  2*a*sin(x)*cos(y)      a product of two waves in place of their sum, where that is shorter
+    sqrt(x)*sqrt(y)      sqrt(x*y)                one root in place of several, and round numbers under it
     exp(x*log(y/z))      (y/z)**x                 a power in place of an exponential of a logarithm
     cos(2*x)-4*cos(x)+3  2*(cos(x) - 1)**2        a square in place of a wave and one of twice its angle
     a*log(x) - a*log(y)  a*log(x/y)               one logarithm in place of the difference of two
@@ -306,6 +307,22 @@ def _distance(coefficient: float, powers: Factors) -> Term | None:
     return None
 
 
+def _one_root(coefficient: float, powers: Factors) -> Term | None:
+    """sqrt(u)*sqrt(v)/sqrt(w) as sqrt(u*v/w), and 1.4142*sqrt(u) as sqrt(2*u)."""
+    under = {base: 2.0 * exponent for base, exponent in powers.items() if abs(exponent) == 0.5}
+    square = coefficient * abs(coefficient)
+    factor = abs(square) if _is_round(square) and not _is_round(coefficient) else 1.0
+    if not under or (len(under) == 1 and factor == 1.0):
+        return None
+    rest = {base: exponent for base, exponent in powers.items() if base not in under}
+    if all(exponent < 0 for exponent in under.values()) and factor == 1.0:
+        root = {write_product(1.0, {base: -exponent for base, exponent in under.items()}): -0.5}
+    else:
+        root = {write_product(factor, under): 0.5}
+    merge_powers(rest, root, ROUNDING)
+    return (math.copysign(1.0, coefficient) if factor != 1.0 else coefficient), rest
+
+
 def _decades(value: float) -> float:  # how many powers of ten a constant is away from 1
     return abs(math.log10(abs(value))) if value and math.isfinite(value) else math.inf
 
@@ -325,6 +342,7 @@ _REWRITES: dict[Callable[[float, Factors], Term | None], int] = {
     _scaled_exponential: 1,
     _scaled_power: 1,
     _distance: MOST_ADDED,
+    _one_root: 1,
 }
 """The rewrites of a product in their order, and by how many units of complexity each may make it longer."""
 
