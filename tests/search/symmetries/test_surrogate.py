@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gmeql.search.symmetries import surrogate as module
+from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.surrogate import OutOfTime, Surrogate, fit_surrogate, is_one_sign, typical
 
 
@@ -92,3 +93,11 @@ def test_typical_leaves_out_the_largest_tenth() -> None:
 def test_one_sign() -> None:
     assert is_one_sign(np.array([1.0, 2.0])) and is_one_sign(np.array([-1.0, -2.0]))
     assert not is_one_sign(np.array([0.0, 2.0])) and not is_one_sign(np.array([-1.0, 2.0]))
+
+
+def test_a_surrogate_that_knows_no_more_than_a_constant_is_hopeless_whatever_the_tails():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 3, (200, 2))
+    noise, law = rng.standard_t(1.2, 200), 1 / (0.01 + (X[:, 0] - X[:, 1]) ** 2)
+    of_noise, of_law = (fit_surrogate(X, y, units=np.ones(200), spread=float(np.std(y))) for y in (noise, law))
+    assert of_noise.error < SYMMETRIES.hopeless and of_noise.is_hopeless and not of_law.is_hopeless

@@ -62,7 +62,9 @@ class SymmetriesConfig:
 
     # believing a proposal
     hopeless: float = 0.5
-    """Error of a surrogate that has understood nothing."""
+    """Error of a surrogate that has understood nothing,"""
+    hardly: float = 0.9
+    """or share of the error of a constant, where few rows make up the target's spread."""
     negligible: float = 3e-4
     """Error at which a surrogate is taken as perfect."""
     understood: float = 0.25

@@ -99,7 +99,7 @@ def smaller_views(
     `are_ranked`, the first that holds is taken of a rough surrogate as well.
     """
     current = fit(start)
-    while current is not None and current.error < SYMMETRIES.hopeless and len(current.view.columns) > 1:
+    while current is not None and not current.is_hopeless and len(current.view.columns) > 1:
         enough = max(SYMMETRIES.allowed_growth * current.error, negligible)
         fits = ((views, fit(views[0])) for views in _proposals(current, out_of_time, are_joined))
         held = ((views, smaller) for views, smaller in fits if smaller is not None and not smaller.error > enough)

@@ -24,12 +24,18 @@ class Surrogate:
     """What a surrogate says of a target: its error on left-out rows in units of the spread, its slopes [N, V].
 
     `reading` is how table and target were read: the function of the target by its place, and whether columns whose
-    logarithms lie unevenly were taken as they are.
+    logarithms lie unevenly were taken as they are. `level_error` is the error of a constant, read and counted alike.
     """
 
     error: float
     slopes: np.ndarray
     reading: tuple[int, bool] = (0, False)
+    level_error: float = math.inf
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it has understood nothing: where few rows make up the target's spread, any has a small error beside that."""
+        return not self.error < min(SYMMETRIES.hopeless, SYMMETRIES.hardly * self.level_error)
 
 
 def fit_surrogate(
@@ -52,7 +58,7 @@ def fit_surrogate(
         alone = reading if reading is not None and reading[0] in possible else None
         for heights in possible if alone is None else [alone[0]]:
             # where neither the logarithm nor the target itself is understood at all, neither is its square
-            is_vain = alone is None and heights == _SQUARE and not best.error < SYMMETRIES.hopeless
+            is_vain = alone is None and heights == _SQUARE and best.is_hopeless
             if not best.error < SYMMETRIES.good and not is_vain:
                 as_it_is = alone is not None and alone[1]
                 best = _better(best, table, target, (heights, as_it_is), units / spread, out_of_time)
@@ -78,7 +84,10 @@ def _better(
     residuals, rise = _gaussian_process(coordinates, values, out_of_time)
     inverse = 1 / kind.slope(target)
     error = typical(residuals * inverse * units)
-    return Surrogate(error, rise * inverse[:, None] * inner, reading) if error < best.error else best
+    if not error < best.error:
+        return best
+    level_error = typical((values - values.mean()) * inverse * units)
+    return Surrogate(error, rise * inverse[:, None] * inner, reading, level_error)
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,8 @@ class FittedView:
     slopes: np.ndarray
     reading: tuple[int, bool] = (0, False)
     """How the surrogate reads table and target."""
+    is_hopeless: bool = False
+    """Whether the surrogate has understood nothing."""
 
     @property
     def is_relative(self) -> bool:
@@ -139,7 +141,9 @@ class FittedView:
         if not (np.ptp(y) > 0 and spread > 0):  # the deviation of a constant may be above 0, that of tiny values 0
             return None
         found = fit_surrogate(table, target, units=units, spread=unit, out_of_time=out_of_time, reading=reading)
-        return None if found is None else cls(view, table, target, found.error, found.slopes, found.reading)
+        if found is None:
+            return None
+        return cls(view, table, target, found.error, found.slopes, found.reading, found.is_hopeless)
 
 
 def unitless(
