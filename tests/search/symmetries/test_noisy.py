@@ -59,6 +59,23 @@ def test_a_column_that_says_nothing_is_left_out():
     assert {str(Expression(column, ("a", "b", "c"))) for column in largest.columns} == {"a", "b"}
 
 
+def test_columns_that_say_nothing_are_left_out_before_symmetries_are_tried(monkeypatch):
+    """Of ten columns only two say anything: all symmetries of ten, nine and so on would take hundreds of fits."""
+    X = np.random.default_rng(0).uniform(1, 5, (1000, 10))
+    clean = 1 + X[:, 7] / (2 + X[:, 4] ** 2)
+    widths, plain = [], noisy_module.fit_smooth
+
+    def counted(table, *given, **options):
+        widths.append(table.shape[1])
+        return plain(table, *given, **options)
+
+    monkeypatch.setattr(noisy_module, "fit_smooth", counted)
+    found = [view for view in noisy_views(X, noisy(clean, 0.05)) if len(view.columns) == 2]
+    names = tuple("abcdefghij")
+    assert {str(Expression(column, names)) for column in found[0].columns} == {"e", "h"}
+    assert sum(width > 2 for width in widths) < 50
+
+
 @pytest.mark.parametrize("rows", [40, 1000])
 def test_nothing_is_seen_in_pure_noise_or_in_few_rows(rows):
     X = table((1, 5), (1, 5), (1, 5), rows=rows)

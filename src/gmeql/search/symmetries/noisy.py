@@ -137,6 +137,9 @@ def _levels(X: FloatArray, y: FloatArray, out_of_time: Callable[[], bool]) -> It
         return
     if _is_as_good(fit_plane(X, y), best):
         return  # a sum of the columns says all: any two of like slopes would merge
+    for narrower, its_fit in _without_idle(raw, X, y, out_of_time):
+        beam, best = [narrower], min(best, its_fit, key=lambda fit: fit.error)
+        yield [narrower.view]
     while beam and len(beam[0].view.columns) > 1:
         tried: dict[tuple[View, bytes], tuple[_Reduced, SmoothFit]] = {}
         for reduced in beam:
@@ -153,6 +156,26 @@ def _levels(X: FloatArray, y: FloatArray, out_of_time: Callable[[], bool]) -> It
         beam = _briefest(allowed)[: SYMMETRIES.noisy_beam[min(n_left, len(SYMMETRIES.noisy_beam)) - 1]]
         if beam:
             yield [reduced.view for reduced in beam]
+
+
+def _without_idle(
+    wide: _Reduced, X: FloatArray, y: FloatArray, out_of_time: Callable[[], bool]
+) -> Iterator[tuple[_Reduced, SmoothFit]]:
+    """A table without one more of the columns without which it predicts left-out rows no worse: those need not be looked for
+    among all symmetries of as wide a table."""
+    fit = _fitted(wide, X, y, with_slopes=True)
+    if fit is None:
+        return
+    sizes = np.sqrt(np.mean((fit.slopes * wide.view.table(X).std(axis=0)) ** 2, axis=0))
+    for column in np.argsort(sizes, kind="stable").tolist():
+        if len(wide.view.columns) < 2 or out_of_time():
+            return
+        place = wide.places.index(column)
+        without = wide.scaled(place, place, 0.0, 0.0)
+        rest = _fitted(without, X, y)
+        if rest is not None and not rest.error > fit.error:
+            wide, fit = without, rest
+            yield wide, fit
 
 
 def _briefest(allowed: list[tuple[_Reduced, SmoothFit]]) -> list[_Reduced]:
