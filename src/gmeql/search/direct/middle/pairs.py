@@ -181,31 +181,37 @@ class _Pairs:
         yy, y1, total = float(w @ y**2), float(w @ y), float(w.sum())
         F_squares = (F * F).T
         y_f, f_f = (w * y) @ F.T, w @ F_squares
-        everything = np.arange(len(F))
+        # of one kind each, as on few rows more constants always fit better: so only symbols have a price
+        q_prices, f_prices = (self._symbol_prices(costs, len(target)).astype(np.float32) for costs in self._costs())
+        ratios = (
+            (q_sizes / y_size).astype(np.float32),
+            f_sizes.astype(np.float32),
+        )  # what q f really is, beside its unit
         best: list[list[NDArray[np.float32]]] = [[] for _ in N_CONSTANTS]
         places: list[list[Ints]] = [[] for _ in N_CONSTANTS]
+        bounds = np.full(len(N_CONSTANTS), np.inf)
         for start in range(0, len(spread_out), PAIRS.together):
             part = spread_out[start : start + PAIRS.together]
             q = Q[part]
             yqf, qfqf, q1f, qqf = (w * y * q) @ F.T, (w * q * q) @ F_squares, (w * q) @ F.T, (w * q * q) @ F.T
             y_q, q_q = (q @ (w * y))[:, None], (q * q @ w)[:, None]
-            size = q_sizes[part, None] * f_sizes / y_size  # what q f really is, beside its unit
-            left = np.stack(
-                [
-                    yy - 2 * size * yqf + size**2 * qfqf,
-                    yy - yqf**2 / qfqf,
-                    _left(yy, yqf, qfqf, y1, total, q1f),
-                    _left(yy, yqf, qfqf, y_q, q_q, qqf),
-                    _left(yy, y_q, q_q, y_f, f_f, q1f),
-                ]
-            ).astype(np.float32)
-            lengths = np.log(np.where(left > PAIRS.least_left * yy, left, np.inf))
-            lengths += self._prices(0, part[:, None], everything, len(target)).astype(np.float32)
-            # by kind, as on few rows more constants always fit better
-            for kind, flat in enumerate(lengths.reshape(len(lengths), -1)):
-                chosen = np.argpartition(flat, min(PAIRS.looked_at, len(flat) - 1))[: PAIRS.looked_at]
-                best[kind].append(flat[chosen])
-                q_places, f_places = np.unravel_index(chosen, lengths.shape[1:])
+            size = ratios[0][part, None] * ratios[1]
+            prices = q_prices[part, None] + f_prices
+            squares = (
+                yy + size * (size * qfqf - 2 * yqf),
+                yy - yqf**2 / qfqf,
+                _left(yy, yqf, qfqf, y1, total, q1f),
+                _left(yy, yqf, qfqf, y_q, q_q, qqf),
+                _left(yy, y_q, q_q, y_f, f_f, q1f),
+            )
+            for kind, left in enumerate(squares):
+                lengths = np.where(left > PAIRS.least_left * yy, np.log(left) + prices, np.inf).ravel()
+                chosen = np.flatnonzero(lengths < bounds[kind])
+                if len(chosen) > PAIRS.looked_at:
+                    chosen = chosen[np.argpartition(lengths[chosen], PAIRS.looked_at - 1)[: PAIRS.looked_at]]
+                    bounds[kind] = lengths[chosen].max()
+                best[kind].append(lengths[chosen])
+                q_places, f_places = np.divmod(chosen, len(F))
                 places[kind].append(np.array([part[q_places], f_places]))
         found = []
         for kind in range(len(N_CONSTANTS)):
@@ -217,24 +223,45 @@ class _Pairs:
 
     def _solved(self, kinds: Ints, qs: Ints, fs: Ints, target: FloatArray, weights: FloatArray) -> Solved:
         """Constants [C] of pairs on all rows, and the squares that they leave."""
-        q, f, kind, w = self.q_values[qs], self.f_values[fs], kinds[:, None], weights / weights.mean()
-        first = np.where(kind == SUM, q, q * f)
-        second = np.where(kind == PRODUCT, 1.0, np.where(kind == FACTOR, q, f))
-        yy, yf, ff = float(w @ target**2), (w * target) @ first.T, (w * first**2).sum(1)
-        two = with_second(yy, yf, ff, (w * target) @ second.T, (w * second**2).sum(1), (w * first * second).sum(1))
-        factor = np.select([kinds == BARE, kinds == ALONE], [np.ones_like(yf), yf / ff], two.factor)
-        squares = np.where(kinds > ALONE, two.squares, yy - 2 * factor * yf + factor**2 * ff)
-        return Solved(factor, np.where(kinds > ALONE, two.offset, 0.0), squares)
+        w = weights / weights.mean()
+        wy = w * target
+        yy = float(wy @ target)
+        factor, offset, squares = np.empty(len(kinds)), np.zeros(len(kinds)), np.empty(len(kinds))
+        for kind in np.unique(kinds).tolist():
+            of = kinds == kind
+            q, f = self.q_values[qs[of]], self.f_values[fs[of]]
+            first = q if kind == SUM else q * f
+            weighed = w * first
+            yf, ff = first @ wy, np.einsum("cn,cn->c", weighed, first)
+            if kind in (BARE, ALONE):
+                factor[of] = 1.0 if kind == BARE else yf / ff
+                squares[of] = yy - 2 * factor[of] * yf + factor[of] ** 2 * ff
+                continue
+            if kind == PRODUCT:
+                yg, gg, gf = float(wy.sum()), float(w.sum()), weighed.sum(axis=1)
+            else:
+                second = f if kind == SUM else q
+                yg, gg = second @ wy, np.einsum("cn,cn,n->c", second, second, w)
+                gf = np.einsum("cn,cn->c", weighed, second)
+            two = with_second(yy, yf, ff, yg, gg, gf)
+            factor[of], offset[of], squares[of] = two.factor, two.offset, two.squares
+        return Solved(factor, offset, squares)
 
     def _prices(self, kinds: Any, qs: Ints, fs: Ints, n_rows: int) -> FloatArray:
         """What symbols and constants cost, on the scale of the logarithm of the loss."""
-        symbols = self._factor_costs()[qs] + self.small.costs[self.f_numbers[fs]]
+        q_costs, f_costs = self._costs()
         constants = N_CONSTANTS[kinds]
-        nats = POLISH.node_cost * (symbols + 2 * constants) + 0.5 * math.log(n_rows) * constants
-        return np.asarray(2 * nats / n_rows)
+        symbols = self._symbol_prices(q_costs[qs] + f_costs[fs] + 2 * constants, n_rows)
+        return np.asarray(symbols + math.log(n_rows) * constants / n_rows)
 
-    def _factor_costs(self) -> Ints:
-        return np.asarray(self.small.costs[self.q_numbers].astype(np.int64))
+    @staticmethod
+    def _symbol_prices(symbols: Ints, n_rows: int) -> FloatArray:
+        return np.asarray(2 * POLISH.node_cost * symbols / n_rows)
+
+    def _costs(self) -> tuple[Ints, Ints]:
+        """Symbols of every factor and of every f."""
+        costs = self.small.costs.astype(np.int64)
+        return costs[self.q_numbers], costs[self.f_numbers]
 
     def _node(self, kind: int, q_place: int, f_place: int, s: float, c: float) -> Node:
         """The formula of a pair."""
@@ -253,9 +280,10 @@ class _Pairs:
 
 def _left(yy: float, yf: Any, ff: Any, yg: Any, gg: Any, gf: Any) -> FloatArray:
     """Sum of squares that two columns leave of y; infinite where single precision cannot tell the columns apart."""
-    squares = with_second(yy, yf, ff, yg, gg, gf).squares
-    alone = 1 - gf**2 / (gg * ff)
-    return np.where(alone > PAIRS.least_alone, squares, np.inf)
+    share = gf / gg
+    alone = ff - share * gf
+    squares = (yy - yg**2 / gg) - (yf - yg * share) ** 2 / alone
+    return np.asarray(np.where(alone > PAIRS.least_alone * ff, squares, np.inf))
 
 
 def _unit(values: FloatArray, weights: NDArray[np.float32]) -> tuple[NDArray[np.float32], FloatArray]:
