@@ -12,6 +12,7 @@ from gmeql.formula.constants import free_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Node, Variable, tree_complexity
 from gmeql.formula.parsing import parse_tree
+from gmeql.formula import simplify as simplify_module
 from gmeql.formula.simplify import simplify
 from random_trees import call
 from thinned import examples
@@ -157,3 +158,12 @@ def test_a_factor_taken_out_of_itself_is_one():
     expression = Expression(root, ("w", "f", "T"))
     assert "0.999" not in expression.exact()
     assert free_constants(expression).sum() == 2
+
+
+def test_a_part_that_was_in_normal_form_before_is_not_written_again(monkeypatch) -> None:
+    asked, plain = [], simplify_module.shortest_product
+    monkeypatch.setattr(simplify_module, "shortest_product", lambda *given: asked.append(1) or plain(*given))
+    part = call("mul", 3.25, call("mul", x, call("add", y, 0.625)))
+    first = simplify(call("add", part, z))
+    n_asked = len(asked)
+    assert simplify(call("add", part, call("sin", z))) != first and 0 < n_asked == len(asked)

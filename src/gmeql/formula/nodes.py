@@ -97,9 +97,12 @@ class Call:
     def __post_init__(self) -> None:
         operator = get_operator(self.operator)
         args = tuple(self.args)
+        size = depth = 0
         for arg in args:
             if not isinstance(arg, _NODES):
                 raise ValueError(f"arguments of {operator.name!r} must be nodes, got {short(arg)}")
+            size += arg.size
+            depth = arg.depth if arg.depth > depth else depth
         if operator.is_dense:
             raise ValueError(f"{operator.name!r} is a network node; in a formula it is written with add, mul and pow")
         if operator.name in N_ARY:
@@ -109,8 +112,7 @@ class Call:
             raise ValueError(f"operator {operator.name!r} takes {operator.arity} argument(s), got {len(args)}")
         if operator is DERIVATIVE and not isinstance(args[1], Variable):
             raise ValueError("D(f, x) takes a formula and the column to differentiate by")
-        size = 1 + sum([arg.size for arg in args])
-        depth = 1 + max([arg.depth for arg in args])
+        size, depth = size + 1, depth + 1
         if size > MAX_NODES:
             raise ValueError(f"a formula may have at most {MAX_NODES} nodes, this one has {size}")
         if depth > MAX_DEPTH:
@@ -281,6 +283,8 @@ def row_values(root: Node, names: Sequence[str], X: Any) -> np.ndarray:
         raise ValueError(f"X must have shape [rows, {len(names)}] (columns {listing(names)}), got {X.shape}")
     with np.errstate(all="ignore"):
         value = evaluate(root, lambda index: X[:, index], np.float64, np)
+    if type(value) is np.ndarray and value.shape == X.shape[:1] and value.dtype == np.float64:
+        return value.copy()  # it may be a column
     return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (X.shape[0],)))
 
 
@@ -361,22 +365,23 @@ def build(operator: str, *args: Node) -> Node:
     Variable(index=0)
     """
     name = get_operator(operator).name
-    if all(isinstance(arg, Constant) for arg in args):
+    numbers = [arg.value if isinstance(arg, Constant) else None for arg in args]
+    if None not in numbers:
         folded = fold_constants(name, args)
         if folded is not None:
             return folded
     if name == "add":
-        terms = [arg for arg in args if arg != _ZERO]
+        terms = [arg for arg, number in zip(args, numbers, strict=True) if number != 0.0]
         return _ZERO if not terms else terms[0] if len(terms) == 1 else Call("add", tuple(terms))
     if name == "sub":
-        return args[0] if args[1] == _ZERO else build("neg", args[1]) if args[0] == _ZERO else Call("sub", args)
+        return args[0] if numbers[1] == 0.0 else build("neg", args[1]) if numbers[0] == 0.0 else Call("sub", args)
     if name == "mul":
-        if _ZERO in args:
+        if 0.0 in numbers:
             return _ZERO
-        factors = [arg for arg in args if arg != _ONE]
+        factors = [arg for arg, number in zip(args, numbers, strict=True) if number != 1.0]
         return _ONE if not factors else factors[0] if len(factors) == 1 else Call("mul", tuple(factors))
     if name == "div":
-        return _ZERO if args[0] == _ZERO else args[0] if args[1] == _ONE else Call("div", args)
+        return _ZERO if numbers[0] == 0.0 else args[0] if numbers[1] == 1.0 else Call("div", args)
     if name == "pow" and isinstance(args[1], Constant):
         exponent = args[1].value
         if exponent in (0.0, 1.0):

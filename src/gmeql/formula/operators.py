@@ -378,6 +378,10 @@ def get_operator(name: str) -> Operator:
     >>> get_operator("+").name
     'add'
     """
+    try:
+        return OPERATORS[name]  # a million times a search
+    except (KeyError, TypeError):
+        pass
     operator = OPERATORS.get(_ALIASES.get(name, name)) if isinstance(name, str) else None
     if operator is None and name == DERIVATIVE.name:
         return DERIVATIVE

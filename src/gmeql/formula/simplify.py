@@ -14,6 +14,8 @@ formula in that form folds constants, merges equal terms, cancels factors, drops
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gmeql.formula.nodes import Call, Node, build, exponent_of, fold
 from gmeql.formula.normal_form import (
     Positive,
@@ -31,6 +33,7 @@ from gmeql.formula.products import ROUNDING, Factors
 from gmeql.formula.rearranging import shortest_product
 from gmeql.formula.sums import merge_powers
 
+ALGEBRAIC = frozenset({"add", "sub", "neg", "mul", "div"})
 ODD = frozenset({"sin", "tanh", "asin", "atan"})
 EVEN = frozenset({"cos", "abs"})
 
@@ -46,23 +49,8 @@ def _simplified(node: Call, args: list[Node], positive: Positive) -> Node:
     if node.protected:
         return Call(node.operator, tuple(args), protected=True)
     name = node.operator
-    if name in ("add", "sub", "neg"):
-        if name == "sub":
-            args[1] = negated(args[1], positive)
-        elif name == "neg":
-            args[0] = negated(args[0], positive)
-        return normal_sum(*merge_sums(args, positive), positive)
-    if name in ("mul", "div"):
-        signs = (1.0, -1.0) if name == "div" else (1.0,) * len(args)
-        coefficient = 1.0
-        powers: Factors = {}
-        for arg, exponent in zip(args, signs, strict=True):
-            factor, more = raised(arg, exponent, positive)
-            coefficient *= factor
-            merge_powers(powers, more, ROUNDING)
-        return shortest_product(coefficient, powers, positive)
-    if (power := exponent_of(name, args)) is not None:
-        return shortest_product(*raised(args[0], power, positive), positive)
+    if name in ALGEBRAIC or exponent_of(name, args) is not None:
+        return _normal(name, tuple(args), positive)
     if name in ODD or name in EVEN:
         constant, terms = as_sum(args[0], positive)
         leading = next(iter(terms.values()), constant)
@@ -75,3 +63,20 @@ def _simplified(node: Call, args: list[Node], positive: Positive) -> Node:
     if name == "log":
         return normal_logarithm(args[0], positive)
     return build(name, *args)
+
+
+@lru_cache(maxsize=50_000)
+def _normal(name: str, args: tuple[Node, ...], positive: Positive) -> Node:
+    """A sum, product or power in normal form. Formulas are cut and written many times over, and share most of their parts."""
+    if name in ("add", "sub", "neg"):
+        terms = args if name == "add" else (*args[:-1], negated(args[-1], positive))
+        return normal_sum(*merge_sums(terms, positive), positive)
+    if (power := exponent_of(name, args)) is not None:
+        return shortest_product(*raised(args[0], power, positive), positive)
+    coefficient = 1.0
+    powers: Factors = {}
+    for place, arg in enumerate(args):
+        factor, more = raised(arg, -1.0 if name == "div" and place == 1 else 1.0, positive)
+        coefficient *= factor
+        merge_powers(powers, more, ROUNDING)
+    return shortest_product(coefficient, powers, positive)
