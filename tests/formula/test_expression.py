@@ -197,3 +197,15 @@ def test_notebooks_show_the_formula_typeset() -> None:
     assert expression._repr_html_().startswith("<math")
     assert expression._repr_latex_() == r"$\displaystyle \frac{x_{1}}{x_{2}}$"
     assert repr(expression) == "Expression('x1/x2')"
+
+
+def test_digits_may_be_told_late_and_are_asked_for_once():
+    asked = []
+    half = Expression(Call("mul", (Constant(0.512345678912), Variable(0))))
+    late = half.with_late_digits(lambda: asked.append(1) or (2,))
+    assert late == half and late([[2.0]]).tolist() == half([[2.0]]).tolist() and not asked
+    assert str(late) == "0.51*x1" and late.digits == (2,) and late.to_dict()["digits"] == [2] and asked == [1]
+    unknown = half.with_late_digits(lambda: None)
+    assert str(unknown) == str(half) and unknown.digits is None
+    with pytest.raises(ValueError, match="digits"):
+        str(half.with_late_digits(lambda: (0,)))

@@ -12,7 +12,7 @@ sqrt(1.3 + x2/x1)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,13 +48,11 @@ class Expression:
     Attributes:
         root: the tree.
         names: column names of the data, any text; `x1`, `x2`, ... where none are given.
-        digits: to how many each of `constants` is shown, where somebody knows how many they are worth; never of weight in
-            a comparison or a value.
     """
 
     root: Node
     names: tuple[str, ...] = ()
-    digits: tuple[int, ...] | None = field(default=None, compare=False)
+    _digits: tuple[int, ...] | Callable[[], tuple[int, ...] | None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.root, (Constant, Variable, Call)):
@@ -70,9 +68,18 @@ class Expression:
                 raise ValueError(f"names must be texts, got {short(name)}")
         if needed > len(names):
             raise ValueError(f"the formula uses column {needed - 1}, but there are only {len(names)} names")
-        object.__setattr__(self, "names", tuple(str(name) for name in names))
-        if self.digits is not None:
-            object.__setattr__(self, "digits", checked_digits(self.digits, len(self.constants)))
+        object.__setattr__(self, "names", names if all(type(name) is str for name in names) else tuple(map(str, names)))
+        if self._digits is not None and not callable(self._digits):
+            object.__setattr__(self, "_digits", checked_digits(self._digits, len(self.constants)))
+
+    @property
+    def digits(self) -> tuple[int, ...] | None:
+        """To how many digits each of `constants` is shown, where somebody knows how many they are worth; never of weight in a
+        comparison or a value."""
+        if callable(self._digits):
+            found = self._digits()
+            object.__setattr__(self, "_digits", None if found is None else checked_digits(found, len(self.constants)))
+        return self._digits  # type: ignore[return-value]
 
     # --- values
 
@@ -128,6 +135,10 @@ class Expression:
         0.51235*x1 0.51*x1 0.512345678912*x1
         """
         return Expression(self.root, self.names, tuple(digits))
+
+    def with_late_digits(self, digits: Callable[[], tuple[int, ...] | None]) -> Expression:
+        """The same, to as many digits as a function says when somebody first asks for them."""
+        return Expression(self.root, self.names, digits)
 
     def with_root(self, root: Node) -> Expression:
         """Another tree over the same columns."""

@@ -8,6 +8,7 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
+from gmeql.model.certainty import shown as shown_module
 from gmeql.model.certainty.shown import shown_digits, with_shown_digits
 from gmeql.model.pareto.front import Front
 from gmeql.model.pareto.member import FrontMember
@@ -98,3 +99,22 @@ def test_counts_and_classes_have_digits_by_their_likelihood():
     expression = formula("0.51234567*x + 1.01234567", "x")
     y = (rng.random(200) < 1 / (1 + np.exp(-expression(X)))).astype(float)
     assert shown(expression, X, y, loss="logistic").digits == (2, 3)
+
+
+def test_digits_told_late_are_those_of_the_rows_as_they_were(monkeypatch):
+    X, y, fitted = line(np.random.default_rng(3), 40, 0.5)
+    beaten = [FrontMember(formula("0.6123456*x1 - 2.1234567", "x1"), 2.0, 5, 0.0, -1)]
+    before = replace(judged(X, y, fitted.exact().replace("x", "x1")), others=tuple(beaten))
+    at_once = with_shown_digits(before, X, y, None)
+    asked, plain = [], shown_module._digits
+
+    def counted(*given):
+        asked.append(given)
+        return plain(*given)
+
+    monkeypatch.setattr(shown_module, "_digits", counted)
+    late = with_shown_digits(before, X, y, None, late=True)
+    assert not asked and [m.expression for m in late] == [m.expression for m in at_once]
+    X[:], y[:] = 0.0, 1.0  # the table is the user's
+    assert str(late[-1]) == str(at_once[-1]) and len(asked) == 1
+    assert [str(one) for one in (*late, *late.others)] == [str(one) for one in (*at_once, *at_once.others)]

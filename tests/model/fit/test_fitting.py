@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gmeql import GMEQLRegressor
+from gmeql.model.certainty import shown
 from gmeql.model.fit import fitting
 from gmeql.model.fit.fitting import run_search, search_targets, share_budget
 from gmeql.model.fit.inputs import TrainingRows
@@ -148,3 +149,15 @@ def test_of_an_exact_front_nothing_asks_what_it_promises_before_somebody_does() 
     )
     assert short.is_whole and short.state is None and result.state is not None
     assert [str(member) for member in short.front] == [str(member) for member in result.front]
+
+
+def test_digits_of_an_exact_front_are_looked_for_when_it_is_shown(monkeypatch) -> None:
+    asked, plain = [], shown._digits
+    monkeypatch.setattr(shown, "_digits", lambda *given: asked.append(1) or plain(*given))
+    targets = np.column_stack([0.8 * X[:, 0] + 1.2 * X[:, 1], Y])
+    rows = TrainingRows(X, targets, None)
+    exact, rough = search_targets(rows, ("a", "b"), method="fitted", config=CONFIG, seed=0)
+    assert (exact.reason, rough.reason) == ("exact", "max_candidates")
+    assert len(asked) >= len(rough.front) and not any(one.expression._digits is None for one in exact.front)
+    asked.clear()
+    assert str(exact.front[-1]) == "0.8*a + 1.2*b" and asked == [1]

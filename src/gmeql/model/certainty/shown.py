@@ -16,7 +16,9 @@ Legend: `N` rows, `K` constants.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,14 +26,14 @@ from numpy.typing import NDArray
 
 from gmeql.formula.constants import exponents, free_constants
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Constant, is_plain_exponent
+from gmeql.formula.nodes import Constant, Node, is_plain_exponent
 from gmeql.formula.printing.notation import ALL_DIGITS, round_constant
 from gmeql.model.certainty.alternatives import alternatives
 from gmeql.model.certainty.deciding import deciding_rows
 from gmeql.model.certainty.linearised import FittedRows, by_constants, slopes_at
 from gmeql.model.pareto.front import Front
 from gmeql.model.pareto.member import FrontMember
-from gmeql.search.judging.deferred import carried
+from gmeql.search.judging.deferred import Deferred, carried
 from gmeql.search.losses.effective import InputErrors
 from gmeql.search.losses.losses import find_loss
 from gmeql.search.polish.config import POLISH
@@ -57,19 +59,44 @@ def with_shown_digits(
     *,
     loss: Any = "squared",
     errors: InputErrors | None = None,
+    late: bool = False,
 ) -> Front:
     """The front with formulas that are shown to as many digits as the rows `X`, `y` know of each, and so the others that are
-    ever listed."""
+    ever listed; as `late` as somebody asks where that is said."""
 
-    def member(one: FrontMember) -> FrontMember:
-        digits = shown_digits(one, X, y, weight, loss=loss, errors=errors)
-        if digits is None:
-            return one
-        return replace(one, expression=one.expression.with_digits(digits), outlook=carried(one))
+    def rows_of(one: FrontMember) -> _LookedAt:
+        return _LookedAt.of(one, X, y, weight, errors)
 
-    listed = set() if front.has_own_loss else {one.expression.root for one in alternatives(front, MOST_ALTERNATIVES)}
-    others = tuple(member(one) if one.expression.root in listed else one for one in front.others)
-    return replace(front, members=tuple(map(member, front.members)), others=others)
+    shared = Deferred(lambda: rows_of(front.members[0]))
+    listed = Deferred(lambda: _listed(front))
+
+    def digits(one: FrontMember, rows: _LookedAt) -> tuple[int, ...] | None:
+        return _digits(one.expression, rows, loss)
+
+    def digits_if_listed(one: FrontMember, rows: _LookedAt) -> tuple[int, ...] | None:
+        return digits(one, rows) if one.expression.root in listed.get() else None
+
+    def shown(one: FrontMember, told: Callable[[FrontMember, _LookedAt], tuple[int, ...] | None]) -> FrontMember:
+        rows = shared.get() if one.is_unmoved == front.members[0].is_unmoved else rows_of(one)
+        if late:
+            return replace(
+                one, expression=one.expression.with_late_digits(partial(told, one, rows)), outlook=carried(one)
+            )
+        found = told(one, rows)
+        return (
+            one if found is None else replace(one, expression=one.expression.with_digits(found), outlook=carried(one))
+        )
+
+    return replace(
+        front,
+        members=tuple(shown(one, digits) for one in front.members),
+        others=tuple(shown(one, digits_if_listed) for one in front.others),
+    )
+
+
+def _listed(front: Front) -> set[Node]:
+    """Formulas that are listed beside the chosen one."""
+    return set() if front.has_own_loss else {one.expression.root for one in alternatives(front, MOST_ALTERNATIVES)}
 
 
 def shown_digits(
@@ -82,28 +109,55 @@ def shown_digits(
     errors: InputErrors | None = None,
 ) -> tuple[int, ...] | None:
     """To how many digits each constant of a formula is shown; None where the rows say nothing about it."""
-    expression, values = member.expression, member.expression.constants
+    return _digits(member.expression, _LookedAt.of(member, X, y, weight, errors), loss)
+
+
+@dataclass(frozen=True, eq=False)
+class _LookedAt:
+    """The rows by which slopes of a formula are looked at, of so many that decide about it."""
+
+    X: FloatArray
+    y: FloatArray
+    weight: FloatArray | None
+    errors: InputErrors | None
+    n_deciding: int
+
+    @classmethod
+    def of(
+        cls,
+        member: FrontMember,
+        X: FloatArray,
+        y: FloatArray,
+        weight: FloatArray | None,
+        errors: InputErrors | None,
+    ) -> _LookedAt:
+        """Copies of them: they may be looked at when somebody has changed the table."""
+        deciding = np.flatnonzero(deciding_rows(member, X, y, weight))
+        rows = deciding[:: max(-(-len(deciding) // MOST_ROWS), 1)]
+        given = None if weight is None else np.asarray(weight, dtype=float)[rows]
+        return cls(X[rows], y[rows], given, None if errors is None else errors.take(rows), len(deciding))
+
+
+def _digits(expression: Expression, looked_at: _LookedAt, loss: Any) -> tuple[int, ...] | None:
+    """To how many digits each constant of a formula is shown; None where the rows say nothing about it."""
+    values, n_deciding = expression.constants, looked_at.n_deciding
     free = np.flatnonzero(free_constants(expression))
-    deciding = np.flatnonzero(deciding_rows(member, X, y, weight))
-    if not len(free) or len(deciding) <= len(free):
+    if not len(free) or n_deciding <= len(free):
         return None
-    looked_at = deciding[:: -(-len(deciding) // MOST_ROWS)]
-    given = None if weight is None else np.asarray(weight, dtype=float)[looked_at]
-    errors = None if errors is None else errors.take(looked_at)
-    weighed = _weighed(expression, (X[looked_at], y[looked_at], given), loss, errors)
+    weighed = _weighed(expression, looked_at, loss)
     if weighed is None:
         return None
     rows, counts, spread = weighed
     model = by_constants(expression, free, rows.X, rows)
     with np.errstate(all="ignore"):
         before, slopes = slopes_at(expression, free, rows.X, rows)
-        sizes = np.sqrt(np.sum(counts[:, None] * slopes**2, axis=0) * (len(deciding) / len(looked_at)))
+        sizes = np.sqrt(np.sum(counts[:, None] * slopes**2, axis=0) * (n_deciding / len(looked_at.y)))
         units = 2.0 * math.sqrt(POLISH.known_share) * spread / sizes
     most, powers = [_digits_today(value) for value in values], exponents(expression)
     digits = list(most)
     for k, unit in zip(free, units, strict=True):
         digits[k] = _worth(values[k], float(unit), most[k], is_exponent=int(k) in powers)
-    allowed = len(free) * POLISH.known_share * spread**2 * len(looked_at) / len(deciding)
+    allowed = len(free) * POLISH.known_share * spread**2 * len(looked_at.y) / n_deciding
     while digits != most:
         shown = np.array([_rounded(values[k], digits[k]) for k in free])
         with np.errstate(all="ignore"):
@@ -114,19 +168,15 @@ def shown_digits(
     return tuple(digits)
 
 
-def _weighed(
-    expression: Expression,
-    table: tuple[FloatArray, FloatArray, FloatArray | None],
-    loss: Any,
-    errors: InputErrors | None,
-) -> tuple[FittedRows, FloatArray, float] | None:
+def _weighed(expression: Expression, looked_at: _LookedAt, loss: Any) -> tuple[FittedRows, FloatArray, float] | None:
     """The rows that count, how much the square of each one's change counts [N], and the spread of the errors in these; None
     where the formula has no finite value on one of them.
 
     Around its values a loss of slope `g` and second derivative `h` is the square `h/2 (f - z)²`, of spread `mean(g²)/mean(h)`.
     """
     entry = find_loss(loss)
-    rows = FittedRows.of(expression, *table, "squared" if entry.value is not None else loss, errors)
+    table = looked_at.X, looked_at.y, looked_at.weight
+    rows = FittedRows.of(expression, *table, "squared" if entry.value is not None else loss, looked_at.errors)
     with np.errstate(all="ignore"):
         if entry.value is None or entry.slope is None:
             model = by_constants(expression, np.arange(len(expression.constants)), rows.X, rows)

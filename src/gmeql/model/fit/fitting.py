@@ -347,12 +347,14 @@ def search_targets(
 
 
 def _shown(result: RunResult, rows: TrainingRows, target: int, loss: Any) -> Front:
-    """The front as people see it: each formula once, constants to the digits that the rows know."""
+    """The front as people see it: each formula once, constants to the digits that the rows know. Of a front that ends with an
+    exact formula hardly anybody looks at them all."""
     X = rows.X
     if result.own is not None and rows.groups is not None:
         X = result.own.extended(X, rows.groups.codes)
     front = without_repeats(result.front, X)
-    return with_shown_digits(front, X, rows.targets[:, target], rows.weight, loss=loss, errors=rows.errors)
+    known: dict[str, Any] = {"loss": loss, "errors": rows.errors, "late": result.reason == "exact"}
+    return with_shown_digits(front, X, rows.targets[:, target], rows.weight, **known)
 
 
 def _for_target(config: SearchConfig, knowledge: Knowledge | None, data: PreparedData, X: FloatArray) -> SearchConfig:
