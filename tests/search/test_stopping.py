@@ -16,6 +16,7 @@ from gmeql.search.events import REASONS
 from gmeql.search.polish.scoring import Scored
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
+from gmeql.search import stopping
 from gmeql.search.stopping import has_exact_formula, holds_on_every_row, may_be_a_series, why_stop
 
 GOING_ON = Clock(started=0.0)
@@ -144,3 +145,14 @@ def test_a_series_over_a_narrow_range_is_never_taken_for_the_formula() -> None:
     assert holds_on_every_row(made.leaderboard.best, rows, numbers) and not has_exact_formula(made)
     truth = Call("inv", (Call("sqrt", (Call("sub", (Constant(1.000000001), term(1.000000001, 0))),)),))
     assert not may_be_a_series(Scored(truth, 0.0, 0.0), rows, numbers)
+
+
+def test_the_rows_are_asked_once_whether_a_formula_holds_on_all(monkeypatch) -> None:
+    x = np.linspace(1.0, 2.0, 51)[:, None]
+    made = Search(x, x[:, 0], config=SearchConfig(**SMALL))._state
+    asked, plain = [], stopping._holds
+    monkeypatch.setattr(stopping, "_holds", lambda *given: asked.append(1) or plain(*given))
+    scored, rows, numbers = Scored(Variable(0), 0.0, 0.0), made.rows.polished, made.config.front
+    assert holds_on_every_row(scored, rows, numbers) and holds_on_every_row(scored, rows, numbers) and asked == [1]
+    others = rows.only(np.arange(9))
+    assert holds_on_every_row(scored, others, numbers) and asked == [1, 1]

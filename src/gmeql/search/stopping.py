@@ -68,11 +68,18 @@ def holds_on_every_row(scored: Scored, rows: JudgedRows, numbers: FrontConfig) -
     """
     if scored.own is not None:
         return True
+    if scored.held_on is None or scored.held_on[0] is not rows:
+        scored.held_on = rows, _holds(scored.root, rows, numbers)
+    return scored.held_on[1]
+
+
+def _holds(root: Node, rows: JudgedRows, numbers: FrontConfig) -> bool:
+    """The same of a formula without such constants."""
     counted = rows.weights > 0
     with np.errstate(all="ignore"):
-        error = np.abs(row_values(scored.root, rows.names, rows.X) - rows.target)[counted]
+        error = np.abs(row_values(root, rows.names, rows.X) - rows.target)[counted]
         own = numbers.own_size * np.abs(rows.target)[counted]
-        terms = numbers.cancelled * _term_sizes(scored.root, rows)[counted]
+        terms = numbers.cancelled * _term_sizes(root, rows)[counted]
     # terms that cancel on most rows are huge ones that happen to: they would excuse anything
     return bool((error <= own + terms).all() and np.mean(error <= own) >= numbers.least_own)
 

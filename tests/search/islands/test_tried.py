@@ -57,3 +57,10 @@ def test_a_table_that_is_nearly_full_takes_no_more_from_elsewhere() -> None:
     assert len(table.known()[0]) == 12
     table.merge(np.array([1, 101], np.uint64), np.array([9, 9], np.uint8))
     assert dict(zip(*(array.tolist() for array in table.known()), strict=True))[1] == 9 and len(table.known()[0]) == 12
+
+
+def test_a_table_takes_no_memory_before_a_structure_comes() -> None:
+    table = TriedStructures(60)  # which no machine has room for
+    assert not {"keys", "counts"} & set(vars(table))
+    table = TriedStructures(4)
+    assert len(table.keys) == len(table.counts) == 16 and not len(table.known()[0])

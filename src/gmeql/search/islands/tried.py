@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,22 @@ MAX_LOAD = 4
 class TriedStructures:
     """How often structures were tried: a table of fingerprints, open addressing.
 
-    Tables that saw the same fingerprints in the same order are equal, so a table can travel as that list.
+    Tables that saw the same fingerprints in the same order are equal, so a table can travel as that list. Its memory is taken
+    when the first structure comes: a search that sees its formula before it draws any has none.
     """
 
     def __init__(self, bits: int) -> None:
-        self.keys: NDArray[np.uint64] = np.zeros(1 << bits, np.uint64)
-        self.counts: NDArray[np.uint8] = np.zeros(1 << bits, np.uint8)
+        self._size = 1 << bits
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """Fingerprints by slot; 0 in an empty one."""
+        return np.zeros(self._size, np.uint64)
+
+    @cached_property
+    def counts(self) -> NDArray[np.uint8]:
+        """How often each was tried."""
+        return np.zeros(self._size, np.uint8)
 
     def add(self, fingerprints: NDArray[np.uint64]) -> None:
         """Count one more try of each."""
@@ -69,8 +80,9 @@ class IslandTried(TriedStructures):
     def make_room(self, n: int) -> None:
         """Room for `n` more; a larger table gets the same fingerprints in the same order."""
         need = MAX_LOAD * (len(self.fingerprints) + n)
-        if len(self.keys) < need:
-            super().__init__((need - 1).bit_length())
+        if self._size < need:
+            self._size = 1 << (need - 1).bit_length()
+            self.keys, self.counts = np.zeros(self._size, np.uint64), np.zeros(self._size, np.uint8)
             super().add(self.fingerprints)
 
     def add(self, fingerprints: NDArray[np.uint64]) -> None:

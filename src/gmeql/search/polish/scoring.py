@@ -183,6 +183,8 @@ class Scored:
         self.source: Node | None = None
         """and the formula that every group was fitted to by itself."""
         self.complexity = tree_complexity(root) if complexity is None else complexity
+        self.held_on: tuple[JudgedRows, bool] | None = None
+        """Rows on which it was asked whether it holds on every one of them, and whether it does."""
 
     @property
     def form(self) -> Node:

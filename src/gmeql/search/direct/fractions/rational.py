@@ -107,10 +107,11 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         return
     X, sign = table.X / sizes, 1.0 if table.y.mean() >= 0 else -1.0
+    columns = MonomialTable(X)
     readings = {n: target for n, target in direct_readings(table.y, functions).items() if n not in _FRACTIONS_TOO}
     for name, target in readings.items():
         effort_left = replace(effort, seconds=effort.seconds / (2 if name == PLAIN else 2 * len(readings)))
-        ratio = exact_ratio(X, target, has_fractions, effort_left)
+        ratio = exact_ratio(X, target, has_fractions, effort_left, columns)
         if ratio is not None:
             yield DIRECT_READINGS[name].invert(written_ratio(*ratio, sizes, written), sign)
             return
@@ -128,14 +129,17 @@ _FRACTIONS_TOO = ("inv", "inv_square")
 # --- exact fractions --------------------------------------------------------------------------------------------------
 
 
-def exact_ratio(X: FloatArray, target: FloatArray, has_fractions: bool, effort: Effort) -> Ratio | None:
-    """The fraction of least degree that is the target on all rows, if there is one."""
+def exact_ratio(
+    X: FloatArray, target: FloatArray, has_fractions: bool, effort: Effort, columns: MonomialTable | None = None
+) -> Ratio | None:
+    """The fraction of least degree that is the target on all rows, if there is one; `columns` are monomials on these rows that
+    others asked for."""
     n_rows, n_columns = X.shape
     most = min(
         (effort.seconds / RATIONAL.seconds_per_cube) ** (1 / 3),
         (n_rows - RATIONAL.spare_rows) / RATIONAL.rows_per_unknown,
     )
-    columns = MonomialTable(X)
+    columns = columns or MonomialTable(X)
     for box, degree, below in _degrees(n_columns):
         whole = _shape(n_columns, degree, below if has_fractions else 0, box)
         if whole.n_unknowns > most:
