@@ -101,3 +101,12 @@ def test_a_surrogate_that_knows_no_more_than_a_constant_is_hopeless_whatever_the
     noise, law = rng.standard_t(1.2, 200), 1 / (0.01 + (X[:, 0] - X[:, 1]) ** 2)
     of_noise, of_law = (fit_surrogate(X, y, units=np.ones(200), spread=float(np.std(y))) for y in (noise, law))
     assert of_noise.error < SYMMETRIES.hopeless and of_noise.is_hopeless and not of_law.is_hopeless
+
+
+def test_a_kernel_that_rounding_left_not_definite_is_damped_more():
+    """Of columns over many magnitudes and one of whole numbers; it ended all looks at the data."""
+    kernel = np.array([[1.0, 1.0 + 5e-12], [1.0 + 5e-12, 1.0]])
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(kernel)
+    triangle = np.tril(module._factor(kernel, 0.0, 1.0)[0])
+    assert np.abs(triangle @ triangle.T - kernel).max() < 1e-9

@@ -24,8 +24,9 @@ class SymmetriesConfig:
     """A column is far from zero where its middle is so many times half its range."""
 
     # the surrogate
-    learning_rows: int = 200
-    """Rows that its lengths are learnt from."""
+    learning_rows: int = 150
+    """Rows that its lengths are learnt from: on 200 laws of four collections as many right tables were seen as with 200, in
+    0.7 of the time."""
     largest_ratio: float = 1e4
     """A positive column is read by its logarithm up to this ratio of largest to smallest, a target up to its square."""
     even_quantiles: tuple[float, float, float] = (0.02, 0.5, 0.98)
@@ -37,8 +38,8 @@ class SymmetriesConfig:
     """Error below which no other heights are tried."""
     plane: float = 1e-9
     """Largest relative residual of a plane; then no process is fitted over it."""
-    jitter: float = 1e-12
-    """Share of the amplitude on the diagonal, so that the kernel is positive definite after rounding."""
+    jitters: tuple[float, ...] = (1e-12, 1e-10, 1e-8)
+    """Share of the amplitude on the diagonal, so that the kernel is positive definite after rounding: the first that does."""
     typical_share: tuple[int, int] = (9, 10)
     """Rows whose squares count in a typical size: a surrogate is weak in the corners."""
 

@@ -168,7 +168,7 @@ def _gaussian_process(
     Z: np.ndarray, heights: np.ndarray, out_of_time: Callable[[], bool]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gaussian process over a linear trend: leave-one-out residuals [N] and slopes at the rows [N, V]."""
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg import cho_solve
 
     spread = Z.std(axis=0)
     spread[spread == 0] = 1.0
@@ -184,13 +184,25 @@ def _gaussian_process(
     lengths, amplitude, noise = _learn_lengths(U[:n_learning], rest[:n_learning], out_of_time)
     scaled = U / lengths
     kernel = amplitude * _gaussian(scaled)
-    damped = kernel + (noise + SYMMETRIES.jitter * amplitude) * np.eye(len(v))
-    factor = cho_factor(damped, lower=True)
+    factor = _factor(kernel, noise, amplitude)
     weights = cho_solve(factor, rest)
     residuals = weights / np.diag(_inverse(factor[0]))
     # d k(u, u') / d u_i = k (u'_i - u_i) / length_i²
     slopes = (kernel @ (weights[:, None] * U) - U * (kernel @ weights)[:, None]) / lengths**2 + coefficients[1:]
     return residuals * height, slopes * height / spread
+
+
+def _factor(kernel: np.ndarray, noise: float, amplitude: float) -> tuple[np.ndarray, bool]:
+    """The Cholesky factor of the damped kernel matrix, damped more where rounding leaves it not positive definite."""
+    from scipy.linalg import LinAlgError, cho_factor
+
+    *jitters, last = SYMMETRIES.jitters
+    for jitter in jitters:
+        try:
+            return cho_factor(kernel + (noise + jitter * amplitude) * np.eye(len(kernel)), lower=True)  # type: ignore[no-any-return]
+        except LinAlgError:
+            continue
+    return cho_factor(kernel + (noise + last * amplitude) * np.eye(len(kernel)), lower=True)  # type: ignore[no-any-return]
 
 
 def _inverse(factor: np.ndarray) -> np.ndarray:
