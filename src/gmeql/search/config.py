@@ -138,7 +138,10 @@ class ClockConfig:
     growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
     growing_share: float = 0.0268  # with so much each time
     later_candidates: int = 100_000  # candidates of which these are shares where nothing is limited
-    trail_share: float = 0.2  # kept for the first of them that has seen part of a formula
+    trail_share: float = 0.2  # kept for the first of them that has seen part of a formula,
+    small_shares: tuple[float, ...] = (0.3, 0.15)  # of which so much for each of the smallest tables
+    small_noisy_shares: tuple[float, ...] = (0.15,)  # or so much where they are noisy,
+    small_columns: int = 3  # that have so many columns at most
     candidates_per_second: float = 4000.0  # of one core, by which a budget of candidates is turned into such a share
     direct_seconds: float = 3.0  # where neither time nor candidates are limited
 

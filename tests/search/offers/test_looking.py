@@ -19,7 +19,8 @@ from gmeql.search.direct.methods import EARLY
 from gmeql.search.offers import looking as looking_module
 from gmeql.search.offers.looking import Looking
 from gmeql.search.offers.offering import Offering
-from gmeql.search.offers.seeing import _table, is_noisy, later_shares, noisy_views_of, plan
+from gmeql.search.offers.seeing import later_shares, plan
+from gmeql.search.offers.tables import is_noisy, noisy_views_of, table_of
 from gmeql.search.polish.scoring import refit
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
@@ -175,5 +176,5 @@ def test_the_first_columns_alone_are_a_smaller_table() -> None:
     asked = {(look.view, look.name) for look in plan(seen, list(EARLY), 1.0, [alone, View.raw(3)])}
     assert asked == {(alone, name) for name in EARLY}
     assert is_noisy(seen) and [view for view, _ in noisy_views_of(seen)] == [alone]
-    table = _table(alone, seen)
+    table = table_of(alone, seen)
     assert table is not None and not table.found  # formulas of three columns are none of one

@@ -22,15 +22,14 @@ from gmeql.search.offers import seeing
 from gmeql.search.offers.moments import is_time_to_look_again
 from gmeql.search.offers.seeing import (
     SEEN_QUICKLY,
-    _table,
     go_on,
     look_again,
     look_at_once,
     look_directly,
     look_early,
-    noisy_views_of,
     views_of_leading,
 )
+from gmeql.search.offers.tables import noisy_views_of, table_of
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.judging.structure import linear_columns
@@ -142,7 +141,7 @@ def test_a_law_behind_noise_is_met_in_its_small_table() -> None:
 def test_readings_of_a_small_noisy_table_are_around_its_smooth_fit() -> None:
     X, y = planck(0.1)
     seen = state(X, y)
-    table = _table(SMALL, seen)
+    table = table_of(SMALL, seen)
     clean = planck(0.0)[1] / (X[:, 2] * X[:, 3])
     order = np.argsort(table.y)
     truth = clean[np.argsort(y / (X[:, 2] * X[:, 3]))]
@@ -197,7 +196,7 @@ def test_a_view_that_hides_rows_is_not_looked_at() -> None:
     X = np.column_stack([np.linspace(-400, 0, 300), np.random.default_rng(0).uniform(1, 2, 300)])
     seen = state(X, X[:, 1])
     hiding, showing = View((Variable(1),), build("exp", Variable(0))), View((Variable(0),), Variable(1))
-    assert _table(hiding, seen) is None and _table(showing, seen) is not None
+    assert table_of(hiding, seen) is None and table_of(showing, seen) is not None
     assert seeing.plan(seen, list(QUICK), 1.0, [hiding]) == []
     assert {look.view for look in seeing.plan(seen, list(QUICK), 1.0, [hiding, showing])} == {showing}
 
@@ -340,7 +339,7 @@ def test_the_error_so_far_is_in_the_spread_of_the_table() -> None:
     seen = state(X, X[:, 0] / np.sqrt(1 - X[:, 1] ** 2) * (1 + 0.02 * rng.standard_normal(300)))
     seen.offer(refit([parse_tree("1.2*x1", seen.rows.names)], seen.rows.polished))
     view = View((Variable(1),), Variable(0))
-    table, raw = _table(view, seen), _table(View.raw(2), seen)
+    table, raw = table_of(view, seen), table_of(View.raw(2), seen)
     assert table is not None and raw is not None
     assert table.unexplained == pytest.approx(table.error(Constant(seen.leaderboard.best.root.args[0].value)), rel=1e-6)
     assert raw.unexplained < 0.2 < 0.7 < table.unexplained

@@ -32,11 +32,10 @@ from gmeql.search.offers.seeing import (
     is_brief,
     later_shares,
     look_at_smaller,
-    noisy_views_of,
     offer_seen,
     plan,
-    plainest_views,
 )
+from gmeql.search.offers.tables import noisy_views_of, plainest_views, small_views_of
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
 from gmeql.search.symmetries.config import SYMMETRIES
@@ -239,6 +238,8 @@ class LooksBeside:
             for view, share in noisy_views_of(state):
                 self._plan(0.5, state, asked_of(state, NOISY), share * seconds, [view])
                 left -= share * seconds
+            for view, share in small_views_of(state):
+                self._plan(1.0, state, asked_of(state, AT_FIRST), share * self._config.trail_seconds, [view])
             self._plan(2.0, state, asked_of(state, AT_FIRST), max(left, 0.0), plainest_views(state)[:-1])
 
     def _look_again(self, views: Sequence[View], state: SearchState, clock: Clock, take_views: TakeViews) -> None:

@@ -21,16 +21,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gmeql.fitters.threads import one_blas_thread
-from gmeql.formula.nodes import Node, row_values
+from gmeql.formula.nodes import Node
 from gmeql.search.clock import Clock
 from gmeql.search.direct.methods import AT_FIRST, AT_ONCE, EARLY, GROWING, LAST, LATER, NOISY, QUICK, SHARES, SOON, ask
-from gmeql.search.direct.smoothed import smooth_error, smooth_values
 from gmeql.search.direct.table import DirectTable, worked
 from gmeql.search.polish.recognition import all_recognised
 from gmeql.search.polish.scoring import clean, refit
 from gmeql.search.offers.by_group import look_at_groups
 from gmeql.search.offers.moments import kept_for_later, later_seconds
 from gmeql.search.offers.promotion import polish_formula
+from gmeql.search.offers.tables import is_noisy, is_small, noisy_views_of, plainest_views, small_views_of, table_of
 from gmeql.search.offers.turns import Kept, Turns, counted, effort_until
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
@@ -89,6 +89,7 @@ def look_directly(state: SearchState, clock: Clock) -> None:
     for view, share in noisy_views_of(state):
         each = share * seconds
         _look(state, clock, asked_of(state, NOISY), each, cut=True, views=[view], at_least=each)
+    look_at_small(state, clock)
     with counted(state):  # what is seen without noise only need not be looked for long
         at_least = 0.0 if is_noisy(state) else numbers.first_least * seconds
     left = max(numbers.first_share * seconds - state.looks_spent, at_least)  # what was left over early is theirs
@@ -108,32 +109,17 @@ def look_at_smaller(state: SearchState, clock: Clock, views: Sequence[View]) -> 
         _look(state, clock, asked_of(state, QUICK), seconds, cut=True, views=smaller, is_quick=True)
 
 
-def noisy_views_of(state: SearchState) -> list[tuple[View, float]]:
-    """The smallest tables, of few columns, where even there no smooth fit comes near the target: what it leaves is noise.
-    Each with its share of the time for direct methods."""
-    smaller = [view for view in plainest_views(state)[:-1] if _is_small(view, state)]
-    is_noise = bool(smaller) and _is_noisy(smaller[0], state)
-    return list(zip(smaller, state.config.clock.noisy_shares, strict=False)) if is_noise else []
-
-
-def is_noisy(state: SearchState) -> bool:
-    """Whether no smooth fit comes near the target in the smallest table that there is; not where there is none."""
-    smaller = [view for table in state.portfolio.tables if not (view := table.view).is_raw_of(state.rows.n_variables)]
-    return bool(smaller) and _is_noisy(min(smaller, key=lambda view: len(view.columns)), state)
-
-
-def _is_small(view: View, state: SearchState) -> bool:
-    """Whether a noisy table has few columns, and is worth time of its own: else laws are hardly shorter there."""
-    return len(view.columns) <= state.config.clock.noisy_columns
-
-
-def _is_noisy(view: View, state: SearchState) -> bool:
-    table = _table(view, state)
-    if table is None or not table.unexplained > SYMMETRIES.noisy:
-        return False
-    # what is explained is the smooth fit's already, where that is closer than the best formula
-    error = smooth_error(table) if table.explained is None else table.error_of(table.explained)
-    return min(table.unexplained, error) > SYMMETRIES.noisy
+def look_at_small(state: SearchState, clock: Clock) -> None:
+    """Let all methods see the smallest tables for long: that symmetries leave so little says that there is a law, so the time
+    is that of a trail. What is left of it is often seen at once by a method that takes half a second to see it."""
+    for view, share in small_views_of(state):
+        seconds = min(share * state.config.trail_seconds, state.config.trail_seconds - state.trail_spent)
+        if not seconds > 0 or has_exact_formula(state):
+            return
+        before = state.direct_spent
+        _look(state, clock, asked_of(state, AT_FIRST), seconds, cut=True, views=[view], at_least=seconds)
+        state.trail_spent += state.direct_spent - before
+        state.direct_spent = before
 
 
 def go_on(state: SearchState, clock: Clock) -> None:
@@ -194,7 +180,7 @@ def later_shares(state: SearchState, seconds: float, views: Sequence[View]) -> l
     numbers, whole = state.config.clock, state.config.direct_seconds
     others = asked_of(state, [name for name in LATER if name not in NOISY])
     theirs = numbers.later_share * whole
-    enough = numbers.noisy_later_share * whole if any(_is_small(view, state) for view in views) else 0.0
+    enough = numbers.noisy_later_share * whole if any(is_small(view, state) for view in views) else 0.0
     return [(others, theirs, 0.0), (asked_of(state, NOISY), max(seconds - theirs, enough), enough)]
 
 
@@ -289,7 +275,7 @@ class PlannedLook:
 
 def plan(state: SearchState, names: list[str], seconds: float, views: list[View] | None = None) -> list[PlannedLook]:
     """Which methods look at which tables, and for how long; tables of few columns first where no views are named."""
-    tables = [(view, table) for view in views or plainest_views(state) if (table := _table(view, state)) is not None]
+    tables = [(view, table) for view in views or plainest_views(state) if (table := table_of(view, state)) is not None]
     if not tables:
         return []
     are_early_over = state.direct_done and state.direct_spent > 0 and not state.later_looks
@@ -327,47 +313,6 @@ def _proposals(
                 yield look.view, root
                 turns.pause(worked() - paused)  # what is done with a formula is not the next method's time
         turns.pause(kept.settle(), is_kept=True)  # nor is what was kept
-
-
-def plainest_views(state: SearchState) -> list[View]:
-    """The plainest view of each number of columns, the smallest first, and the columns as they are.
-
-    Later the smallest few that were not looked at again yet, the newest first: those that formulas found until then
-    suggest.
-    """
-    views = [table.view for table in state.portfolio.tables]
-    if state.later_looks:
-        new = [i for i in reversed(range(len(views))) if i not in state.looked_again]
-        new = sorted(new, key=lambda i: len(views[i].columns))[: state.config.tables_looked_at_again]
-        state.looked_again += new
-        return [views[i] for i in new]
-    plainest: dict[int, View] = {}
-    for view in views[1:]:
-        plainest.setdefault(len(view.columns), view)
-    return [*(view for _, view in sorted(plainest.items())), views[0]]
-
-
-def _table(view: View, state: SearchState) -> DirectTable | None:
-    """The rows that formulas are cut to shape on, as a view shows them; None where that is not finite or hides rows."""
-    rows, is_raw = state.rows.polished, view.is_raw_of(state.rows.n_variables)
-    with np.errstate(all="ignore"):
-        factors = view.factors(rows.X)
-        X, y, weights = view.table(rows.X), rows.target / factors, rows.weights * factors**2
-    if not (np.isfinite(X).all() and np.isfinite(y).all() and np.isfinite(weights).all() and weights.sum() > 0):
-        return None
-    if (weights[rows.weights > 0] == 0).any():  # a factor over so many magnitudes that its square is no number
-        return None
-    leading = state.leaderboard.leading(state.config.formulas_filled) if is_raw else []
-    table = DirectTable(X, y, weights / weights.mean(), found=tuple(scored.root for scored in leading))
-    with np.errstate(all="ignore"):
-        best = row_values(state.leaderboard.best.root, rows.names, rows.X) / factors
-    # in the table's own spread: what a factor explains is no part of it
-    if not np.isfinite(best).all():
-        return table
-    table = replace(table, unexplained=table.error_of(best), explained=best)
-    smooth = smooth_values(table) if table.unexplained > SYMMETRIES.noisy and not is_raw else None
-    closer = smooth is not None and table.error_of(smooth) < table.unexplained
-    return replace(table, explained=smooth) if closer else table
 
 
 def offer_seen(
