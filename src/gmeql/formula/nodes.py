@@ -97,12 +97,9 @@ class Call:
     def __post_init__(self) -> None:
         operator = get_operator(self.operator)
         args = tuple(self.args)
-        size = depth = 0
         for arg in args:
             if not isinstance(arg, _NODES):
                 raise ValueError(f"arguments of {operator.name!r} must be nodes, got {short(arg)}")
-            size += arg.size
-            depth = arg.depth if arg.depth > depth else depth
         if operator.is_dense:
             raise ValueError(f"{operator.name!r} is a network node; in a formula it is written with add, mul and pow")
         if operator.name in N_ARY:
@@ -112,7 +109,8 @@ class Call:
             raise ValueError(f"operator {operator.name!r} takes {operator.arity} argument(s), got {len(args)}")
         if operator is DERIVATIVE and not isinstance(args[1], Variable):
             raise ValueError("D(f, x) takes a formula and the column to differentiate by")
-        size, depth = size + 1, depth + 1
+        size = 1 + sum([arg.size for arg in args])
+        depth = 1 + max([arg.depth for arg in args])
         if size > MAX_NODES:
             raise ValueError(f"a formula may have at most {MAX_NODES} nodes, this one has {size}")
         if depth > MAX_DEPTH:
@@ -366,10 +364,8 @@ def build(operator: str, *args: Node) -> Node:
     """
     name = get_operator(operator).name
     numbers = [arg.value if isinstance(arg, Constant) else None for arg in args]
-    if None not in numbers:
-        folded = fold_constants(name, args)
-        if folded is not None:
-            return folded
+    if None not in numbers and (folded := fold_constants(name, args)) is not None:
+        return folded
     if name == "add":
         terms = [arg for arg, number in zip(args, numbers, strict=True) if number != 0.0]
         return _ZERO if not terms else terms[0] if len(terms) == 1 else Call("add", tuple(terms))
