@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gmeql.formula.nodes import Node, calls, tree_complexity
+from gmeql.formula.nodes import Constant, Node, calls, leaves, tree_complexity
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.methods import ask
 from gmeql.search.direct.sums.held import HELD, TUNED_TERMS
@@ -71,6 +71,19 @@ def test_a_column_times_a_wave_beside_other_terms_of_three_columns(f: Law3) -> N
     table = of_three_columns(f)
     root = next(ask("held", table, functions=FunctionSet(), effort=Effort(0.3), rng=np.random.default_rng(1)))
     assert table.error(root) < 1e-11
+
+
+def test_a_function_that_is_a_line_on_all_rows_is_none() -> None:
+    def law(t: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return p * (1 - p / 38) * (0.043 * p - 0.23) + 0.53 * p / t**2.026 + 0.23 * p / (1 + np.exp(-0.109 * (t - 3.1)))
+
+    for seed in range(1, 4):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.uniform(0.1, 30, 400), rng.uniform(0.5, 50, 400)])
+        table = DirectTable(X, law(*X.T), np.ones(400))
+        root = next(ask("held", table, functions=FunctionSet(), effort=Effort(2.0), rng=rng))
+        assert table.error(root) < 1e-11
+        assert all(1e-4 < abs(leaf.value) < 1e3 for leaf in leaves(root) if isinstance(leaf, Constant))
 
 
 def test_terms_of_three_columns_are_never_all_in_memory_at_once() -> None:

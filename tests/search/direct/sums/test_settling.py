@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, leaves
-from gmeql.search.direct.sums.settling import beside, settled, with_step
+from gmeql.search.direct.sums.settling import beside, settled, straightened, with_step
 
 X = np.linspace(0.1, 6.0, 200)[:, None]
 NOTHING = np.zeros((200, 0))
@@ -63,3 +64,31 @@ def test_what_is_left_is_orthogonal() -> None:
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.normal(size=(200, 5)))[0]
     assert np.abs(basis.T @ beside(basis, 1e8 * rng.normal(size=(200, 3)))).max() < 1e-7
+
+
+def test_a_term_stands_before_several_columns_with_one_constant_inside() -> None:
+    rng = np.random.default_rng(2)
+    before = rng.uniform(1.0, 2.0, (200, 2))
+    target = (before @ np.array([2.0, -3.0])) * np.exp(-0.7 * X[:, 0])
+    (node,), factors, error = settled([falling(0.5)], X, target, NOTHING, before=before, is_damped=True)
+    assert constants(node) == pytest.approx([-0.7], rel=1e-9)
+    assert factors == pytest.approx((2.0, -3.0), rel=1e-8)
+    assert error < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("operator", "factor", "offset", "written"),
+    [
+        ("tanh", 6e-10, 0.0, "x*x"),  # the line through zero
+        ("exp", -3e-8, 0.0, "x*x"),
+        ("inv", 1.0, 4e7, "x*x"),
+        ("tanh", 0.5, 0.0, "x*tanh(0.5*x)"),
+        ("log", 1.0, 0.5, "x*log(x + 0.5)"),
+    ],
+)
+def test_functions_that_no_rows_tell_from_a_line_are_one(
+    operator: str, factor: float, offset: float, written: str
+) -> None:
+    inside = build("add", build("mul", Constant(factor), Variable(0)), Constant(offset))
+    node = straightened(build("mul", Variable(0), build(operator, inside)), X)
+    assert str(Expression(node, ["x"])) == written

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.settling import beside, settled
+from gmeql.search.direct.sums.settling import beside, settled, straightened
 from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, sum_of
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.column_functions import LIBRARY
@@ -54,6 +54,7 @@ class HeldConfig:
     long_after: int = 3  # terms, after which this must be
     long_trail: float = 0.003  # for another to be looked for
     together: int = 500  # terms that are reckoned with at once
+    straight: float = 1e-6  # share of the target's spread left, from which functions that are straight lines are told
     exact: float = 1e-10  # share of the target's spread that may be left on the rows
     seconds_to_begin: tuple[float, ...] = (0.02, 0.06, 0.15)  # of one core (measured) for so many columns,
     seconds_per_fit: float = 0.005  # and for each sum that is taken to rounding
@@ -94,6 +95,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
                 if most < 0 or effort.out_of_time():
                     return
                 found, _, error = settled([*nodes, more], X, y, basis)
+                if error < HELD.straight * few.spread:
+                    found, error = _straight(found, error, few, basis)
                 longer.append((error, found))
                 root = _written(found, held, few) if error < HELD.exact * few.spread else None
                 if root is not None and table.error(root) < VOCABULARY.verified:
@@ -158,6 +161,21 @@ class _Terms:
         free = 1.0 - along**2
         more = np.where(free > HELD.turning, (on_slopes - along * on_values) ** 2 / np.maximum(free, HELD.turning), 0.0)
         return np.asarray(on_values**2 + more)
+
+
+def _straight(nodes: list[Node], error: float, table: DirectTable, basis: FloatArray) -> tuple[list[Node], float]:
+    """Terms with what stands in them in place of functions that are straight lines, less those that are held then, and the
+    error, where that is no larger or next to nothing."""
+    plain = [straightened(node, table.X) for node in nodes]
+    if plain == nodes:
+        return nodes, error
+    values = np.stack([table.values(node) for node in plain], axis=1)
+    left = np.linalg.norm(beside(basis, values), axis=0) > HELD.independent * np.linalg.norm(values, axis=0)
+    kept = [node for node, is_left in zip(plain, left, strict=True) if is_left]
+    if not kept:
+        return nodes, error
+    kept, _, other = settled(kept, table.X, table.y, basis)
+    return (kept, other) if other < max(error, HELD.exact * table.spread) else (nodes, error)
 
 
 def _slopes(nodes: Sequence[Node], X: FloatArray) -> FloatArray:

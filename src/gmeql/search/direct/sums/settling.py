@@ -3,7 +3,7 @@
 All factors are solved for at each step, so that only the constants inside are stepped: by Gauss and Newton where they are nearly
 right, or damped (Levenberg 1944, Marquardt 1963) where terms are so much alike that a whole step leads far away.
 
-Legend: `N` rows, `K` inner constants.
+Legend: `N` rows, `K` inner constants, `H` columns that terms stand before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Constant, Node, leaves, transform
+from gmeql.formula.nodes import Call, Constant, Node, build, fold, leaves, row_values, transform, used_columns
 
 FloatArray = NDArray[np.float64]
 
@@ -37,6 +37,7 @@ class SettlingConfig:
     rounding: float = 1e-28  # share of the squares that is rounding
     spanned: float = 1e-14  # singular values below this share of the largest span nothing
     seen: float = 1e-9  # ... of slopes: they are no direction to step in
+    straight: float = 1e-6  # share of a function beside a straight line of what stands in it from which it is that line
 
 
 SETTLING = SettlingConfig()
@@ -49,17 +50,20 @@ def settled(
     basis: FloatArray,
     *,
     roots: FloatArray | None = None,
+    before: FloatArray | None = None,
     is_damped: bool = False,
 ) -> tuple[list[Node], tuple[float, ...], float]:
     """Terms with the inner constants that leave least beside a basis; their factors; the error.
 
-    `roots` [N] are those of weights of mean 1, with which the basis was made.
+    `roots` [N] are those of weights of mean 1, with which the basis was made. Every term may stand `before` some columns
+    [N, H], with a factor for each.
     """
     roots = np.ones(len(target)) if roots is None else roots
-    fits = _Fits(X, beside(basis, roots * target), basis, roots)
+    before = np.ones((len(target), 1)) if before is None else before
+    fits = _Fits(X, beside(basis, roots * target), basis, roots[:, None] * before)
     best = fits.of(list(nodes))
     if best is None:
-        return list(nodes), (0.0,) * len(nodes), math.inf
+        return list(nodes), (0.0,) * (len(nodes) * before.shape[1]), math.inf
     if best.slopes.shape[1]:
         best = _damped(fits, best) if is_damped else _undamped(fits, best)
     return best.nodes, tuple(best.factors.tolist()), math.sqrt(best.lost / len(target))
@@ -69,6 +73,43 @@ def with_step(node: Node, step: FloatArray) -> Node:
     """A formula with all its constants moved by a step."""
     by = iter(step.tolist())
     return transform(node, lambda leaf: Constant(leaf.value + next(by)) if isinstance(leaf, Constant) else leaf)
+
+
+def straightened(node: Node, X: FloatArray) -> Node:
+    """A term with what stands in them in place of functions that are straight lines on all rows, but for factors and numbers.
+
+    A fit makes P*tanh(6e-10*t) of P*t where both are in a library, and no rows tell the constant.
+    """
+    names = [f"x{j}" for j in range(X.shape[1])]
+
+    def call(one: Call, args: list[Node]) -> Node:
+        if (
+            len(args) != 1
+            or not used_columns(one)
+            or not _is_straight(*(row_values(n, names, X) for n in (one, args[0])))
+        ):
+            return build(one.operator, *args)
+        return _bare(args[0])
+
+    return fold(node, lambda leaf: leaf, call)
+
+
+def _is_straight(values: FloatArray, argument: FloatArray) -> bool:
+    """Whether a function's values [N] are a straight line of its argument [N], as far as its constants can be known."""
+    values, argument = values - values.mean(), argument - argument.mean()
+    with np.errstate(all="ignore"):
+        left = values - argument * (argument @ values) / (argument @ argument)
+    return bool(np.linalg.norm(left) < SETTLING.straight * np.linalg.norm(values))
+
+
+def _bare(node: Node) -> Node:
+    """What a column stands in, without numbers that are multiplied or added."""
+    while isinstance(node, Call) and node.operator in ("add", "mul", "neg", "div"):
+        others = [arg for arg in node.args if not isinstance(arg, Constant)]
+        if len(others) != 1 or (node.operator == "div" and others[0] is not node.args[0]):
+            break
+        node = others[0]
+    return node
 
 
 def beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
@@ -108,13 +149,14 @@ class _Fits:
     X: FloatArray
     left: FloatArray
     basis: FloatArray
-    roots: FloatArray
+    before: FloatArray
+    """What every term stands before [N, H], with the roots of weights."""
 
     def of(self, nodes: list[Node]) -> _Fit | None:
         """By least squares; None where a term or a slope is no number."""
         with np.errstate(all="ignore"):
             parts = [constant_slopes(node, self.X) for node in nodes]
-            columns = self.roots[:, None] * np.stack([values for values, _ in parts], axis=1)
+            columns = np.hstack([values[:, None] * self.before for values, _ in parts])
             sizes = np.sqrt(np.sum(columns**2, axis=0))
             if not (np.isfinite(sizes).all() and (sizes > 0).all()):
                 return None
@@ -123,9 +165,8 @@ class _Fits:
             kept = singular > SETTLING.spanned * singular[0]
             span, singular, axes = span[:, kept], singular[kept], axes[kept]
             factors = (axes.T @ ((span.T @ self.left) / singular)) / sizes
-            slopes = np.hstack(
-                [c * self.roots[:, None] * slopes for c, (_, slopes) in zip(factors, parts, strict=True)]
-            )
+            each = (self.before @ factors.reshape(len(nodes), -1).T).T
+            slopes = np.hstack([c[:, None] * slopes for c, (_, slopes) in zip(each, parts, strict=True)])
             slopes, rest = beside(span, beside(self.basis, slopes)), beside(span, self.left)
             lost = float(rest @ rest)
         is_usable = math.isfinite(lost) and np.isfinite(slopes).all()
