@@ -39,6 +39,28 @@ def test_sums_over_two_columns_are_found(f: Callable[..., np.ndarray]) -> None:
     assert tree_complexity(roots[0]) < 45
 
 
+def law_of_two_falls(z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    fraction = x**2 * np.exp(-0.0745 * z) / (1 + 0.54 * x)
+    return 0.85 * x**2 / (0.93 * x**4 + 1) + 0.71 * np.cos(np.log(x + 1)) - 0.43 * (x * np.exp(-0.0925 * z) + fraction)
+
+
+@pytest.mark.parametrize(
+    "f",
+    thinned([
+        law_of_two_falls,
+        lambda z, x: 0.95 * np.exp(-0.42 * x**2) + 0.15 * x * np.sin(0.57 * z) - 0.65 * x**2 * np.exp(-0.1 * z) / (1 + x),
+        lambda z, x: 60 * x**0.62 * np.exp(-0.7 / z) + (8.9 * z - 160) * np.exp(-x),
+    ], quick=1),
+)  # fmt: skip
+def test_several_functions_of_either_column(f: Callable[..., np.ndarray]) -> None:
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.uniform(1, 30, 600), rng.uniform(0.05, 2, 600)])
+    table = DirectTable(X, f(*X.T), np.ones(600))
+    *_, root = propose(table, functions=FunctionSet(), effort=Effort(3.0), rng=rng)
+    assert table.error(root) < 1e-9
+    assert tree_complexity(root) < 55
+
+
 def test_what_is_no_such_sum_is_left_alone() -> None:
     rng = np.random.default_rng(0)
     assert proposed(lambda x, z: np.sin(x * z))[1] == []

@@ -46,7 +46,8 @@ class BlocksConfig:
     ridge: float = 1e-12  # added to the normal equations by which the h are ranked
     held: float = 1e-6  # error, relative to the target's spread, from which the h are taken for right,
     less: float = 1e-3  # ... where they leave this share of what one of them less does
-    exact: float = 1e-11  # error that needs no better
+    exact: float = 1e-11  # error that needs no better,
+    surely: float = 1e-9  # and from which no other beginning of several is asked for
     alike: float = 3.0  # times an error that is as small
     shown: float = 0.9  # share of the error that one of the h of a library must leave, for any to be fitted
     worth: float = 0.1  # share of the error that the best h must leave, to be worth looking for a second
@@ -178,6 +179,8 @@ class OuterSearch:
                 if factor.kind.split(" ", 1)[1] in BLOCKS.first and math.isfinite(error):
                     outer = _outer(factor, self.span)
                     plain[frozenset((outer.node, *(one.node for one in start.outers)))] = float(error), start, outer
+            if start.outers and min(blocks.error for blocks in (start, *longer)) < BLOCKS.surely:
+                break
         return longer, sorted(plain.values(), key=lambda one: one[0])
 
     def _leading(self, start: Blocks, factors: Sequence[Factor], errors: FloatArray) -> list[Blocks]:

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, calls, leaves, row_values
+from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.sums.settling import beside, settled
 from gmeql.search.direct.terms.column_functions import LIBRARY, LibraryConfig
@@ -147,7 +147,7 @@ class CurvePairs:
         """Some functions with constants that leave least, and the plain terms they need, where that is next to nothing."""
         nodes = [self.terms.node(int(self.numbers[i])) for i in places]
         nodes, _, error = settled(nodes, self.X, self.target, self.basis, roots=self.roots, is_damped=True)
-        if not error < self.allowed or not all(map(self._is_seen, nodes, places)):
+        if not error < self.allowed or not all(is_seen(node, self.X) for node in nodes):
             return None
         kept = list(self.plain)
         for node in self.plain:
@@ -162,17 +162,6 @@ class CurvePairs:
         sizes = np.linalg.norm(columns, axis=0)
         factors = np.linalg.lstsq(columns / sizes, target, rcond=CURVE_PAIRS.spanned)[0] / sizes
         return float(np.linalg.norm(target - columns @ factors)) / math.sqrt(len(target))
-
-    def _is_seen(self, node: Node, place: int) -> bool:
-        """Whether a function is more than a straight line, and a step among the rows: the foot of one is an exponential."""
-        values, number = row_values(node, ("x0",), self.X), int(self.numbers[place])
-        line = orthonormal(np.hstack([np.ones_like(self.X), self.X]), CURVE_PAIRS.spanned)
-        if not np.linalg.norm(beside(line, values)) > CURVE_PAIRS.straight * np.linalg.norm(values - values.mean()):
-            return False
-        if not any(self.terms.factors[i].kind.endswith("bump") for i in self.terms.parts[number]):
-            return True
-        *_, shift = (leaf.value for leaf in leaves(node) if isinstance(leaf, Constant))
-        return bool(self.X.min() < -shift < self.X.max())
 
     @cached_property
     def _explained(self) -> FloatArray:
@@ -194,6 +183,18 @@ class CurvePairs:
             some = self._explained[a, b]
             i, j = (int(place) for place in np.unravel_index(int(np.argmax(some)), some.shape))
             yield a.start + i, b.start + j
+
+
+def is_seen(node: Node, X: FloatArray) -> bool:
+    """Whether a function of a column [N, 1] is more than a straight line, and a step among the rows: the foot of one is an
+    exponential."""
+    values = row_values(node, ("x0",), X)
+    line = orthonormal(np.hstack([np.ones_like(X), X]), CURVE_PAIRS.spanned)
+    if not np.linalg.norm(beside(line, values)) > CURVE_PAIRS.straight * np.linalg.norm(values - values.mean()):
+        return False
+    steps = [call.args[0] for call in calls(node) if call.operator == "tanh"]
+    shifted = [base for base in steps if any(call.operator == "add" for call in calls(base))]
+    return all(bool(v.min() < 0 < v.max()) for v in (row_values(base, ("x0",), X) for base in shifted))
 
 
 def plain_powers(x: FloatArray, functions: FunctionSet) -> list[Node]:

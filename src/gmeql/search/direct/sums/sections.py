@@ -19,7 +19,9 @@ from gmeql.formula.nodes import Constant, Node, build
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.sums.blocks import BLOCKS, Blocks, OuterSearch, beside, span_of
 from gmeql.search.direct.sums.curves import first_within, over, terms_of_curve
+from gmeql.search.direct.sums.numerators import over_one_line
 from gmeql.search.direct.sums.settling import settled
+from gmeql.search.direct.sums.shared import SharedFunctions
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.column_functions import LIBRARY
 from gmeql.search.direct.terms.library import Library, library
@@ -39,10 +41,12 @@ class SectionsConfig:
     told_rest: float = 30.0  # times what the fit leaves that may be left where less stands in it
     alone: float = 1e-9  # share of the target's spread that may be left without e
     rounding: float = 1e-12
+    right: float = 1e-8  # error from which no other is looked for: a + b*sin(1e-4*T + 3) is nearly T and exp(-7/T)
+    as_well: float = 10.0  # times the error of a sum that one with fewer terms may leave
     small: float = 1e-4  # share of the target's spread below which a term may be the error of others
     beams: tuple[int, ...] = (12,)  # sums of each length that go on, where plain terms times h are chosen
     plainly: int = 2  # of those with 1, from which they are taken for right; with more they may be a tuned one
-    least_seconds: float = 0.15  # of work, to look for one function of a column,
+    least_seconds: float = 0.1  # of work, to look for one function of a column,
     seconds_for_several: float = 2.0  # ... and for several
 
 
@@ -75,7 +79,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             root = _Writing(few, outer, found, libraries, spans, functions, effort.out_of_time).root()
             if root is not None:
                 yield root
-                return
+                if few.error(root) < SECTIONS.right:
+                    return
         elif search.is_worth_more:
             worth.append(outer)
     effort = effort.on_trail() if worth else effort
@@ -86,7 +91,8 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         root = _Writing(few, outer, found, libraries, spans, functions, effort.out_of_time).root()
         if root is not None:
             yield root
-            return
+            if few.error(root) < SECTIONS.right:
+                return
 
 
 def _of_one_column(
@@ -130,10 +136,43 @@ class _Writing:
 
     def root(self) -> Node | None:
         """The whole sum; None where a part of it is no sum of few terms."""
-        table, terms = self.table, []
+        table = self.table
+        terms = self._one_by_one(is_plainly=True) or self._shared() or self._one_by_one(is_plainly=False)
+        if terms is None:
+            return None
+        for i, (column, span) in enumerate(zip(self.beside, self.spans, strict=True)):
+            others = [other for k, other in enumerate(self.spans) if k != i]
+            known = self.h if column == self.outer else ()
+            part = self._terms_of(column, span, [span, *others, *self.columns], known)
+            if part is None:
+                return None
+            terms += part
+        return _sum_of(list(dict.fromkeys(terms)), table)
+
+    def _shared(self) -> list[Node] | None:
+        """Functions of the inner column, one or two, that stand alone and before every h, times these; None where there are
+        none. What a function of the outer column makes is left out."""
+        table = self.table
+        known = np.stack([np.ones_like(table.y), *self.values], axis=1)
+        basis = orthonormal(np.hstack([known, *self.spans[1:]]), BLOCKS.spanned)
+        look = SharedFunctions(table.X[:, self.inner], known, table.y, basis, self.functions,
+                               allowed=SECTIONS.told_rest * self.error)  # fmt: skip
+        found = look.found(self.out_of_time)
+        if found is None:
+            return None
+        alone: list[Node] = [] if self.is_beside else [Constant(1.0), *self.h]
+        terms = alone + [build("mul", h, f) for f in over(self.inner, found) for h in (Constant(1.0), *self.h)]
+        self.beside, self.spans = self.beside[1:], self.spans[1:]
+        self.columns = [np.stack([table.values(term) for term in terms], axis=1)]
+        return terms
+
+    def _one_by_one(self, *, is_plainly: bool) -> list[Node] | None:
+        """Every h times what stands before it; None where that is no sum of few terms, or, `is_plainly`, not of plain ones."""
+        table, terms, free = self.table, [], list(self.columns)
         for k in range(len(self.h)):
-            g = self._before(k)
+            g = self._before(k, is_plainly=is_plainly)
             if g is None:
+                self.columns = free
                 return None
             g = [term for term in g if not (self.is_beside and isinstance(term, Constant))]  # that is part of e
             own = [build("mul", self.h[k], term) for term in g]
@@ -145,20 +184,15 @@ class _Writing:
             basis = orthonormal(np.hstack(self.spans), BLOCKS.spanned)
             terms = settled(terms, table.X, table.y, basis)[0]
             self.columns = [np.stack([table.values(term) for term in terms], axis=1)]
-        for i, (column, span) in enumerate(zip(self.beside, self.spans, strict=True)):
-            others = [other for k, other in enumerate(self.spans) if k != i]
-            known = self.h if column == self.outer else ()
-            part = self._terms_of(column, span, [span, *others, *self.columns], known)
-            if part is None:
-                return None
-            terms += part
-        return _sum_of(list(dict.fromkeys(terms)), table)
+        return terms
 
-    def _before(self, k: int) -> list[Node] | None:
+    def _before(self, k: int, *, is_plainly: bool) -> list[Node] | None:
         """Terms of the inner column that stand before an h: the fewer of plain ones and of any."""
         plain = self._beside_others(k)
         if plain is not None and len(plain) <= SECTIONS.plainly:
             return plain
+        if is_plainly:
+            return None
         terms = self._by_value(k)
         return plain if terms is None or (plain is not None and len(plain) <= len(terms)) else terms
 
@@ -226,6 +260,11 @@ def _sum_of(terms: Sequence[Node], table: DirectTable) -> Node | None:
             kept, factors, error = fewer
     if not math.isfinite(error):
         return None
+    joined = over_one_line(kept, factors, table)
+    if joined != kept:
+        fewer = settled(joined, table.X, table.y, nothing)
+        if fewer[2] <= max(SECTIONS.as_well * error, SECTIONS.rounding * table.spread):
+            kept, factors, error = fewer
     return build("add", *(build("mul", Constant(c), term) for c, term in zip(factors, kept, strict=True)))
 
 
