@@ -27,6 +27,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.direct.readings import DIRECT_READINGS, OUTER_READINGS, direct_readings, outer_readings
 from gmeql.search.direct.steps.chased import Chased
+from gmeql.search.direct.steps.fewer import Left, behind_one
 from gmeql.search.direct.steps.robust import ROBUST, Shown, Weighted, nearest, robust_choice
 from gmeql.search.direct.sums.pursuit import PURSUIT, Terms, powers_of
 from gmeql.search.direct.sums.scaled import SCALED, sums_behind
@@ -148,7 +149,14 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         )
 
     most, has_ended = min(most, NESTED.stages), effort.out_of_time
-    yield from behind_steps(table, steps, first, formulas, most=most, depth=NESTED.depth, has_ended=has_ended)
+    found = next(behind_steps(table, steps, first, formulas, most=most, depth=NESTED.depth, has_ended=has_ended), None)
+    if found is None and not has_ended():
+        lefts = [
+            Left(stage.target, stage.undo, stage.is_clear, stage.steps[-1] in ("term", "clear")) for stage in first
+        ]
+        found = behind_one(table, X, lefts, functions=functions, effort=effort, rng=rng)
+    if found is not None:
+        yield found
 
 
 def behind_steps(
