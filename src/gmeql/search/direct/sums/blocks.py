@@ -123,7 +123,16 @@ class OuterSearch:
         basis = orthonormal(np.hstack(list(spans)), BLOCKS.spanned)
         self.additive = self.base = self._blocks((), basis, beside(basis, self.y))
         self.best, self.n_bumps = self.base, 0
+        self._first = (
+            errors_of(np.stack([f.values for f in self.factors]), self.span, basis, self.base.left) / self.spread
+        )
         self._plain: list[tuple[float, Blocks, Outer]] = []
+
+    @property
+    def promise(self) -> float:
+        """Share of the error that the best h of the library leaves, before its constants are fitted; nothing where there is a
+        bump, which the library lacks."""
+        return 0.0 if self._bump(self.additive) is not None else float(self._first.min()) / self.additive.error
 
     def single(self) -> Blocks | None:
         """No h or one, beside narrow bumps, that leaves next to nothing; None where there is none."""
@@ -173,7 +182,8 @@ class OuterSearch:
         for start in waiting:
             if out_of_time():
                 break
-            errors = errors_of(h, self.span, start.basis, start.left) / self.spread
+            is_first = start is self.additive and len(factors) == len(self.factors)
+            errors = self._first if is_first else errors_of(h, self.span, start.basis, start.left) / self.spread
             longer += self._leading(start, factors, errors)
             for factor, error in zip(factors, errors, strict=True):
                 if factor.kind.split(" ", 1)[1] in BLOCKS.first and math.isfinite(error):

@@ -38,6 +38,7 @@ class SectionsConfig:
     rows: int = 600
     mixed: tuple[float, ...] = (1, 2)  # exponents of what functions are multiplied by
     few_rows: int = 150
+    shared: int = 2  # h from which functions are looked for that stand before all of them
     told_rest: float = 30.0  # times what the fit leaves that may be left where less stands in it
     alone: float = 1e-9  # share of the target's spread that may be left without e
     rounding: float = 1e-12
@@ -46,6 +47,9 @@ class SectionsConfig:
     small: float = 1e-4  # share of the target's spread below which a term may be the error of others
     beams: tuple[int, ...] = (12,)  # sums of each length that go on, where plain terms times h are chosen
     plainly: int = 2  # of those with 1, from which they are taken for right; with more they may be a tuned one
+    promising: float = (
+        0.15  # share of the error that one h leaves, on a coarse grid: sums left 0.07, smooth laws 0.09 and more
+    )
     least_seconds: float = 0.1  # of work, to look for one function of a column,
     seconds_for_several: float = 2.0  # ... and for several
 
@@ -71,8 +75,11 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
             yield root
         return
     searches = {outer: OuterSearch(few, outer, libraries, spans) for outer in (1, 0)}
+    searches = dict(sorted(searches.items(), key=lambda one: one[1].promise))
     worth: list[int] = []
     for outer, search in searches.items():
+        if search.promise > SECTIONS.promising:
+            break
         found = search.single()
         if found is not None:
             effort = effort.on_trail()
@@ -153,6 +160,8 @@ class _Writing:
         """Functions of the inner column, one or two, that stand alone and before every h, times these; None where there are
         none. What a function of the outer column makes is left out."""
         table = self.table
+        if len(self.h) < SECTIONS.shared:
+            return None
         known = np.stack([np.ones_like(table.y), *self.values], axis=1)
         basis = orthonormal(np.hstack([known, *self.spans[1:]]), BLOCKS.spanned)
         look = SharedFunctions(table.X[:, self.inner], known, table.y, basis, self.functions,
