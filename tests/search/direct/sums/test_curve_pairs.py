@@ -10,7 +10,7 @@ import pytest
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Node, calls
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.curve_pairs import TIMES, CurvePairs, plain_powers
+from gmeql.search.direct.sums.curve_pairs import TIMES, WHOLE_POWERS, CurvePairs, plain_powers
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
@@ -84,3 +84,16 @@ def test_it_keeps_to_the_functions_that_are_allowed_and_to_its_time() -> None:
     without = pairs_of(lambda x: np.sin(0.5 * x) + np.exp(-0.1 * x), functions=FunctionSet(["add", "mul"]))
     assert without.one(never) is without.two(never) is None
     assert pairs_of(lambda x: np.sin(0.5 * x) + np.exp(-0.1 * x)).two(lambda: True) is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "offset", "power"), [(0.0821, 1.7415, 1), (0.0404, 1.234, 2), (0.0871, 1.158, 1), (0.0559, 1.588, 2)]
+)
+def test_two_functions_beside_plain_powers(rate: float, offset: float, power: int) -> None:
+    x = np.random.default_rng(3).uniform(0.5, 50, 120)
+    y = 3.6 * x - 0.016 * x**2 - 0.96 * x**power * np.exp(-rate * x) + 2.9 / (x + offset)
+    powers = plain_powers(x, FunctionSet(), WHOLE_POWERS)
+    pairs = CurvePairs(x, y, np.ones(120), FunctionSet(), allowed=1e-8, numbers=TIMES, plain=powers)
+    found = written(pairs.two(never))
+    assert any(f"exp(-{rate:g}*x)" in term for term in found)
+    assert any(f"/(x + {offset:g})" in term for term in found)

@@ -2,8 +2,8 @@
 
 Of exp(-0.03 x) + log(x + 1.6) or exp(-0.07 x) + 1/(1 + exp(-0.2 (x - 4))) either function explains nearly all by itself, with
 a constant that is far from right, and a second chosen beside it leads nowhere. So both are chosen at once: of all pairs of
-functions on a fine grid what they explain together follows from their products. The best of each two kinds is the start of a
-damped fit.
+functions on a fine grid what they explain together with their slopes follows from their products. The best of each two kinds is
+the start of a damped fit.
 
 Legend: `N` rows, `M` functions, `K` kinds of them.
 """
@@ -64,6 +64,7 @@ ALONE = replace(
 TIMES = replace(ALONE, powers=(1, 2), mixed=(1, 2), exponents=(), slow=(), steps=0)
 """Those that stand before x and x**2, too, one of them beside plain powers."""
 PLAIN_POWERS = (1.0, 2.0, 3.0, 1 / 2, 1 / 3)
+WHOLE_POWERS = PLAIN_POWERS[:3]
 
 
 class CurvePairs:
@@ -88,6 +89,7 @@ class CurvePairs:
         )
         self.allowed = min(allowed, CURVE_PAIRS.exact * spread, CURVE_PAIRS.of_rest * rest)
         self.terms = library(self.X, functions.allows, numbers=numbers)
+        self.by_slopes = not numbers.steps  # which have two constants: of their slopes one says little
         self._choose()
 
     def _columns(self, nodes: Sequence[Node]) -> FloatArray:
@@ -107,12 +109,19 @@ class CurvePairs:
         self.numbers, kinds = numbers[usable], self.terms.kinds[numbers[usable]]
         firsts = np.flatnonzero(np.diff(kinds, prepend=-1)).tolist()
         self.kinds = [slice(a, b) for a, b in zip(firsts, [*firsts, len(kinds)][1:], strict=True)]
-        self.values, self.alone = left, left.T @ self.rest
+        slopes = beside(self.basis, self.roots[:, None] * self.terms.slopes(self.numbers).T)
+        sizes = np.linalg.norm(slopes, axis=0)
+        slopes -= left * np.sum(left * slopes, axis=0)
+        own = np.linalg.norm(slopes, axis=0)
+        turns = own > CURVE_PAIRS.turning * sizes
+        turning = np.where(turns, slopes / np.where(turns, own, 1.0), 0.0)
+        self.blocks = np.stack([left.T, turning.T], axis=1)
+        self.along = np.asarray(self.blocks @ self.rest)
 
     def one(self, out_of_time: OutOfTime) -> list[Node] | None:
         """The one function, with the plain terms that are needed, from the starts that explain most; None where there is none."""
         chosen: list[int] = []
-        for place in map(int, np.argsort(-self._alone_with_slopes(), kind="stable")):
+        for place in map(int, np.argsort(-np.sum(self.along**2, axis=1), kind="stable")):
             if out_of_time() or len(chosen) == CURVE_PAIRS.singles:
                 return None
             if all(abs(place - other) >= CURVE_PAIRS.apart for other in chosen):
@@ -121,17 +130,6 @@ class CurvePairs:
                 if found is not None:
                     return found
         return None
-
-    def _alone_with_slopes(self) -> FloatArray:
-        """The squares that every function explains with its slope by the constant inside, [M]: beside many plain terms one with
-        a constant that is not quite right explains less than many others."""
-        slopes = beside(self.basis, self.roots[:, None] * self.terms.slopes(self.numbers).T)
-        sizes = np.linalg.norm(slopes, axis=0)
-        slopes = slopes - self.values * np.sum(self.values * slopes, axis=0)
-        left = np.linalg.norm(slopes, axis=0)
-        turns = left > CURVE_PAIRS.turning * sizes
-        along = np.where(turns, slopes.T @ self.rest / np.where(turns, left, 1.0), 0.0)
-        return np.asarray(self.alone**2 + along**2)
 
     def two(self, out_of_time: OutOfTime) -> list[Node] | None:
         """The same of two functions, from one start for each two kinds."""
@@ -165,11 +163,21 @@ class CurvePairs:
 
     @cached_property
     def _explained(self) -> FloatArray:
-        """What every two functions explain together, [M, M]."""
-        along = self.values.T @ self.values
-        free = np.maximum(1.0 - along**2, CURVE_PAIRS.independent)
-        more = np.where(free > CURVE_PAIRS.independent, (self.alone - along * self.alone[:, None]) ** 2 / free, 0.0)
-        return np.asarray(self.alone[:, None] ** 2 + more)
+        """What every two functions explain together, with their slopes where these say much, [M, M]: with blocks P and Q of two
+        columns, and C = P'Q, what is along P and what (1 - C'C) makes of that along Q less C' times that along P."""
+        told = np.array([1.0, float(self.by_slopes)])
+        flat = (self.blocks * told[:, None]).reshape(-1, len(self.rest))
+        across, along = flat @ flat.T, self.along * told
+        parts = [[across[k::2, m::2] for m in (0, 1)] for k in (0, 1)]
+        first, second = (along[:, m] - along[:, :1] * parts[0][m] - along[:, 1:] * parts[1][m] for m in (0, 1))
+        a, b = (1.0 - parts[0][m] ** 2 - parts[1][m] ** 2 for m in (0, 1))
+        c = -(parts[0][0] * parts[0][1] + parts[1][0] * parts[1][1])
+        free = np.maximum(a * b - c**2, CURVE_PAIRS.independent)
+        more = (b * first**2 - 2 * c * first * second + a * second**2) / free
+        alone, whole = np.sum(along**2, axis=1)[:, None], float(self.rest @ self.rest)
+        return np.asarray(
+            np.minimum(alone + np.where(free > CURVE_PAIRS.independent, np.maximum(more, 0.0), 0.0), whole)
+        )
 
     def _starts(self) -> Iterator[tuple[int, int]]:
         """Of the pairs of kinds that explain most, the two functions that do."""
@@ -197,8 +205,8 @@ def is_seen(node: Node, X: FloatArray) -> bool:
     return all(bool(v.min() < 0 < v.max()) for v in (row_values(base, ("x0",), X) for base in shifted))
 
 
-def plain_powers(x: FloatArray, functions: FunctionSet) -> list[Node]:
+def plain_powers(x: FloatArray, functions: FunctionSet, powers: Sequence[float] = PLAIN_POWERS) -> list[Node]:
     """1 and plain powers of a column [N]."""
     base = Variable(0) if (x > 0).all() else build("abs", Variable(0))
-    powers = [build("pow", Variable(0) if p % 1 == 0 else base, Constant(p)) for p in PLAIN_POWERS]
-    return [Constant(1.0), *(node for node in powers if functions.allows({call.operator for call in calls(node)}))]
+    nodes = [build("pow", Variable(0) if p % 1 == 0 else base, Constant(p)) for p in powers]
+    return [Constant(1.0), *(node for node in nodes if functions.allows({call.operator for call in calls(node)}))]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.curve_pairs import TIMES, CurvePairs, plain_powers
+from gmeql.search.direct.sums.curve_pairs import PLAIN_POWERS, TIMES, WHOLE_POWERS, CurvePairs, plain_powers
 from gmeql.search.direct.sums.settling import SETTLING, settled, with_step
 from gmeql.search.direct.terms.choice import TermChoice, TermsConfig
 from gmeql.search.direct.terms.column_functions import LibraryConfig
@@ -39,7 +39,9 @@ class CurvesConfig:
     steps: int = 20  # of a fit of the constants of one function
     near: float = 1e-4  # error, relative to the spread, from which a sum may be right but for that
     powers: tuple[int, ...] = (12,)  # sums of each length that go on, made of powers alone
-    every: tuple[int, ...] = (20, 16, 16, 12)  # with none, one, two and three tuned terms
+    with_one: tuple[int, ...] = (12, 12)  # with none and one tuned term, which must stay within
+    surely: float = 0.1  # ... this share of that, or may be nearly the sum alone,
+    every: tuple[int, ...] = (20, 16, 16, 12)  # and with up to three
 
 
 CURVES = CurvesConfig()
@@ -81,16 +83,21 @@ def terms_of_curve(
         return over(column, [alone])
     rows = JudgedRows.of(x[:n, None], values[:n], weights, ["x0"])
     plain = first_within(terms, rows, allowed, [(~terms.plain & ~terms.tuned, CURVES.powers)], out_of_time)
+    every = np.ones(len(terms), bool)
+    if plain is None:
+        plain = first_within(terms, rows, CURVES.surely * allowed, [(every, CURVES.with_one)], out_of_time)
     if plain is None:
         given = (x[:n], values[:n], np.sqrt(weights), functions)
         pairs = CurvePairs(*given, allowed=allowed)
-        beside_powers = CurvePairs(*given, allowed=allowed, numbers=TIMES, plain=plain_powers(x[:n], functions))
-        for look in (pairs.one, pairs.two, beside_powers.one):
+        beside_some, beside_all = (
+            CurvePairs(*given, allowed=allowed, numbers=TIMES, plain=plain_powers(x[:n], functions, powers))
+            for powers in (WHOLE_POWERS, PLAIN_POWERS)
+        )
+        for look in (pairs.one, pairs.two, beside_all.one, beside_some.two, beside_all.two):
             found = look(out_of_time)
             if found is not None:
                 return over(column, found)
-    every = [(np.ones(len(terms), bool), CURVES.every)]
-    found = first_within(terms, rows, allowed, every, out_of_time, best=plain)
+    found = first_within(terms, rows, allowed, [(every, CURVES.every)], out_of_time, best=plain)
     return None if found is None else over(column, found)
 
 
