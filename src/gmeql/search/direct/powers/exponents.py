@@ -68,12 +68,15 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     if effort.seconds < EXPONENTS.seconds or effort.out_of_time():
         return
     X, y = table.X[:n], table.y[:n]
-    sums = _Sums(X)
+    with np.errstate(all="ignore"):
+        sums, targets = _Sums(X), list(_targets(X, y))
     tried = 0
-    for target in _targets(X, y):
+    for target in targets:
         if effort.out_of_time():
             return
-        for root in sums.of(target):
+        with np.errstate(all="ignore"):
+            found = list(sums.of(target))
+        for root in found:
             tried += 1
             if table.error(root) < EXPONENTS.verified:
                 yield root
