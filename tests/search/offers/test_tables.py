@@ -38,6 +38,10 @@ def test_small_tables_have_time_of_a_trail() -> None:
     clock = SearchConfig().clock
     assert [share for _, share in small_views_of(searched(0.0))] == [clock.small_shares[0]]
     assert [share for _, share in small_views_of(searched(5.0))] == [clock.small_noisy_shares[0]]
+    idle = searched(5.0)
+    idle.portfolio.tables = idle.portfolio.tables[:1]
+    idle.portfolio.add_tables([idle.portfolio.table(View.raw(2), idle.rows)])
+    assert small_views_of(idle) == []  # that c says nothing is no sign of a law
     alone = Search(np.random.default_rng(0).uniform(1, 3, (300, 3)), np.arange(300.0), config=SearchConfig())._state
     assert small_views_of(alone) == []
 

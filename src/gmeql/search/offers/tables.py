@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gmeql.formula.nodes import row_values
+from gmeql.formula.nodes import Variable, row_values
 from gmeql.search.direct.smoothed import smooth_error, smooth_values
 from gmeql.search.direct.table import DirectTable
 from gmeql.search.state import SearchState
@@ -56,12 +56,17 @@ def table_of(view: View, state: SearchState) -> DirectTable | None:
 
 
 def small_views_of(state: SearchState) -> list[tuple[View, float]]:
-    """The smallest tables, of very few columns, each with its share of the time kept for trails. Where no smooth fit comes near
-    the target, most likely since it is noisy, but it may be a wave, only one has a little."""
+    """The smallest tables, of very few columns, each with its share of the time kept for trails.
+
+    Where no smooth fit comes near the target, that is most likely noise, but it may be a wave: one table has a little time, if
+    columns stand together in it. That the others say nothing is no sign of a law.
+    """
     numbers = state.config.clock
     smaller = [view for view in plainest_views(state)[:-1] if len(view.columns) <= numbers.small_columns]
-    is_noise = bool(smaller) and _is_noisy(smaller[0], state)
-    return list(zip(smaller, numbers.small_noisy_shares if is_noise else numbers.small_shares, strict=False))
+    if not smaller or not _is_noisy(smaller[0], state):
+        return list(zip(smaller, numbers.small_shares, strict=False))
+    together = [view for view in smaller if not all(isinstance(column, Variable) for column in view.columns)]
+    return list(zip(together, numbers.small_noisy_shares, strict=False))
 
 
 def noisy_views_of(state: SearchState) -> list[tuple[View, float]]:
