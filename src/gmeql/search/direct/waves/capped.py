@@ -51,7 +51,7 @@ class CappedConfig:
     surely: float = 0.1
     surely_read: float = 0.07  # the same of what a reading makes a wave: one of six is soon like one
     unlike: float = 0.25  # ... waves that turn less than once on most rows are so unlike others
-    still: float = 0.25  # share of the rows where such a one is next to its height, at least,
+    still: float = 0.2  # share of the rows where such a one is next to its height, at least,
     otherwise: float = (
         0.01  # and what others may be too few of, nowhere: of smaller sizes there are fewer than of a wave's
     )
