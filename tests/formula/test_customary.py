@@ -87,6 +87,9 @@ def text(formula: str) -> str:
         ("-sqrt(7.5)*sqrt(x)", "-sqrt(7.5*x)"),
         ("x*sqrt(y)/sqrt(z + 1)", "x*sqrt(y/(z + 1))"),
         ("2*sqrt(x)", "2*sqrt(x)"),
+        ("1.2345e-200*sqrt(x)", "1.2345e-200*sqrt(x)"),  # whose square is 0 or no number
+        ("1.2345e+200*sqrt(x)", "1.2345e+200*sqrt(x)"),
+        ("1.4142135623730951e-10*sqrt(x)", "1.4142e-10*sqrt(x)"),
         ("1.2345*sqrt(x)*y", "1.2345*y*sqrt(x)"),
         ("sqrt(2)*x", "1.4142*x"),
         ("exp(z*(log(x) - log(y)))", "(x/y)**z"),

@@ -311,7 +311,7 @@ def _one_root(coefficient: float, powers: Factors) -> Term | None:
     """sqrt(u)*sqrt(v)/sqrt(w) as sqrt(u*v/w), and 1.4142*sqrt(u) as sqrt(2*u)."""
     under = {base: 2.0 * exponent for base, exponent in powers.items() if abs(exponent) == 0.5}
     square = coefficient * abs(coefficient)
-    factor = abs(square) if _is_round(square) and not _is_round(coefficient) else 1.0
+    factor = abs(square) if _is_sane(square) and _is_round(square) and not _is_round(coefficient) else 1.0
     if not under or (len(under) == 1 and factor == 1.0):
         return None
     rest = {base: exponent for base, exponent in powers.items() if base not in under}
