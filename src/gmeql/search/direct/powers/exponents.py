@@ -105,11 +105,9 @@ def _targets(X: FloatArray, y: FloatArray) -> Iterator[_Target]:
 def _shares(X: FloatArray, y: FloatArray) -> Iterator[tuple[FloatArray, _Way]]:
     """The target less a column or none, over a column, a product, a fraction or a difference of two; the way back."""
     columns = [Variable(j) for j in range(X.shape[1])]
-    plain: list[Node] = [Constant(1.0), *columns]
-    pairs = [build("mul", a, b) for a, b in combinations(columns, 2)]
-    pairs += [build("div", a, b) for a, b in permutations(columns, 2)]
+    plain: list[Node] = [_ONE, *columns]
     names = [f"x{j}" for j in range(X.shape[1])]
-    for node in (*plain, *pairs):
+    for node in (*plain, *_products(X.shape[1]), *_fractions(X.shape[1])):
         yield y / row_values(node, names, X), partial(build, "mul", node)
     for less in columns:
         others: list[Node] = [node for node in plain if node != less]
@@ -136,6 +134,14 @@ _FORMS = (
     _Form(lambda z: 1 / z - 1, lambda f: build("inv", build("add", _ONE, f))),
     _Form(lambda z: 1 - 1 / z, lambda f: build("inv", build("sub", _ONE, f))),
 )
+
+
+def _products(n_columns: int) -> list[Node]:
+    return [build("mul", Variable(a), Variable(b)) for a, b in combinations(range(n_columns), 2)]
+
+
+def _fractions(n_columns: int) -> list[Node]:
+    return [build("div", Variable(a), Variable(b)) for a, b in permutations(range(n_columns), 2)]
 
 
 def _telling(logarithm: FloatArray, values: FloatArray) -> FloatArray:
@@ -172,8 +178,8 @@ class _Sums:
     def __init__(self, X: FloatArray) -> None:
         names = [f"x{j}" for j in range(X.shape[1])]
         columns: list[Node] = [Variable(j) for j in range(X.shape[1])]
-        products: list[Node] = [build("mul", a, b) for a, b in combinations(columns, 2)]
-        terms = [_ONE, *columns, *products, *(build("div", a, b) for a, b in permutations(columns, 2))]
+        products = _products(X.shape[1])
+        terms = [_ONE, *columns, *products, *_fractions(X.shape[1])]
         logged = [*columns, *(build(name, a, b) for a, b in combinations(columns, 2) for name in ("add", "sub"))]
         self._terms, self._plain = _finite(terms, [row_values(node, names, X) for node in terms])
         inside = [np.abs(row_values(node, names, X)) for node in logged]
