@@ -5,7 +5,10 @@ import math
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+
+from gmeql.search.config import SearchConfig
 
 PATH = Path(__file__).parents[2] / "benchmarks" / "accelerator.py"
 spec = importlib.util.spec_from_file_location("accelerator", PATH)
@@ -67,6 +70,13 @@ def test_who_is_slower_is_told_by_pairs():
     found = accelerator.slower(cells, [0.1, 1.0, 0.2], [0.2, 0.5, 0.6])
     assert found["runs"] == 3 and found["where"] == "b1 seed 1" and found["longer_than_0.2"] == 1
     assert found["median_longer"] == pytest.approx(0.1) and found["most_longer"] == pytest.approx(0.4)
+
+
+def test_tables_are_searched_as_the_regressor_would():
+    """A target brought to size 1 by a power of two has other constants, which methods for plain ones do not see."""
+    X = np.linspace(1.0, 3.0, 60)[:, None]
+    found = accelerator.searched(X, 1000 * X[:, 0] ** 2, SearchConfig(max_candidates=500, n_jobs=1, device="cpu"))
+    assert found["reason"] == "exact" and found["best"] == "1000*x1**2" and found["card_taken"] is None
 
 
 def test_sizes_of_tables_are_read():
