@@ -55,6 +55,15 @@ def test_threads(n_jobs: int | None, threads: int) -> None:
     assert SearchConfig(n_jobs=n_jobs).n_threads == threads
 
 
+@pytest.mark.parametrize(
+    ("device", "n_jobs", "lookers"),
+    [("cpu", 1, 0), ("cpu", 2, 1), ("cpu", 16, 8), ("cpu", 64, 8), ("auto", 16, 8)]
+    + [("gpu", 1, 0), ("gpu", 2, 1), ("gpu", 3, 1), ("gpu", 16, 14), ("gpu", 20, 14)],
+)
+def test_beside_an_accelerator_nearly_all_threads_look(device: str, n_jobs: int, lookers: int) -> None:
+    assert SearchConfig(device=device, n_jobs=n_jobs).n_lookers == lookers
+
+
 def test_an_accelerator_gets_more_candidates_at_a_time() -> None:
     config = SearchConfig(device_candidates=999, later_device_candidates=1111, island=IslandConfig(life=7))
     assert config.device_island(later=False) == replace(config.island, candidates_per_step=999)

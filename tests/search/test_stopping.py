@@ -87,6 +87,17 @@ def test_a_long_exact_formula_with_odd_constants_waits_for_a_shorter_twin() -> N
     assert has_exact_formula(with_best(state(front=numbers), plain))
 
 
+def test_nobody_looks_on_for_millions_of_candidates() -> None:
+    """An accelerator draws them while one generation lives."""
+    odd = Call("add", (term(0.123456789, 0), Call("sin", (term(1.0, 1),))))
+    numbers = FrontConfig(short=3, look_on_candidates=100, look_on_most=1000)
+    made = with_best(state(front=numbers), odd)
+    made.last_gain, made.candidates = 1_000_000, 1_000_999
+    assert not has_exact_formula(made)
+    made.candidates = 1_001_000
+    assert has_exact_formula(made)
+
+
 def test_a_short_exact_formula_with_several_odd_constants_waits_briefly() -> None:
     root = Call("add", (term(0.123456789, 0), Constant(0.987654321)))
     made = with_best(state(front=FrontConfig(look_on_briefly=100)), root)

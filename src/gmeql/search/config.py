@@ -73,7 +73,9 @@ class FrontConfig:
     short_loose: int = 1  # constants nobody would write down that a short exact formula may have; with more of them it
     look_on_briefly: int = 5_000  # may have a shorter twin, and the search looks on for this many candidates
     look_on: float = 2.0  # a longer one may have a shorter twin: look on until the candidates have grown by this factor
-    look_on_candidates: int = 10_000  # and to at least this many times it
+    look_on_candidates: int = 10_000  # and to at least this many times it,
+    look_on_most: int = 100_000  # but for no more than so many: an accelerator has drawn millions by then
+    polished_exact: int = 3  # islands of a generation whose exact formulas are polished where that ends nothing
     hardly_felt: float = (
         1e-6  # what a loose constant's whole size changes any row by, below which it may be of a series
     )
@@ -164,6 +166,7 @@ class SearchConfig:
     n_jobs: int | None = None
     device: str = "auto"
     most_lookers: int = 8  # processes beside the search that look at the data, where time is the budget,
+    most_lookers_beside_cards: int = 14  # where accelerators have the islands: the cores have nothing else;
     lookers_patience: float = 1.0  # from so many seconds or the islands' share on: what is found soon needs none;
     lookers_least_time: float = 3.0  # they take a second to start, which is not worth it where max_time is less
     lookers_late: float = 2.0  # and what is not there after so many is not waited for
@@ -171,8 +174,9 @@ class SearchConfig:
     islands: int = 4  # in flight together; on an accelerator all are
     device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generation
     later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
-    device_islands: int = 8  # times as many islands in the first generation there,
-    later_device_islands: int = 448  # and so many in later ones at most: the host opens as many meanwhile
+    device_islands: int = 4  # times as many islands in the first generation there,
+    device_growth: float = 0.25  # in later ones this share of all islands until then, but no fewer: each takes the host
+    later_device_islands: int = 448  # a millisecond, which it needs for looks at first; and no more than so many
     device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
@@ -236,7 +240,10 @@ class SearchConfig:
 
     @property
     def n_lookers(self) -> int:
-        """Processes that look beside the search: half of the threads, none where there is one."""
+        """Processes that look beside the search: half of the threads, none where there is one; nearly all of them where
+        an accelerator has the islands."""
+        if self.device == "gpu":
+            return max(min(self.n_threads - 2, self.most_lookers_beside_cards), self.n_threads // 2)
         return min(self.n_threads // 2, self.most_lookers)
 
     def is_stage_long(self, stage: int, n_islands: int) -> bool:

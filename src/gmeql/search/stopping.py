@@ -57,7 +57,8 @@ def has_exact_formula(state: SearchState) -> bool:
         return False
     if best.complexity <= numbers.short:
         return n_loose <= numbers.short_loose or state.candidates >= state.last_gain + numbers.look_on_briefly
-    return state.candidates >= numbers.look_on * max(state.last_gain, numbers.look_on_candidates)
+    grown = numbers.look_on * max(state.last_gain, numbers.look_on_candidates)
+    return state.candidates >= min(grown, state.last_gain + numbers.look_on_most)
 
 
 def holds_on_every_row(scored: Scored, rows: JudgedRows, numbers: FrontConfig) -> bool:

@@ -203,6 +203,14 @@ def test_cold_ones_are_waited_for_a_moment_and_not_at_all_in_a_short_search(monk
     assert looks.takes_looks(seen, Clock(started - 2.0 - seen.config.lookers_late))
 
 
+def test_warm_ones_begin_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lookers = watched(monkeypatch, HereAndNow(ready=1))
+    seen = state(*scaled(), lookers_patience=1.0, max_time=2.0)
+    looks = LooksBeside(seen.config, Offering())
+    assert looks.takes_looks(seen, Clock.unlimited()) and lookers.started == 1
+    assert looks._started is not None
+
+
 def test_where_none_can_be_had_the_search_looks_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     watched(monkeypatch, HereAndNow(ready=0, failed=True))
     assert not takes(state(*scaled()))

@@ -111,10 +111,11 @@ class LooksBeside:
                 return False
             lookers = shared_lookers()
             is_warm = lookers.n_ready() > 0
-            if clock.elapsed() < min(config.lookers_patience, config.clock.islands_share * config.max_time):
-                return True
-            if not is_warm and config.max_time < config.lookers_least_time:
-                return False
+            if not is_warm:  # those that are there can begin at once
+                if clock.elapsed() < min(config.lookers_patience, config.clock.islands_share * config.max_time):
+                    return True
+                if config.max_time < config.lookers_least_time:
+                    return False
             lookers.start(config.n_lookers)
             self._lookers, self._started = lookers, clock.elapsed()
         are_late = clock.elapsed() > self._started + config.lookers_late
