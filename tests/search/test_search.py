@@ -274,6 +274,23 @@ def test_unknown_functions_and_networks_are_refused() -> None:
 
 
 @needs_compiler
+def test_an_island_that_was_exact_is_not_polished_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loss is rounding, which falls by half now and then while the search waits for a shorter twin."""
+    made = Search(*parabola(40), config=SearchConfig(**SMALL, max_candidates=100))
+    state = made._state
+    island = state.portfolio.open_island(state.rng)
+    state.islands, state.lowest = [island], 0.0
+    polished = []
+    monkeypatch.setattr(search_module, "polish_island", lambda *_: polished.append(True))
+    monkeypatch.setattr(search_module, "is_exact", lambda *_: True)
+    unit = state.portfolio.unit(island)
+    floor = (state.config.front.exact * state.rows.polished.spread) ** 2 / unit
+    for before, best, times in ((np.inf, 0.1 * floor, 1), (0.9 * floor, 0.1 * floor, 1), (2 * floor, 0.1 * floor, 2)):
+        island.best = best
+        made._show(island, before, is_first=False)
+        assert len(polished) == times
+
+
 def test_whole_stages_are_taken_on_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same seed gives the same search; the processor stands in for the card."""
     monkeypatch.setattr(execution, "required_cards", lambda: [Card(HostDriver(), bits=14)])

@@ -15,7 +15,7 @@
    the very start, all after the first stage (linear algebra first, those for noise later). They also look at the smaller
    tables that symmetries of the data allow, which are looked for once, after the first stages (`symmetries`).
 
-Islands of a generation open together (`_open_generation`); a stage is the steps between two competitions. If time is the
+Islands of a generation open together (`opening.py`); a stage is the steps between two competitions. If time is the
 budget, accelerators take whole generations, competitions included, while the processor does the rest
 (`execution/flights.py`). What the search carries is a `SearchState` (`state.py`); `running.py` says how it is made and what
 others see of it.
@@ -39,10 +39,9 @@ from gmeql.search.clock import Clock
 from gmeql.search.events import Progress
 from gmeql.search.execution.execution import Executor
 from gmeql.search.execution.flights import Flights
-from gmeql.search.guesses import try_guesses
 from gmeql.search.islands.island import Island
 from gmeql.search.losses.losses import is_reweighed
-from gmeql.search.offers.looking import Looking, offer_multiple
+from gmeql.search.offers.looking import Looking
 from gmeql.search.offers.offering import Offering
 from gmeql.search.offers.promotion import (
     is_exact,
@@ -53,9 +52,9 @@ from gmeql.search.offers.promotion import (
     polish_island,
     reweigh,
 )
+from gmeql.search.opening import islands_of_guesses, open_generation
 from gmeql.search.polish.scoring import refit
 from gmeql.search.running import RunningSearch
-from gmeql.search.offers.seeing import look_at_once
 from gmeql.search.state import SearchState
 from gmeql.search.islands.steps import Step
 from gmeql.search.stopping import has_exact_formula, why_stop
@@ -145,7 +144,7 @@ class Search(RunningSearch):
         """One step of the islands that are furthest behind; at the end of a stage the better half goes on."""
         state, clock = self._state, self._clock
         if not state.islands:
-            guessed = self._begin_with_knowledge() if state.candidates == 0 else []
+            guessed = islands_of_guesses(state, clock) if state.candidates == 0 else []
             self._open_generation()
             state.islands = [*guessed, *state.islands]
             if has_exact_formula(state):
@@ -170,40 +169,8 @@ class Search(RunningSearch):
             self._polish(ranked)
             self._prepare_next_stage()
 
-    def _begin_with_knowledge(self) -> list[Island]:
-        """Offer what is known beforehand, and return the islands that guesses open.
-
-        Units alone say: a constant times a product of powers that has the target's unit.
-        """
-        state = self._state
-        for table in state.portfolio.tables:
-            if not table.view.is_raw_of(state.rows.n_variables):
-                offer_multiple(state, table, self._clock.is_late)
-        return try_guesses(state, self._clock.is_late)
-
     def _open_generation(self, is_interrupted: Callable[[], bool] = lambda: False) -> None:
-        """Many islands for a short look where there are many readings of small tables, one of them easy; else few.
-
-        On accelerators the first generation is small, and later ones as large as all before, until they are busy with it.
-        """
-        state, config = self._state, self._state.config
-        opened = state.portfolio.opened
-        later = opened > 0
-        if not later:
-            look_at_once(state, self._clock)
-            if has_exact_formula(state):
-                return  # nothing is left to be drawn
-        many = len(state.portfolio.tables) > 1
-        n_islands = config.islands_per_generation if many else config.few_islands
-        state.stage = 0 if many or config.is_stage_long(1, n_islands) else min(1, len(config.stage_ages) - 1)
-        self._executor.look_for_accelerators(state, self._clock)
-        on_device = self._executor.on_cards
-        if on_device:
-            first = n_islands * config.device_islands
-            n_islands = min(max(opened, first), config.later_device_islands) if later else first
-        state.islands = []
-        while len(state.islands) < n_islands and not is_interrupted():
-            state.islands.append(state.portfolio.open_island(state.rng, on_device=on_device, later=later))
+        open_generation(self._state, self._executor, self._clock, is_interrupted)
 
     def _take_generation(self) -> None:
         """A round where accelerators take whole generations: meanwhile the processor looks at the data, and opens the next."""
@@ -211,24 +178,24 @@ class Search(RunningSearch):
         is_first = state.candidates == 0 and not flights.generations
         if not flights.carry(state.islands) and not flights.start(state, self._ages(short=is_first), self._clock):
             return  # it failed: the processor takes the islands
-        self._open_generation(flights.has_enough)
+        self._open_next()
         are_opened = bool(state.islands)
         if not is_first and not self._look_beside():
             return
         if are_opened and not state.islands and not has_exact_formula(state):  # smaller tables were found
-            self._open_generation(flights.has_enough)
+            self._open_next()
             flights.stop()
         while not flights.is_one_over(POLL_SECONDS):
             had_islands = bool(state.islands)
             self._tend()
             if had_islands and not state.islands and not has_exact_formula(state):  # ... by those who look beside it
-                self._open_generation(flights.has_enough)
+                self._open_next()
                 flights.stop()
             if self._is_enough() or has_exact_formula(state):
                 return  # at the end of the time it goes on while the front is polished
             if state.islands and not is_first and flights.have_room():
                 if flights.start(state, self._ages(), self._clock):
-                    self._open_generation(flights.has_enough)
+                    self._open_next()
         while flights.is_one_over() and not has_exact_formula(state):
             flights.land(state, self._clock, self._ages())
         if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:
@@ -237,11 +204,29 @@ class Search(RunningSearch):
             if not flights.carry(state.islands):
                 state.islands = []  # they were handed fewer rows
 
+    def _open_next(self) -> None:
+        """Open islands while others are on accelerators, which come back at once where smaller tables are found meanwhile."""
+        state, flights = self._state, self._flights
+        n_tables, tended = len(state.portfolio.tables), time.perf_counter()
+
+        def is_interrupted() -> bool:
+            nonlocal tended
+            if time.perf_counter() > tended + POLL_SECONDS:
+                self._tend()
+                tended = time.perf_counter()
+            return flights.has_enough() or has_exact_formula(state)
+
+        self._open_generation(is_interrupted)
+        if len(state.portfolio.tables) > n_tables:
+            flights.stop()
+
     def _tend(self) -> None:
         """See to what goes on beside the steps: others who look at the data, the thread that offers."""
         state = self._state
         if state.config.max_candidates is None:
+            self._flights.count(state)
             self._offering.take(state)
+            self._flights.offer(state)
         self._looking.tend(state, self._clock)
         self._executor.n_lent = self._looking.beside.n_busy
 
@@ -302,9 +287,16 @@ class Search(RunningSearch):
         state, closing = self._state, self._clock.is_closing
         if is_first and island is state.islands[0] and state.lowest == math.inf and not closing():
             offer_elites(state, island)  # something to show within the first moments
-        if island.best < state.config.large_fall * before and is_exact(state, island) and not closing():
+        fell = island.best < state.config.large_fall * before and not self._was_exact(island, before)
+        if fell and is_exact(state, island) and not closing():
             self._offering.settle(state, hurried=True)
             polish_island(state, island, self._clock.is_late)
+
+    def _was_exact(self, island: Island, before: float) -> bool:
+        """Whether an island's best loss was rounding alone before: it falls by half then and again, and says nothing."""
+        state = self._state
+        exact = state.config.front.exact * state.rows.polished.spread
+        return before * state.portfolio.unit(island) < exact**2
 
     def _compete(self) -> list[Island]:
         """Close the worse half, and all after the last stage. Returns the islands of this stage, the best first."""

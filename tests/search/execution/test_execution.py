@@ -10,6 +10,7 @@ import pytest
 from searches import SMALL, waves
 
 from gmeql.fitters.cuda.driver import AcceleratorError
+from gmeql.formula.nodes import Call, Variable
 from gmeql.search.execution import execution
 from gmeql.search.accelerator import cards
 from gmeql.search.clock import Clock
@@ -17,6 +18,7 @@ from gmeql.search.config import SearchConfig
 from gmeql.search.execution.execution import Executor
 from gmeql.search.groups.table import Grouping
 from gmeql.search.islands.island import Island
+from gmeql.search.polish.scoring import Scored
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 from gmeql.search.islands.steps import StepTask
@@ -282,3 +284,15 @@ def test_where_time_is_the_budget_every_thread_has_an_island() -> None:
     assert executor.n_threads == 1 and len(executor.together(state.islands)) == state.config.islands
     limited, executor = opened(n=9, n_jobs=6, max_candidates=10_000)
     assert len(executor.together(limited.islands)) == limited.config.islands
+
+
+def test_another_exact_island_ends_no_step_where_the_front_has_an_exact_formula() -> None:
+    """That one waits for a shorter twin: every step would end with it, on an accelerator after a moment."""
+    state, executor = opened(2)
+    loss = state.rows.polished.floor
+    enough = executor._enough(state, state.islands, lambda: False)
+    assert enough(np.array([np.inf, 0.0]), 10) and not enough(np.array([np.inf, 1.0]), 10)
+    state.offer([Scored(Call("sin", (Variable(0),)), loss, -np.inf)])
+    assert state.rows.polished.is_exact(state.leaderboard.best.loss)
+    assert not enough(np.array([np.inf, 0.0]), 10)
+    assert executor._enough(state, state.islands, lambda: True)(np.array([np.inf, np.inf]), 10)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from threading import Event
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +14,12 @@ from host_cuda import HostDriver, needs_compiler
 from searches import SMALL, waves
 
 from gmeql.fitters.cuda.driver import AcceleratorError
-from gmeql.search.execution import execution
+from gmeql.search.execution import execution, flights
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
+from gmeql.search.islands.island import Island
+from gmeql.search.offers.offering import Offer
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 
@@ -66,7 +70,7 @@ def test_a_search_by_time_ends_with_an_exact_formula() -> None:
 
 @needs_compiler
 def test_the_next_generation_sets_out_before_the_last_is_looked_at() -> None:
-    search = made(*waves(), device_generations=1)
+    search = made(*waves(), device_generations=1, device_growth=1.0)
     state = search._state
     search._round()  # a short first look, three islands
     for n_islands in (3, 6, 6):  # as many as all before, at most six
@@ -158,7 +162,7 @@ def test_a_failure_brings_all_generations_down_with_one_line() -> None:
 
 @needs_compiler
 def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = made(*waves(), device_generations=1)
+    search = made(*waves(), device_generations=1, device_growth=1.0)
     state, seen = search._state, []
     search._round()
 
@@ -192,6 +196,66 @@ def test_smaller_tables_end_the_generation_that_does_not_know_them(monkeypatch: 
     (generation,) = search._flights.generations  # of islands that were opened afterwards
     assert generation not in ending and search._flights.carry(state.islands) and state.candidates > before
     close(search)
+
+
+@needs_compiler
+def test_what_was_drawn_is_counted_while_it_is_on_the_way() -> None:
+    search = on_the_way(1)
+    state, (flight,) = search._state, search._flights._aloft
+    while flight.generation.drawn == 0:
+        assert not flight.generation.is_over()
+    search._tend()
+    assert 0 < state.candidates == flight.counted
+    close(search)
+    assert state.candidates == flight.generation.drawn
+
+
+@needs_compiler
+def test_few_exact_islands_are_polished_where_none_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = on_the_way(1, few_islands=6)
+    polished: list[int] = []
+    monkeypatch.setattr(flights, "is_exact", lambda *_: True)
+    monkeypatch.setattr(flights, "polish_island", lambda _, island, __: polished.append(island.number))
+    monkeypatch.setattr(flights, "offer_elites", lambda *_: None)
+    (flight,) = search._flights._aloft
+    flight.generation.stop()
+    ended(search)
+    flight.before = [float("inf")] * len(flight.islands)
+    search._flights.land(search._state, search._clock, (60,))
+    assert len(flight.islands) == 6 and len(polished) == search._state.config.front.polished_exact == 3
+    close(search)
+
+
+@needs_compiler
+def test_what_landed_waits_until_the_thread_that_offers_is_free() -> None:
+    """The best goes first, and nobody waits for it."""
+    search = on_the_way(3, device_offered=2)
+    state, offering = search._state, search._offering
+    held, begun = Event(), []
+
+    def busy(_: SearchState, islands: Sequence[Island]) -> None:
+        held.wait(60.0)
+
+    for _ in range(2):
+        offering.begin(busy, state, (), may_skip=False)
+    assert not offering.has_room
+    search._flights.stop()
+    state.islands, losses = [], []  # no others set out
+    while search._flights._aloft:
+        ended(search)
+        search._flights.land(state, search._clock, (60,))
+        losses.append(state.lowest)
+    assert [found.lowest for found in search._flights._found] == sorted(losses) and len(losses) == 3
+    begin = offering.begin
+
+    def noted(offer: Offer, state: SearchState, islands: Sequence[Island], **options: Any) -> None:
+        begun.append(min(map(state.portfolio.loss, islands)))
+        begin(offer, state, islands, **options)
+
+    offering.begin = noted  # type: ignore[method-assign]
+    held.set()
+    close(search)
+    assert begun == sorted(losses) and len(state.leaderboard.members) > 1
 
 
 @needs_compiler

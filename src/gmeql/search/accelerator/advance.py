@@ -132,6 +132,7 @@ class Generation:
                 self._close_worse_half()
 
     def _asked(self, best: np.ndarray, drawn: int) -> bool:
+        self.drawn = drawn
         self.has_enough = self._enough(best, drawn)
         return self.has_enough or self._is_stopped
 

@@ -150,14 +150,18 @@ class Executor:
                 self.preparation.give_back()
 
     def _enough(self, state: SearchState, islands: Sequence[Island], give_up: Callable[[], bool]) -> Enough:
-        """Says of the best losses whether one looks exact that did not before, and whether a budget is spent."""
+        """Says of the best losses whether one looks exact that did not before, and whether a budget is spent.
+
+        Where the front has an exact formula that ends nothing, as there may be a shorter twin, another one ends no step.
+        """
         portfolio, numbers = state.portfolio, state.config.front
         near = (numbers.near_exact * state.rows.polished.spread) ** 2 / np.array([portfolio.unit(i) for i in islands])
         fresh = np.array([island.best for island in islands]) > near
         left = math.inf if self.config.max_candidates is None else self.config.max_candidates - state.candidates
 
         def enough(best: np.ndarray, drawn: int) -> bool:
-            return bool((fresh & (best <= near)).any()) or drawn >= left or give_up()
+            is_first = not state.rows.polished.is_exact(state.leaderboard.best.loss)
+            return (is_first and bool((fresh & (best <= near)).any())) or drawn >= left or give_up()
 
         return enough
 

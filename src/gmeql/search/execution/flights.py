@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gmeql.search.accelerator.advance import Generation
@@ -40,11 +40,25 @@ class Flight:
     rows: SearchRows
     clock: Clock
     started: float
+    counted: int = 0
+    """Its candidates that the search has counted."""
 
     def fallen(self, share: float) -> list[Island]:
         """Islands whose best loss fell to less than a share of what it was."""
         pairs = zip(self.islands, self.before, strict=True)
         return [island for island, before in pairs if island.best < share * before]
+
+
+@dataclass(order=True)
+class _Found:
+    """The best islands of a generation that has landed, to be offered to the front."""
+
+    lowest: float
+    """Loss of the best."""
+    islands: list[Island] = field(compare=False)
+    flight: Flight = field(compare=False)
+    settled: bool = field(compare=False)
+    """Whether the best is worth cutting to shape, since losses fall no more by much."""
 
 
 class Flights:
@@ -54,6 +68,7 @@ class Flights:
         self._executor, self._offering = executor, offering
         self._aloft: list[Flight] = []  # in the order in which they set out
         self._landed: list[Flight] = []  # while the processor looked at the data: still to be taken in
+        self._found: list[_Found] = []  # what the thread that offers had no time for, the best first
 
     @contextmanager
     def open(self, state: SearchState) -> Iterator[None]:
@@ -67,6 +82,13 @@ class Flights:
     def generations(self) -> list[Generation]:
         """What is on the way."""
         return [flight.generation for flight in self._aloft]
+
+    def count(self, state: SearchState) -> None:
+        """Count what was drawn meanwhile: how long the search has looked on does not wait for a landing."""
+        for flight in self._aloft:
+            drawn = flight.generation.drawn
+            state.candidates += drawn - flight.counted
+            flight.counted = drawn
 
     def has_enough(self) -> bool:
         """Whether an island on the way looks exact."""
@@ -161,6 +183,7 @@ class Flights:
             state.islands += still
         for flight in ending:
             self._take_in(flight, state)
+        self.offer(state, all_of_it=True)
 
     def come_down(self, state: SearchState, clock: Clock) -> None:
         """Offer what was found since `stay_up`, as it is."""
@@ -192,11 +215,13 @@ class Flights:
 
     def _fetch(self, flight: Flight, state: SearchState) -> None:
         self._aloft.remove(flight)
-        state.candidates += self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
+        drawn = self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
+        state.candidates += max(drawn - flight.counted, 0)
 
     def _bring_down(self, state: SearchState) -> None:
         """Take in what is on the way, as it is now, unless a formula is exact; its islands are the open ones."""
         if not self._aloft:
+            self.offer(state, all_of_it=True)
             return
         self._ask_to_stop()
         state.islands = []
@@ -205,6 +230,7 @@ class Flights:
             if not has_exact_formula(state):
                 self._take_in(flight, state)
             state.islands += self._still_open(flight, state)
+        self.offer(state, all_of_it=not has_exact_formula(state))
 
     @staticmethod
     def _still_open(flight: Flight, state: SearchState) -> list[Island]:
@@ -222,24 +248,36 @@ class Flights:
         state.portfolio.reward(ranked, flight.portfolio)
         lowest = flight.portfolio.loss(ranked[0])
         settled, state.lowest = lowest > config.large_fall * state.lowest, lowest
+        self._found = sorted([*self._found, _Found(lowest, ranked[: config.device_offered], flight, settled)])
+        del self._found[config.device_generations :]
+        self.offer(state)
 
-        def out_of_time() -> bool:
-            return self._offering.is_hurried() or flight.clock.is_time_to_judge()
+    def offer(self, state: SearchState, *, all_of_it: bool = False) -> None:
+        """Have what was found offered, the best first, as the thread for that is free: nobody waits, but for `all_of_it`."""
+        while self._found and (all_of_it or self._offering.has_room):
+            found = self._found.pop(0)
+            clock = found.flight.clock
 
-        offer = partial(offer_ranked, settled=settled, out_of_time=out_of_time)
-        best = ranked[: config.device_offered]
-        self._offering.begin(offer, state, best, may_skip=False, portfolio=flight.portfolio)
+            def out_of_time(clock: Clock = clock) -> bool:
+                return self._offering.is_hurried() or clock.is_time_to_judge()
+
+            offer = partial(offer_ranked, settled=found.settled, out_of_time=out_of_time)
+            self._offering.begin(offer, state, found.islands, may_skip=False, portfolio=found.flight.portfolio)
 
     def _polish_exact(self, flight: Flight, state: SearchState) -> bool:
         """Polish what looks exact, the shortest first, until a formula is; whether one is.
 
         Of a simple formula many islands find a form of their own: one of them, and what its island has beside it, will do.
+        Where that ends nothing, as there may be a shorter twin, a few of each generation are enough: later ones draw on.
         """
-        seen = replace(state, portfolio=flight.portfolio)
+        seen, n_polished = replace(state, portfolio=flight.portfolio), 0
         fallen = flight.fallen(state.config.large_fall)
         for island in sorted(fallen, key=lambda each: int(each.repository.items["complexity"][0])):
+            if n_polished == state.config.front.polished_exact or flight.clock.is_time_to_judge():
+                break
             if not is_exact(seen, island):
                 continue
+            n_polished += 1
             self._offering.settle(state, hurried=True)
             seen = replace(state, portfolio=flight.portfolio)
             polish_island(seen, island, flight.clock.is_time_to_judge)

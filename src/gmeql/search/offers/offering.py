@@ -40,6 +40,11 @@ class Offering:
         """Whether something begun is not done."""
         return any(not future.done() for future in self._waiting)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether something may begin without anybody waiting."""
+        return sum(not future.done() for future in self._waiting) < MOST_WAITING
+
     def is_hurried(self) -> bool:
         """Whether the search waits: what is being cut to shape is to be offered as it is now."""
         return self._is_hurried
