@@ -175,7 +175,7 @@ class SearchConfig:
     device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generation
     later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
     device_islands: int = 4  # times as many islands in the first generation there,
-    device_growth: float = 0.25  # in later ones this share of all islands until then, but no fewer: each takes the host
+    device_growth: float = 0.5  # in later ones this share of all islands until then, but no fewer: each takes the host
     later_device_islands: int = 448  # a millisecond, which it needs for looks at first; and no more than so many
     device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched
     device_offered: int = (

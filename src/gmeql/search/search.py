@@ -207,14 +207,14 @@ class Search(RunningSearch):
     def _open_next(self) -> None:
         """Open islands while others are on accelerators, which come back at once where smaller tables are found meanwhile."""
         state, flights = self._state, self._flights
-        n_tables, tended = len(state.portfolio.tables), time.perf_counter()
+        n_tables, tended, is_over = len(state.portfolio.tables), time.perf_counter(), False
 
         def is_interrupted() -> bool:
-            nonlocal tended
+            nonlocal tended, is_over
             if time.perf_counter() > tended + POLL_SECONDS:
                 self._tend()
-                tended = time.perf_counter()
-            return flights.has_enough() or has_exact_formula(state)
+                tended, is_over = time.perf_counter(), has_exact_formula(state)
+            return is_over or flights.has_enough()
 
         self._open_generation(is_interrupted)
         if len(state.portfolio.tables) > n_tables:

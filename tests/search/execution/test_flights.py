@@ -193,8 +193,9 @@ def test_smaller_tables_end_the_generation_that_does_not_know_them(monkeypatch: 
     monkeypatch.setattr(search._looking, "see", see)
     before, ending = state.candidates, search._flights.generations
     search._round()
-    (generation,) = search._flights.generations  # of islands that were opened afterwards
-    assert generation not in ending and search._flights.carry(state.islands) and state.candidates > before
+    while any(generation in ending for generation in search._flights.generations):
+        search._round()  # nobody waited for it
+    assert search._flights.carry(state.islands) and state.candidates > before  # islands that were opened afterwards
     close(search)
 
 
@@ -224,6 +225,32 @@ def test_few_exact_islands_are_polished_where_none_ends_the_search(monkeypatch: 
     search._flights.land(search._state, search._clock, (60,))
     assert len(flight.islands) == 6 and len(polished) == search._state.config.front.polished_exact == 3
     close(search)
+
+
+@needs_compiler
+def test_what_looked_exact_and_is_not_goes_on_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = on_the_way(1)
+    state, (flight,) = search._state, search._flights._aloft
+    stage = flight.generation._settled[0][0]
+    flight.generation._enough = lambda best, drawn: True
+    ended(search)
+    search._flights.land(state, search._clock, (60,))
+    (later,) = search._flights._aloft
+    assert flight.generation.has_enough and later.generation._settled[0][0] is stage and later.ages == [60]
+    assert {id(island) for island in later.islands} <= {id(island) for island in flight.islands}
+    assert all(0 < island.age < 60 for island in later.islands)
+    close(search)
+
+
+@needs_compiler
+def test_where_a_formula_is_exact_nobody_waits_for_what_is_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = on_the_way(2)
+    state, aloft = search._state, list(search._flights._aloft)
+    monkeypatch.setattr(flights, "has_exact_formula", lambda _: True)
+    search._flights._bring_down(state)
+    assert not search._flights.generations
+    assert state.candidates == sum(flight.generation.drawn for flight in aloft)
+    assert len(state.islands) == 6 and all(island.age == 0 for island in state.islands)  # as they set out
 
 
 @needs_compiler

@@ -47,6 +47,15 @@ def test_elites_only_get_better() -> None:
     assert np.isfinite(host.best)
 
 
+def test_islands_of_a_size_begin_with_the_same_nothing() -> None:
+    """Making it takes longer than all else of opening an island; nobody writes into it."""
+    first, second = island(), island()
+    assert first.repository is second.repository
+    step(first)
+    assert int(size(first.repository)) > 0 and int(size(second.repository)) == 0
+    assert not any(values.any() for values in second.repository.items.values())
+
+
 def test_learning_goes_towards_the_elites_frequencies() -> None:
     """(1 - η) p + η ((1 - ε) (f + w u)/(n + w) + ε u), with f the weight of elites that use a choice actively."""
     host = island()

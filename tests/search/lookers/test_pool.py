@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable
 from gmeql.search.lookers import pool
-from gmeql.search.lookers.jobs import DirectLook
+from gmeql.search.lookers.jobs import DirectLook, Job
 from gmeql.search.lookers.pool import Lookers, Ticket, shared_lookers
 
 SECONDS = 120.0
@@ -50,10 +51,25 @@ def test_jobs_are_done_one_after_the_other_and_what_they_find_comes_back(lookers
 
 
 def test_a_job_that_is_cancelled_before_it_began_is_over(lookers: Lookers) -> None:
-    first, second = lookers.take(look()), lookers.take(look())
+    first, second = lookers.take(look("meeting", 1e6)), lookers.take(look())
     lookers.cancel(second)
-    assert second.is_over
+    assert second.is_over and not first.is_over
+    lookers.cancel(first)
     assert until(lambda: first.is_over) and not second.found
+
+
+def test_of_those_that_wait_the_lowest_rank_is_next(lookers: Lookers, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Job | None] = []
+    tell = lookers._tell
+
+    def noted(place: Any, job: Job | None) -> None:
+        told.append(job)
+        tell(place, job)
+
+    monkeypatch.setattr(lookers, "_tell", noted)
+    tickets = [lookers.take(look(), rank) for rank in (0.0, 2.0, 0.5, 2.0, 1.0)]  # the first has the process at once
+    assert until(lambda: all(ticket.is_over for ticket in tickets))
+    assert [next(i for i, ticket in enumerate(tickets) if ticket.job is job) for job in told] == [0, 2, 4, 1, 3]
 
 
 def test_a_job_that_fails_is_over_and_the_next_is_taken(lookers: Lookers, caplog: pytest.LogCaptureFixture) -> None:

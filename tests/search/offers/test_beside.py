@@ -31,6 +31,7 @@ class HereAndNow:
 
     def __init__(self, *, ready: int = 1, works: bool = True, failed: bool = False) -> None:
         self.jobs: list[Job] = []
+        self.ranks: list[float] = []
         self.ready, self.works, self.has_failed = ready, works, failed
         self.cancelled: list[Ticket] = []
         self.started = 0
@@ -41,8 +42,9 @@ class HereAndNow:
     def n_ready(self) -> int:
         return self.ready
 
-    def take(self, job: Job) -> Ticket:
+    def take(self, job: Job, rank: float = 0.0) -> Ticket:
         self.jobs.append(job)
+        self.ranks.append(rank)
         ticket = Ticket(job)
         if self.works:
             ticket.found.extend(job.run(lambda: False))
@@ -126,6 +128,8 @@ def test_with_several_of_them_symmetries_come_first(monkeypatch: pytest.MonkeyPa
     lookers = watched(monkeypatch, HereAndNow(works=False))
     tended(state(*scaled(), n_jobs=8), 1)
     assert isinstance(lookers.jobs[0], SymmetryLook) and lookers.started == 4
+    first = lookers.ranks[: len(lookers.ranks) - lookers.ranks[::-1].index(3.0)]
+    assert first == sorted(first) and len(set(first)) > 1  # all that is due at once, in the order in which it matters
 
 
 def test_threads_are_lent_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,13 @@ class Generation:
         wait([self.steps])
         self._pool.shutdown()
 
+    def leave(self) -> int:
+        """Let it end where nobody asks what the islands have become: they are as they set out. Candidates drawn."""
+        self.stop()
+        for stage, _, _ in self._settled:
+            stage.card.stage = None
+        return self.drawn
+
     def fetch(self) -> int:
         """Let the islands be what they have become; candidates drawn."""
         self.stop()

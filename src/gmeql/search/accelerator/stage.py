@@ -60,13 +60,16 @@ class Card:
         self.room = (0, 0)  # candidates, bytes of the choices of each
         self.stage: Stage | None = None
         """The islands that are there, for as long as some of them go on."""
+        self._is_there = False
 
     def beside(self) -> Card:
         """The same accelerator for islands that step beside those here: what is tried in one, both know at once.
 
         Who knows first depends on who is faster, so this is not for results that depend on the seed alone.
         """
-        self.driver.get(self.tried["counts"][:4])  # it is there before others look
+        if not self._is_there:
+            self.driver.get(self.tried["counts"][:4])  # before others look; it waits for all steps under way
+            self._is_there = True
         return Card(self.driver.beside(), self.bits, self.tried)
 
     def known(self) -> tuple[np.ndarray, np.ndarray]:

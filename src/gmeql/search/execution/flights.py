@@ -39,6 +39,8 @@ class Flight:
     portfolio: Portfolio
     rows: SearchRows
     clock: Clock
+    ages: Sequence[int]
+    """Ages at which the worse half is closed."""
     started: float
     counted: int = 0
     """Its candidates that the search has counted."""
@@ -117,7 +119,7 @@ class Flights:
         if generation is not None:
             # later rows change the portfolio, not what it refers to
             seen, now = copy.copy(state.portfolio), time.perf_counter()
-            self._aloft.append(Flight(generation, place, islands, before, seen, state.rows, clock, now))
+            self._aloft.append(Flight(generation, place, islands, before, seen, state.rows, clock, ages, now))
         return generation is not None
 
     def is_one_over(self, seconds: float = 0.0) -> bool:
@@ -128,9 +130,9 @@ class Flights:
         )
 
     def stop(self) -> None:
-        """Let all end after the steps under way."""
+        """Let all end after the steps under way. Nobody waits: they have ended when `is_one_over` says so."""
         for generation in self.generations:
-            generation.stop()
+            generation.ask_to_stop()
 
     def tend(self, state: SearchState, clock: Clock, set_out: Callable[[], None]) -> bool:
         """Whether an island looks exact. A generation that has ended without one makes room for the next, which sets out.
@@ -151,17 +153,28 @@ class Flights:
         self._landed.clear()
 
     def land(self, state: SearchState, clock: Clock, ages: Sequence[int]) -> None:
-        """Fetch one that has ended, and take it in; the open islands set out before that, unless one fetched looks exact."""
+        """Fetch one that has ended, and take it in; the open islands set out before that, unless one fetched looks exact.
+
+        Where it was not, its islands go on: a close approximation is often on the way to the formula.
+        """
         flight = self._fetched(state)
         if flight.generation.has_enough:
             self._take_in(flight, state)
+            self._go_on(flight, state)
         may_start = state.islands and not self.carry(state.islands) and self._executor.takes_generations(state)
-        if may_start and not has_exact_formula(state):
+        if may_start and self.have_room() and not has_exact_formula(state):
             self.start(state, ages, clock)
         if not flight.generation.has_enough:
             self._take_in(flight, state)
         while self._aloft and not self._executor.on_cards:  # the processor goes on alone
             self._take_in(self._fetched(state), state)
+
+    def _go_on(self, flight: Flight, state: SearchState) -> None:
+        """Let the islands of a flight that ended early set out again, where they are."""
+        still = self._still_open(flight, state)
+        ages = [age for age in flight.ages if age > max(island.age for island in flight.islands)]
+        if still and ages and self._executor.on_cards and not has_exact_formula(state):
+            self._start(state, still, ages, flight.clock, flight.place)
 
     def stay_up(self, state: SearchState, clock: Clock) -> None:
         """Take in what is on the way when a search ends; where time is over, it goes on until the front is polished.
@@ -188,7 +201,7 @@ class Flights:
     def come_down(self, state: SearchState, clock: Clock) -> None:
         """Offer what was found since `stay_up`, as it is."""
         fallen: list[Island] = []
-        self._ask_to_stop()
+        self.stop()  # all at once, before the first is waited for
         while self._aloft:
             fallen += self._fetched(state).fallen(1.0)
         for island in sorted(fallen, key=state.portfolio.loss)[: state.config.front.islands_at_end]:
@@ -202,10 +215,6 @@ class Flights:
         """Until when the front is polished: what goes on meanwhile needs a moment to be fetched and offered."""
         seconds = self._executor.config.clock.device_seconds if self._aloft else 0.0
         return replace(clock, judging=clock.judging - seconds)
-
-    def _ask_to_stop(self) -> None:
-        for generation in self.generations:
-            generation.ask_to_stop()  # all at once, before the first is waited for
 
     def _fetched(self, state: SearchState) -> Flight:
         """One that was on the way, its islands as they have become: the first that looks exact, or has ended, or set out."""
@@ -223,11 +232,14 @@ class Flights:
         if not self._aloft:
             self.offer(state, all_of_it=True)
             return
-        self._ask_to_stop()
+        self.stop()  # all at once, before the first is waited for
         state.islands = []
         while self._aloft:
-            flight = self._fetched(state)
-            if not has_exact_formula(state):
+            if has_exact_formula(state):  # nobody waits for the others
+                flight = self._aloft.pop()
+                state.candidates += flight.generation.leave() - flight.counted
+            else:
+                flight = self._fetched(state)
                 self._take_in(flight, state)
             state.islands += self._still_open(flight, state)
         self.offer(state, all_of_it=not has_exact_formula(state))

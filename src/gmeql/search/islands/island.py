@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,15 @@ CLASS_WIDTH = 2
 """Units of complexity that make one class."""
 UNSEEN_WEIGHT = 0.05
 """Weight of the even probabilities beside the elites' frequencies, for connections that few elites use."""
+
+
+@lru_cache(maxsize=256)
+def _no_elites(capacity: int, n_connections: int, n_weights: int) -> Repository:
+    """What islands of one size begin with. They share it, since nobody writes into a repository."""
+    example = {
+        "choices": np.zeros(n_connections, np.int64), "constants": np.zeros(n_weights), "complexity": np.int64(0),
+    }  # fmt: skip
+    return empty(capacity, example)
 
 
 @dataclass
@@ -65,12 +74,7 @@ class Island:
             self.columns = np.arange(self.architecture.n_variables)
         n_weights = self.architecture.n_weights + 2
         if self.repository is None:
-            example = {
-                "choices": np.zeros(self.architecture.n_connections, np.int64),
-                "constants": np.zeros(n_weights),
-                "complexity": np.int64(0),
-            }
-            self.repository = empty(self.config.capacity, example)
+            self.repository = _no_elites(self.config.capacity, self.architecture.n_connections, n_weights)
         if self.probabilities is None:
             self.probabilities = self.uniform.copy()
 

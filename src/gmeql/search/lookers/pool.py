@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any, BinaryIO, cast
 
 from gmeql.search.lookers.jobs import Job
@@ -42,6 +43,7 @@ class Ticket:
     job: Job
     found: deque[Any] = field(default_factory=deque)
     is_over: bool = False
+    is_cancelled: bool = False
 
 
 @dataclass(eq=False)
@@ -61,7 +63,8 @@ class Lookers:
 
     def __init__(self) -> None:
         self._places: list[_Place] = []
-        self._queue: deque[Ticket] = deque()
+        self._queue: list[tuple[float, int, Ticket]] = []  # a heap: rank, place among all that came, ticket
+        self._came = itertools.count()
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._failed = False
@@ -98,30 +101,34 @@ class Lookers:
         """Processes that take jobs."""
         return sum(place.is_ready and not place.is_gone for place in self._places)
 
-    def take(self, job: Job) -> Ticket:
-        """Hand a job in: to a process that has nothing to do, or to the next one that is done with another."""
+    def take(self, job: Job, rank: float = 0.0) -> Ticket:
+        """Hand a job in: to a process that has nothing to do, or to the next one that is done with another.
+
+        Of those that wait the lowest rank goes first, of equal ones the first that came.
+        """
         ticket = Ticket(job)
         with self._lock:
-            self._queue.append(ticket)
+            heappush(self._queue, (rank, next(self._came), ticket))
             self._hand_out()
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
         """Let a job end soon; nobody waits for what it finds."""
         with self._lock:
-            if ticket in self._queue:
-                self._queue.remove(ticket)
-                ticket.is_over = True
-            for place in self._places:
-                if place.ticket is ticket:
-                    self._tell(place, None)
+            ticket.is_cancelled = True
+            busy = [place for place in self._places if place.ticket is ticket]
+            ticket.is_over = ticket.is_over or not busy
+            for place in busy:
+                self._tell(place, None)
 
     def _hand_out(self) -> None:
         """Jobs that wait to processes that have none; the lock is held."""
         for place in self._places:
             while self._queue and place.is_ready and not place.is_gone and place.ticket is None:
-                place.number, place.ticket = next(self._numbers), self._queue.popleft()
-                self._tell(place, place.ticket.job)
+                *_, ticket = heappop(self._queue)
+                if not ticket.is_cancelled:
+                    place.number, place.ticket = next(self._numbers), ticket
+                    self._tell(place, ticket.job)
 
     def close(self) -> None:
         """End all processes, unless they are a parent's."""
@@ -178,7 +185,7 @@ class Lookers:
             place.ticket.is_over = True
             place.ticket = None
         if all(each.is_gone for each in self._places):
-            for ticket in self._queue:
+            for *_, ticket in self._queue:
                 ticket.is_over = True
             self._queue.clear()
 

@@ -43,19 +43,15 @@ from gmeql.search.symmetries.views import View
 
 TakeViews = Callable[[Sequence[View]], None]
 """Lets the search begin anew with smaller tables."""
-AHEAD = 2
-"""Jobs handed out beyond one for each process: a step of the islands may take longer than one of them."""
 
 
-@dataclass(order=True)
+@dataclass(eq=False)
 class _Asked:
-    """A job, sooner the lower its rank; `look` says which direct method it is."""
+    """A job that was handed in; `look` says which direct method it is."""
 
-    rank: float
-    place: int
-    job: Job = field(compare=False)
-    look: PlannedLook | None = field(default=None, compare=False)
-    ticket: Ticket | None = field(default=None, compare=False)
+    job: Job
+    look: PlannedLook | None
+    ticket: Ticket
 
 
 @dataclass(order=True)
@@ -67,16 +63,15 @@ class _Seen:
 
 
 class LooksBeside:
-    """What other processes look for, for one search: asked for, handed out, taken in."""
+    """What other processes look for, for one search: asked for, taken in."""
 
     def __init__(self, config: SearchConfig, offering: Offering) -> None:
         self._config, self._offering = config, offering
         self.is_allowed = True
         self._lookers: Lookers | None = None
-        self._waiting: list[_Asked] = []
+        self._due: list[tuple[float, Job, PlannedLook | None]] = []  # rank, job, which direct method it is
         self._running: list[_Asked] = []
         self._seen: list[_Seen] = []
-        self._n_asked = 0
         self._has_begun = False
         self._started = 0.0
         self._later_seconds = 0.0
@@ -123,7 +118,7 @@ class LooksBeside:
 
     def are_under_way(self, state: SearchState, clock: Clock) -> bool:
         """Whether the first looks are still to come, or others are at them."""
-        is_done = self._has_begun and not self._waiting and not self._running and not self._seen
+        is_done = self._has_begun and not self._running and not self._seen
         return not is_done and self.takes_looks(state, clock)
 
     def are_ready(self) -> bool:
@@ -139,20 +134,21 @@ class LooksBeside:
     # --- looking -----------------------------------------------------------------------------------------------------
 
     def tend(self, state: SearchState, clock: Clock, take_views: TakeViews) -> None:
-        """Between two steps of the search: ask for what is due, hand it out, take in what was found."""
+        """Between two steps of the search: ask for what is due, take in what was found."""
         if not self.takes_looks(state, clock) or not self.are_ready() or clock.is_closing():
             return
         if not self._has_begun:
             self._begin(state, clock)
-        elif not self._waiting and not self._running and is_time_to_look_again(state):
+        elif not self._running and is_time_to_look_again(state):
             self._later_seconds = later_seconds(state)
             state.later_looks += 1
             roots = [scored.root for scored in state.leaderboard.leading(self._config.formulas_viewed)]
             self._ask(0.0, FormulaLook(roots, state.rows.polished.X, SYMMETRIES.formula_slacks))
-        self._hand_out()
+        self._hand_in()
         for asked in list(self._running):
             self._take_in(asked, state, clock, take_views)
-        if not self._waiting and not self._running and not state.direct_done:
+        self._hand_in()  # what is to be looked for in smaller tables
+        if not self._running and not state.direct_done:
             state.direct_done = True
             first = self._config.clock.first_share
             state.direct_spent = max(state.direct_spent, first * self._config.direct_seconds)
@@ -160,9 +156,9 @@ class LooksBeside:
 
     def stop(self) -> None:
         """Let those who look end soon; what they find is not heard any more."""
-        self._waiting.clear()
+        self._due.clear()
         for asked in self._running:
-            if self._lookers is not None and asked.ticket is not None:
+            if self._lookers is not None:
                 self._lookers.cancel(asked.ticket)
         self._running.clear()
 
@@ -197,22 +193,18 @@ class LooksBeside:
             self._ask(rank, job, look)
 
     def _ask(self, rank: float, job: Job, look: PlannedLook | None = None) -> None:
-        """Let a job wait; those of lower rank go first."""
-        self._n_asked += 1
-        self._waiting.append(_Asked(rank, self._n_asked, job, look))
-        self._waiting.sort()
+        """Have a job handed in with what else is due; those of lower rank go first."""
+        self._due.append((rank, job, look))
 
-    def _hand_out(self) -> None:
-        """Jobs that wait to the processes, few enough that what is asked later but matters more need not wait long."""
+    def _hand_in(self) -> None:
+        """All that is due, at once: the search has no time to see to it whenever a process is done with something."""
         assert self._lookers is not None
-        while self._waiting and len(self._running) < AHEAD + self._config.n_lookers:
-            asked = self._waiting.pop(0)
-            asked.ticket = self._lookers.take(asked.job)
-            self._running.append(asked)
+        for rank, job, look in sorted(self._due, key=lambda due: due[0]):
+            self._running.append(_Asked(job, look, self._lookers.take(job, rank)))
+        self._due.clear()
 
     def _take_in(self, asked: _Asked, state: SearchState, clock: Clock, take_views: TakeViews) -> None:
         """What a job has found so far."""
-        assert asked.ticket is not None
         is_over = asked.ticket.is_over  # before what it found is read, or the last of it would be missed
         while asked.ticket.found:
             found: Any = asked.ticket.found.popleft()
