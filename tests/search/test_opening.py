@@ -44,9 +44,9 @@ def test_the_processor_opens_as_many_each_time() -> None:
     assert sizes(state, Executor(state.config), 3) == [3, 3, 3] and state.portfolio.opened == 9
 
 
-def test_on_accelerators_generations_grow_with_all_islands_so_far() -> None:
-    state = made(device_islands=2, device_growth=0.5, later_device_islands=20)
-    assert sizes(state, OnCards(state.config), 7) == [6, 6, 6, 9, 13, 20, 20]
+def test_on_accelerators_the_first_generations_are_small() -> None:
+    state = made(device_islands=2, early_device_islands=18, later_device_islands=20)
+    assert sizes(state, OnCards(state.config), 5) == [6, 6, 6, 20, 20]
 
 
 def test_a_formula_seen_at_once_opens_none() -> None:

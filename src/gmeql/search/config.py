@@ -75,7 +75,6 @@ class FrontConfig:
     look_on: float = 2.0  # a longer one may have a shorter twin: look on until the candidates have grown by this factor
     look_on_candidates: int = 10_000  # and to at least this many times it,
     look_on_most: int = 100_000  # but for no more than so many: an accelerator has drawn millions by then
-    polished_exact: int = 3  # islands of a generation whose exact formulas are polished where that ends nothing
     hardly_felt: float = (
         1e-6  # what a loose constant's whole size changes any row by, below which it may be of a series
     )
@@ -174,10 +173,11 @@ class SearchConfig:
     islands: int = 4  # in flight together; on an accelerator all are
     device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generation
     later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
-    device_islands: int = 4  # times as many islands in the first generation there,
-    device_growth: float = 0.5  # in later ones this share of all islands until then, but no fewer: each takes the host
-    later_device_islands: int = 448  # a millisecond, which it needs for looks at first; and no more than so many
-    device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched
+    device_islands: int = 4  # times as many islands in a generation there, until there were
+    early_device_islands: int = 500  # so many: each takes the host a millisecond, which it needs for looks at first;
+    later_device_islands: int = 448  # and so many in later ones
+    device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched;
+    early_device_generations: int = 2  # until then so many: side by side all end late
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )

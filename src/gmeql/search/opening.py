@@ -33,7 +33,7 @@ def open_generation(
 ) -> None:
     """Many islands for a short look where there are many readings of small tables, one of them easy; else few.
 
-    On accelerators the first generations are small, and later ones grow with the number of islands there were.
+    On accelerators the first generations are small: what they find is found soon.
     Hundreds take tenths of a second to open; before each of them somebody is asked whether that `is_interrupted`.
     """
     later = state.portfolio.opened > 0
@@ -56,5 +56,6 @@ def open_generation(
 
 def _n_on_cards(first: int, state: SearchState) -> int:
     """How many islands accelerators take next, where the first generation has so many."""
-    grown = int(state.config.device_growth * state.portfolio.opened)
-    return min(max(grown, first), state.config.later_device_islands) if state.portfolio.opened else first
+    config, opened = state.config, state.portfolio.opened
+    later = first if opened < config.early_device_islands else config.later_device_islands
+    return min(later, config.later_device_islands) if opened else first

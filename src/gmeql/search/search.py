@@ -193,11 +193,12 @@ class Search(RunningSearch):
                 flights.stop()
             if self._is_enough() or has_exact_formula(state):
                 return  # at the end of the time it goes on while the front is polished
-            if state.islands and not is_first and flights.have_room():
+            if state.islands and not is_first and flights.have_room(state):
                 if flights.start(state, self._ages(), self._clock):
                     self._open_next()
         while flights.is_one_over() and not has_exact_formula(state):
             flights.land(state, self._clock, self._ages())
+            self._tend()
         if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:
             state.rows = grown
             state.portfolio.attach_rows(grown)
@@ -356,7 +357,7 @@ class Search(RunningSearch):
         state, clock = self._state, self._clock
         self._looking.beside.stop()
         self._flights.stay_up(state, clock)
-        self._offering.settle(state)
+        self._offering.settle(state, hurried=state.reason == "exact")
         if not is_polished:
             polish_front(state, self._flights.polishing_clock(clock))
         self._flights.come_down(state, clock)

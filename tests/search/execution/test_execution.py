@@ -296,3 +296,15 @@ def test_another_exact_island_ends_no_step_where_the_front_has_an_exact_formula(
     assert state.rows.polished.is_exact(state.leaderboard.best.loss)
     assert not enough(np.array([np.inf, 0.0]), 10)
     assert executor._enough(state, state.islands, lambda: True)(np.array([np.inf, np.inf]), 10)
+
+
+def test_what_looked_exact_and_was_not_makes_others_doubted() -> None:
+    state, executor = opened(2)
+    near = (state.config.front.near_exact * state.rows.polished.spread) ** 2
+    (unit, *_) = units = np.array([state.portfolio.unit(island) for island in state.islands])
+    assert executor._enough(state, state.islands, lambda: False)(0.5 * near / units, 10)
+    executor.doubt(0.5 * near)
+    enough = executor._enough(state, state.islands, lambda: False)
+    assert not enough(0.1 * near / units, 10) and enough(np.array([0.004 * near / unit, np.inf]), 10)
+    executor.doubt(near)  # less doubtful than what is known
+    assert executor.doubted == 0.005 * near

@@ -70,10 +70,10 @@ def test_a_search_by_time_ends_with_an_exact_formula() -> None:
 
 @needs_compiler
 def test_the_next_generation_sets_out_before_the_last_is_looked_at() -> None:
-    search = made(*waves(), device_generations=1, device_growth=1.0)
+    search = made(*waves(), device_generations=1, early_device_islands=3)
     state = search._state
     search._round()  # a short first look, three islands
-    for n_islands in (3, 6, 6):  # as many as all before, at most six
+    for n_islands in (6, 6, 6):  # all but the first are large
         (before,) = search._flights.generations
         assert state.candidates > 0 and len(state.islands) == n_islands
         assert all(island.age == 0 for island in state.islands)  # on the way
@@ -99,8 +99,8 @@ def test_generations_are_on_the_way_side_by_side() -> None:
     assert first in flights._aloft and second not in flights._aloft
     assert state.candidates >= second.generation.drawn > 0
     first.generation.steps = steps
-    expected = state.candidates
     aloft = list(flights._aloft)
+    expected = state.candidates - sum(flight.counted for flight in aloft)
     close(search)
     expected += sum(flight.generation.drawn for flight in aloft)
     assert state.candidates == expected and not flights.generations
@@ -162,7 +162,7 @@ def test_a_failure_brings_all_generations_down_with_one_line() -> None:
 
 @needs_compiler
 def test_while_the_processor_looks_one_generation_follows_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = made(*waves(), device_generations=1, device_growth=1.0)
+    search = made(*waves(), device_generations=1, early_device_islands=3)
     state, seen = search._state, []
     search._round()
 
@@ -200,6 +200,19 @@ def test_smaller_tables_end_the_generation_that_does_not_know_them(monkeypatch: 
 
 
 @needs_compiler
+def test_few_are_on_the_way_at_first() -> None:
+    search = on_the_way(1, early_device_generations=2, early_device_islands=5)
+    state, flights_of = search._state, search._flights
+    flights_of._executor.most_generations = 3
+    assert state.portfolio.opened == 3 and flights_of.have_room(state)
+    search._open_generation()
+    assert flights_of.start(state, (60,), search._clock) and state.portfolio.opened > 5 and flights_of.have_room(state)
+    state.portfolio.opened = 5
+    assert not flights_of.have_room(state)
+    close(search)
+
+
+@needs_compiler
 def test_what_was_drawn_is_counted_while_it_is_on_the_way() -> None:
     search = on_the_way(1)
     state, (flight,) = search._state, search._flights._aloft
@@ -212,18 +225,20 @@ def test_what_was_drawn_is_counted_while_it_is_on_the_way() -> None:
 
 
 @needs_compiler
-def test_few_exact_islands_are_polished_where_none_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_exact_islands_one_is_polished_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that ends nothing, all are offered beside the search."""
     search = on_the_way(1, few_islands=6)
-    polished: list[int] = []
+    state, polished = search._state, []
     monkeypatch.setattr(flights, "is_exact", lambda *_: True)
     monkeypatch.setattr(flights, "polish_island", lambda _, island, __: polished.append(island.number))
     monkeypatch.setattr(flights, "offer_elites", lambda *_: None)
+    monkeypatch.setattr(flights, "_is_exact_known", lambda _: len(polished) > 0)
     (flight,) = search._flights._aloft
     flight.generation.stop()
     ended(search)
     flight.before = [float("inf")] * len(flight.islands)
-    search._flights.land(search._state, search._clock, (60,))
-    assert len(flight.islands) == 6 and len(polished) == search._state.config.front.polished_exact == 3
+    search._flights.land(state, search._clock, (60,))
+    assert len(flight.islands) == 6 and len(polished) == 1 and search._offering.is_busy
     close(search)
 
 
@@ -235,6 +250,7 @@ def test_what_looked_exact_and_is_not_goes_on_where_it_is(monkeypatch: pytest.Mo
     flight.generation._enough = lambda best, drawn: True
     ended(search)
     search._flights.land(state, search._clock, (60,))
+    assert search._executor.doubted == 0.01 * min(map(state.portfolio.loss, flight.islands))
     (later,) = search._flights._aloft
     assert flight.generation.has_enough and later.generation._settled[0][0] is stage and later.ages == [60]
     assert {id(island) for island in later.islands} <= {id(island) for island in flight.islands}

@@ -26,6 +26,9 @@ from gmeql.search.islands.steps import Step, StepTask, take_steps
 from gmeql.search.islands.tried import TriedStructures
 from gmeql.search.workers.pool import WorkerPool, find_pool
 
+DOUBT = 0.01
+"""Share of a loss that looked exact and was not, from which another looks exact."""
+
 
 def _tasks(state: SearchState, islands: Sequence[Island]) -> list[StepTask]:
     return [state.portfolio.task(island) for island in islands]
@@ -43,6 +46,7 @@ class Executor:
         self.taught: list[Card] = []  # those that know what was tried elsewhere
         self.preparation: Preparation | None = None
         self.most_generations = config.device_generations
+        self.doubted = math.inf  # mean squared error that looks exact no more, since a lower one was not
         self.processor_rate = 0.0  # candidates a second, to be outdone by accelerators that nobody asked for
 
     @contextmanager
@@ -155,7 +159,8 @@ class Executor:
         Where the front has an exact formula that ends nothing, as there may be a shorter twin, another one ends no step.
         """
         portfolio, numbers = state.portfolio, state.config.front
-        near = (numbers.near_exact * state.rows.polished.spread) ** 2 / np.array([portfolio.unit(i) for i in islands])
+        looks_exact = min((numbers.near_exact * state.rows.polished.spread) ** 2, self.doubted)
+        near = looks_exact / np.array([portfolio.unit(island) for island in islands])
         fresh = np.array([island.best for island in islands]) > near
         left = math.inf if self.config.max_candidates is None else self.config.max_candidates - state.candidates
 
@@ -164,6 +169,10 @@ class Executor:
             return (is_first and bool((fresh & (best <= near)).any())) or drawn >= left or give_up()
 
         return enough
+
+    def doubt(self, loss: float) -> None:
+        """Islands looked exact with this loss, and were not: others that come as close are to interrupt nobody."""
+        self.doubted = min(self.doubted, DOUBT * loss)
 
     def _fall_back(self, error: AcceleratorError) -> None:
         if self.cards:

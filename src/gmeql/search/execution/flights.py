@@ -100,11 +100,13 @@ class Flights:
         """Whether these very islands are on the way."""
         return any(flight.islands is islands for flight in self._aloft)
 
-    def have_room(self) -> bool:
-        """Whether one more may set out."""
+    def have_room(self, state: SearchState) -> bool:
+        """Whether one more may set out; few at first, which end soon, as the steps of one wait for those of the others."""
         if not self._aloft:
             return self._executor.on_cards
-        return len(self._aloft) < self._executor.most_generations
+        config, most = state.config, self._executor.most_generations
+        is_early = state.portfolio.opened <= config.early_device_islands
+        return len(self._aloft) < (min(config.early_device_generations, most) if is_early else most)
 
     def start(self, state: SearchState, ages: Sequence[int], clock: Clock) -> bool:
         """Let the open islands set out, up to some ages at which the worse half is closed; whether they could."""
@@ -142,7 +144,7 @@ class Flights:
         if not self.has_enough() and not clock.is_closing():
             if self.is_one_over():
                 self._landed.append(self._fetched(state))
-            if self.have_room():
+            if self.have_room(state):
                 set_out()
         return self.has_enough()
 
@@ -160,9 +162,11 @@ class Flights:
         flight = self._fetched(state)
         if flight.generation.has_enough:
             self._take_in(flight, state)
+            if not _is_exact_known(state):
+                self._executor.doubt(min(map(flight.portfolio.loss, flight.islands)))
             self._go_on(flight, state)
         may_start = state.islands and not self.carry(state.islands) and self._executor.takes_generations(state)
-        if may_start and self.have_room() and not has_exact_formula(state):
+        if may_start and self.have_room(state) and not has_exact_formula(state):
             self.start(state, ages, clock)
         if not flight.generation.has_enough:
             self._take_in(flight, state)
@@ -282,19 +286,21 @@ class Flights:
         Of a simple formula many islands find a form of their own: one of them, and what its island has beside it, will do.
         Where that ends nothing, as there may be a shorter twin, a few of each generation are enough: later ones draw on.
         """
-        seen, n_polished = replace(state, portfolio=flight.portfolio), 0
+        seen = replace(state, portfolio=flight.portfolio)
         fallen = flight.fallen(state.config.large_fall)
         for island in sorted(fallen, key=lambda each: int(each.repository.items["complexity"][0])):
-            if n_polished == state.config.front.polished_exact or flight.clock.is_time_to_judge():
+            if _is_exact_known(state) or flight.clock.is_time_to_judge():
                 break
             if not is_exact(seen, island):
                 continue
-            n_polished += 1
             self._offering.settle(state, hurried=True)
             seen = replace(state, portfolio=flight.portfolio)
             polish_island(seen, island, flight.clock.is_time_to_judge)
             offer_elites(seen, island)
             state.leaderboard, state.last_gain = seen.leaderboard, seen.last_gain
-            if has_exact_formula(state):
-                return True
-        return False
+        return has_exact_formula(state)
+
+
+def _is_exact_known(state: SearchState) -> bool:
+    """Whether the front has an exact formula, be it one that ends nothing."""
+    return state.rows.polished.is_exact(state.leaderboard.best.loss)
