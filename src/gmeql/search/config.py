@@ -174,7 +174,7 @@ class SearchConfig:
     device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generation
     later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
     device_islands: int = 4  # times as many islands in a generation there, until there were
-    early_device_islands: int = 500  # so many: each takes the host a millisecond, which it needs for looks at first;
+    early_device_islands: int = 300  # so many: each takes the host a millisecond, which it needs for looks at first;
     later_device_islands: int = 448  # and so many in later ones
     device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched;
     early_device_generations: int = 2  # until then so many: side by side all end late

@@ -124,6 +124,19 @@ def test_noise_is_looked_at_later_and_the_slow_ones_last(monkeypatch: pytest.Mon
     assert sum(isinstance(job, FormulaLook) for job in lookers.jobs) == 2
 
 
+def test_with_several_of_them_the_slow_ones_are_asked_at_once_behind_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lookers = watched(monkeypatch, HereAndNow())
+    seen = state(*scaled(), n_jobs=4, clock=ClockConfig(later_from=(0.25, 0.6)))
+    seen.elapsed = 0.7 * 4.0
+    tended(seen, 60)
+    slow = [
+        rank for job, rank in zip(lookers.jobs, lookers.ranks, strict=True) if getattr(job, "name", "") == "strange"
+    ]
+    assert seen.later_looks == 2 and slow == [max(lookers.ranks)]
+
+
 def test_with_several_of_them_symmetries_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     lookers = watched(monkeypatch, HereAndNow(works=False))
     tended(state(*scaled(), n_jobs=8), 1)

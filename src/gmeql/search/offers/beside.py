@@ -72,7 +72,7 @@ class LooksBeside:
         self._due: list[tuple[float, Job, PlannedLook | None]] = []  # rank, job, which direct method it is
         self._running: list[_Asked] = []
         self._seen: list[_Seen] = []
-        self._has_begun = False
+        self._has_begun = self._are_slow_asked = False
         self._started = 0.0
         self._later_seconds = 0.0
 
@@ -180,6 +180,8 @@ class LooksBeside:
         self._plan(3.0, state, others, left, [whole])
         if state.symmetries_done:
             self._plan(2.0, state, asked_of(state, AT_FIRST), left, smaller)
+        if self._config.n_lookers > 1:  # else they would keep all others waiting
+            self._plan_slow(4.0, state)
 
     def _plan(self, rank: float, state: SearchState, names: list[str], seconds: float, views: list[View]) -> None:
         """Ask direct methods to look at smaller tables, one job for each look."""
@@ -191,6 +193,12 @@ class LooksBeside:
                 look.name, look.table, state.portfolio.functions, look.seconds, more, (state.seed, look.number)
             )
             self._ask(rank, job, look)
+
+    def _plan_slow(self, rank: float, state: SearchState) -> None:
+        """Ask the methods that take long to begin, about the columns as they are, once."""
+        self._are_slow_asked = True
+        seconds = sum(self._config.clock.last_shares) * self._config.direct_seconds * self._config.lookers_boost
+        self._plan(rank, state, asked_of(state, LAST), seconds, [state.portfolio.tables[0].view])
 
     def _ask(self, rank: float, job: Job, look: PlannedLook | None = None) -> None:
         """Have a job handed in with what else is due; those of lower rank go first."""
@@ -244,9 +252,8 @@ class LooksBeside:
         views = plainest_views(state)
         for names, seconds, _ in later_shares(state, self._later_seconds, views):
             self._plan(1.0, state, names, seconds * self._config.lookers_boost, views)
-        if state.later_looks == len(self._config.clock.later_from):
-            seconds = sum(self._config.clock.last_shares) * self._config.direct_seconds * self._config.lookers_boost
-            self._plan(2.0, state, asked_of(state, LAST), seconds, [state.portfolio.tables[0].view])
+        if state.later_looks == len(self._config.clock.later_from) and not self._are_slow_asked:
+            self._plan_slow(2.0, state)
 
     def _offer(self, state: SearchState, clock: Clock) -> None:
         """Have what was seen offered to the front, the closest first, as soon as the thread for that is free.
