@@ -19,12 +19,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from gmeql.formula.domains import Array, Namespace
-from gmeql.formula.operators import DERIVATIVE, NAMED_CONSTANTS, WHOLE_POWERS, get_operator
+from gmeql.formula.operators import DERIVATIVE, NAMED_CONSTANTS, OPERATORS, WHOLE_POWERS, get_operator
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Architecture:
             if isinstance(layer, str) or not len(layer):
                 raise ValueError(f"layer {number} must be a non-empty list of operator names, got {layer!r}")
             try:
-                layers.append(tuple(get_operator(name).name for name in layer))
+                layers.append(_names(layer))
             except ValueError as error:
                 raise ValueError(f"layer {number}: {error}") from None
             if DERIVATIVE.name in layers[-1]:
@@ -87,8 +88,7 @@ class Architecture:
     def layer_slices(self) -> tuple[slice, ...]:
         """Node numbers of each layer: the input layer first, the outputs last."""
         sizes = [self.n_inputs, *(len(layer) for layer in self.layers), self.n_outputs]
-        ends = np.cumsum(sizes)
-        return tuple(slice(int(end - size), int(end)) for end, size in zip(ends, sizes, strict=True))
+        return tuple(slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True))
 
     @property
     def n_nodes(self) -> int:
@@ -104,22 +104,23 @@ class Architecture:
 
     @cached_property
     def _wiring(self) -> dict[str, np.ndarray]:
-        node, low, high = [], [], []
-        dense_node, dense_source = [], []
-        for below, layer in zip(self.layer_slices[:-1], self.layer_slices[1:], strict=True):
-            for number in range(layer.start, layer.stop):
-                operator = get_operator(self.node_operator[number])
-                if operator.is_dense:
-                    dense_node += [number] * (below.stop - below.start)
-                    dense_source += list(range(below.start, below.stop))
-                    continue
-                for _ in range(operator.arity):
-                    node.append(number)
-                    low.append(0 if self.skip else below.start)
-                    high.append(below.stop)
-        names = ("node", "low", "high", "dense_node", "dense_source")
-        arrays = (node, low, high, dense_node, dense_source)
-        return {name: np.array(values, dtype=np.int64) for name, values in zip(names, arrays, strict=True)}
+        operators = [get_operator(name) for name in self.node_operator[self.n_inputs :]]
+        chosen = np.array([0 if operator.is_dense else operator.arity for operator in operators])
+        below = [layer for layer, above in pairwise(self.layer_slices) for _ in range(above.start, above.stop)]
+        low = np.zeros(len(below), np.int64) if self.skip else np.array([layer.start for layer in below])
+        dense = [
+            (np.full(layer.stop - layer.start, number), np.arange(layer.start, layer.stop))
+            for number, (operator, layer) in enumerate(zip(operators, below, strict=True), start=self.n_inputs)
+            if operator.is_dense
+        ]
+        nothing = np.zeros(0, np.int64)
+        return {
+            "node": np.arange(self.n_inputs, self.n_nodes).repeat(chosen),
+            "low": low.repeat(chosen),
+            "high": np.array([layer.stop for layer in below]).repeat(chosen),
+            "dense_node": np.concatenate([nothing, *(numbers for numbers, _ in dense)]),
+            "dense_source": np.concatenate([nothing, *(sources for _, sources in dense)]),
+        }
 
     @property
     def connection_node(self) -> np.ndarray:
@@ -281,6 +282,17 @@ class Architecture:
 
     def __str__(self) -> str:
         return " -> ".join("[" + ", ".join(layer) + "]" for layer in self.layers)
+
+
+def _names(layer: Sequence[str]) -> tuple[str, ...]:
+    """Names of a layer's operators, where some are aliases."""
+    names = tuple(layer)
+    try:
+        if OPERATORS.keys() >= set(names):
+            return names  # nearly always, thousands of times a second
+    except TypeError:  # something that is no name
+        pass
+    return tuple(get_operator(name).name for name in names)
 
 
 _MASK = 0xFFFFFFFF

@@ -202,3 +202,35 @@ def test_a_reading_that_misses_the_target_near_its_zeros_does_not_lead() -> None
     assert all(first == seen for first, seen in losses[PLAIN])
     assert min(first for first, _ in losses["inv"]) < min(first for first, _ in losses[PLAIN])
     assert min(seen for _, seen in losses["inv"]) > max(seen for _, seen in losses[PLAIN])
+
+
+def test_strategies_are_drawn_in_proportion_to_prior_and_merit() -> None:
+    """As a generator's own choice among them would be."""
+    made, rows = portfolio(*positive())
+    made.add_tables([made.table(ratio(), rows)])
+    made.opened = made.config.plain_islands
+    for k, strategy in enumerate(made.strategies):
+        strategy.tried, strategy.gained = float(k % 5), float(k % 3) / 2
+    families = list(FAMILIES)
+    for seed in range(200):
+        made.opened += 1
+        mine = [i for i, s in enumerate(made.strategies) if s.family == families[(made.opened - 1) % len(families)]]
+        weights = []
+        for i in mine:
+            one = made.strategies[i]
+            alike = [s for s in made.strategies if (s.view, s.reading) == (one.view, one.reading)]
+            gained, tried = sum(s.gained for s in alike), sum(s.tried for s in alike)
+            merit = (gained + made.config.prior_gain) / (tried + made.config.prior_tried)
+            weights.append(one.prior * merit * (one.reading in made.tables[one.view].readings))
+        shares = np.array(weights) / sum(weights)
+        expected = mine[int(np.random.default_rng(seed).choice(len(mine), p=shares))]
+        assert made._choose(np.random.default_rng(seed)) == expected
+
+
+def test_islands_that_take_all_columns_share_their_rows() -> None:
+    made, rows = portfolio(*positive())
+    rng = np.random.default_rng(0)
+    first, second = made.open_island(rng), made.open_island(rng)
+    assert first.inputs is second.inputs
+    np.testing.assert_array_equal(made.tables[0].inputs_of(np.array([1])), made.tables[0].inputs[[1, 2, 4]])
+    np.testing.assert_array_equal(made.tables[0].inputs_of(np.array([1, 0])), made.tables[0].inputs[[1, 0, 2, 4, 3]])

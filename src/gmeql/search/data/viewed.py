@@ -63,6 +63,14 @@ class ViewedTable:
         sign = 1.0 if target.mean() >= 0 else -1.0
         return cls(view, input_slots(table / sizes)[0], sizes, found, units, scale, sign)
 
+    def inputs_of(self, columns: NDArray[np.int64]) -> FloatArray:
+        """The input slots of some of the view's columns. Islands that take all of them share one array."""
+        n = len(self.view.columns)
+        if len(columns) == n and (columns[:-1] < columns[1:]).all():
+            return self.inputs
+        slots = np.concatenate([columns, [n], n + 1 + columns])
+        return np.ascontiguousarray(self.inputs[slots])
+
     def formula(self, root: Node, columns: NDArray[np.int64], reading: str) -> Node:
         """What an island found over some of this view's columns, as a formula of the raw ones for the target."""
 

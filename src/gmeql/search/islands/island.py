@@ -81,8 +81,7 @@ class Island:
     @cached_property
     def uniform(self) -> NDArray[np.float64]:
         """Equal probability for every choice of a connection, [C, M]."""
-        mask = self.architecture.choice_mask
-        even: NDArray[np.float64] = mask / mask.sum(axis=1, keepdims=True)
+        even: NDArray[np.float64] = self.architecture.choice_mask / self.architecture.n_choices[:, None]
         return even
 
     def prefer_columns(self, relevance: NDArray[np.float64]) -> None:

@@ -18,7 +18,7 @@ from gmeql.fitters.reference import evaluate
 from gmeql.formula.nodes import Node
 from gmeql.network.architecture import Architecture, as_architecture
 from gmeql.network.families import DEFAULT_FUNCTIONS, FAMILIES, FunctionSet, draw_architecture
-from gmeql.search.config import SearchConfig
+from gmeql.search.config import IslandConfig, SearchConfig
 from gmeql.search.islands.island import Island
 from gmeql.search.data.readings import PLAIN
 from gmeql.search.data.rows import SearchRows
@@ -44,6 +44,29 @@ class Strategy:
     gained: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Families:
+    """Strategies as arrays, to draw from."""
+
+    strategies: Sequence[Strategy]
+    members: list[NDArray[np.int64]]
+    """Of each family its strategies."""
+    priors: NDArray[np.float64]
+    seen: list[tuple[int, str]]
+    """The different views with their readings."""
+    keys: NDArray[np.int64]
+    """Of each strategy the place of its own in `seen`."""
+
+    @classmethod
+    def of(cls, strategies: Sequence[Strategy]) -> _Families:
+        families = np.array([strategy.family for strategy in strategies])
+        places: dict[tuple[int, str], int] = {}
+        keys = [places.setdefault((each.view, each.reading), len(places)) for each in strategies]
+        members = [np.flatnonzero(families == name) for name in dict.fromkeys(families.tolist())]
+        priors = np.array([strategy.prior for strategy in strategies])
+        return cls(strategies, members, priors, list(places), np.array(keys))
+
+
 class Portfolio:
     """The strategies of one search and the tables that they see. `opened` counts islands, and turns of families."""
 
@@ -66,6 +89,8 @@ class Portfolio:
         self.opened = opened
         self.tables = [self.table(view, rows) for view in views or [View.raw(rows.n_variables)]]
         self.strategies = list(strategies) or self._make_strategies()
+        self._arranged: _Families | None = None
+        self._island_configs: dict[tuple[bool, bool], IslandConfig] = {}
 
     # --- what islands see --------------------------------------------------------------------------------------------
 
@@ -113,7 +138,7 @@ class Portfolio:
         """A new island: the first ones go through the families in order, later ones are drawn by what paid.
 
         `on_device` says that it will step on an accelerator, which wants many candidates at a time; `later`, that the
-        first generation is over.
+        first generations are over.
         """
         self.opened += 1
         for _ in range(MAX_ATTEMPTS):
@@ -134,7 +159,7 @@ class Portfolio:
         island = Island(
             architecture=architecture,
             reading=strategy.reading,
-            config=self.config.device_island(later=later) if on_device else self.config.island_in_use,
+            config=self._island_config(on_device, later),
             number=self.opened,
             random_state=np.array([rng.integers(1, 2**63, dtype=np.int64)], np.uint64),
             strategy=index,
@@ -144,35 +169,42 @@ class Portfolio:
         self.attach(island)
         return island
 
+    def _island_config(self, on_device: bool, later: bool) -> IslandConfig:
+        """The numbers of an island, the same object for all that are alike."""
+        if (on_device, later) not in self._island_configs:
+            own = self.config.device_island(later=later) if on_device else self.config.island_in_use
+            self._island_configs[on_device, later] = own
+        return self._island_configs[on_device, later]
+
     def _choose(self, rng: np.random.Generator) -> int:
         """Index of the strategy of the next island; a family none of whose readings applies loses its turn."""
-        families = list(dict.fromkeys(strategy.family for strategy in self.strategies))
+        families = self._families
         while True:
-            wanted = families[(self.opened - 1) % len(families)]
-            mine = [i for i, strategy in enumerate(self.strategies) if strategy.family == wanted]
+            wanted = families.members[(self.opened - 1) % len(families.members)]
             if self.opened <= self.config.plain_islands:
-                return mine[0]
-            merits = self._merits()
-            seen = [(self.strategies[i].view, self.strategies[i].reading) for i in mine]
-            weights = np.array([merits[key] * self.strategies[i].prior for i, key in zip(mine, seen, strict=True)])
+                return int(wanted[0])
+            weights = self._merits()[families.keys[wanted]] * families.priors[wanted]
             if weights.sum() > 0:
-                return mine[int(rng.choice(len(mine), p=weights / weights.sum()))]
+                shares = (weights / weights.sum()).cumsum()  # as `rng.choice` does, which takes its time for checks
+                return int(wanted[(shares / shares[-1]).searchsorted(rng.random(), side="right")])
             self.opened += 1
 
-    def _merits(self) -> dict[tuple[int, str], float]:
+    @property
+    def _families(self) -> _Families:
+        """The strategies in use as arrays."""
+        if self._arranged is None or self._arranged.strategies is not self.strategies:
+            self._arranged = _Families.of(self.strategies)
+        return self._arranged
+
+    def _merits(self) -> NDArray[np.float64]:
         """What islands with each view and reading earned so far, per island; 0 where the reading does not apply."""
-        sums: dict[tuple[int, str], list[float]] = {}
-        for strategy in self.strategies:
-            total = sums.setdefault((strategy.view, strategy.reading), [0.0, 0.0])
-            total[0] += strategy.gained
-            total[1] += strategy.tried
-        config = self.config
-        return {
-            (view, reading): (gained + config.prior_gain)
-            / (tried + config.prior_tried)
-            * (reading in self.tables[view].readings)
-            for (view, reading), (gained, tried) in sums.items()
-        }
+        config, families = self.config, self._families
+        n = len(families.seen)
+        gained = np.bincount(families.keys, [strategy.gained for strategy in self.strategies], n)
+        tried = np.bincount(families.keys, [strategy.tried for strategy in self.strategies], n)
+        applies = np.array([reading in self.tables[view].readings for view, reading in families.seen])
+        merits: NDArray[np.float64] = (gained + config.prior_gain) / (tried + config.prior_tried) * applies
+        return merits
 
     def _choose_columns(self, view: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """All columns, or for a wide table those that look relevant and a random rest."""
@@ -189,9 +221,7 @@ class Portfolio:
     def attach(self, island: Island) -> None:
         """Hand an island its rows and the prior over its input columns."""
         table = self.tables[island.view]
-        n = len(table.view.columns)
-        slots = np.concatenate([island.columns, [n], n + 1 + island.columns])
-        island.inputs = np.ascontiguousarray(table.inputs[slots])
+        island.inputs = table.inputs_of(island.columns)
         if table.view.is_raw_of(len(self.relevance)):
             island.prefer_columns(self.relevance[island.columns])
 

@@ -137,10 +137,10 @@ class DrawnArrays(NamedTuple):
 def wiring_of(architecture: Architecture) -> Wiring:
     """The flat arrays of an architecture."""
     nodes = np.zeros(architecture.n_nodes + 1, NODE)
-    nodes["first"] = np.searchsorted(architecture.connection_node, np.arange(len(nodes)))
-    for k, name in enumerate(architecture.node_operator):
-        operator = get_operator(name)
-        nodes["op"][k] = operator.opcode
+    nodes["first"] = architecture.connection_node.searchsorted(np.arange(len(nodes)))
+    operators = [get_operator(name) for name in architecture.node_operator]
+    nodes["op"][:-1] = [operator.opcode for operator in operators]
+    for k, operator in enumerate(operators):
         if operator.is_dense:
             sources, weights = architecture.dense_of(k)
             nodes["dense_low"][k], nodes["dense_high"][k] = sources[0], sources[-1] + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class View:
     """Raw columns that given units made the units of the others, which are the view's columns in their order."""
 
     @classmethod
+    @lru_cache(maxsize=64)
     def raw(cls, n_variables: int) -> View:
         return cls(tuple(Variable(i) for i in range(n_variables)))
 
