@@ -80,5 +80,5 @@ class HostDriver:
     def get(self, there: np.ndarray) -> np.ndarray:
         return there.copy()
 
-    def beside(self) -> HostDriver:
+    def beside(self, number: int) -> HostDriver:
         return HostDriver()

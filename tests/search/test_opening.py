@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from searches import SMALL, waves
+from searches import SMALL, parabola, waves
 
+from gmeql.formula.parsing import parse_tree
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
 from gmeql.search.execution.execution import Executor
 from gmeql.search.opening import open_generation
+from gmeql.search.polish.scoring import refit
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 from gmeql.search.stopping import has_exact_formula
@@ -47,6 +49,20 @@ def test_the_processor_opens_as_many_each_time() -> None:
 def test_on_accelerators_the_first_generations_are_small() -> None:
     state = made(device_islands=2, early_device_islands=18, later_device_islands=20)
     assert sizes(state, OnCards(state.config), 5) == [6, 6, 6, 20, 20]
+
+
+def test_on_accelerators_steps_are_small_at_first_and_where_a_formula_is_exact() -> None:
+    numbers = dict(device_islands=2, early_device_islands=12, later_device_islands=20, device_candidates=16,
+                   later_device_candidates=64)  # fmt: skip
+    state = Search(*parabola(), config=SearchConfig(**(PLAIN | numbers)))._state
+    executor, seen = OnCards(state.config), []
+    for _ in range(3):
+        open_generation(state, executor, Clock.unlimited())
+        seen += [(len(state.islands), island.config.candidates_per_step) for island in state.islands[:1]]
+    state.offer(refit([parse_tree("1.5*x1**2 - 0.5*x2", ("x1", "x2"))], state.rows.polished))
+    open_generation(state, executor, Clock.unlimited())
+    seen += [(len(state.islands), island.config.candidates_per_step) for island in state.islands[:1]]
+    assert seen == [(6, 16), (6, 16), (20, 64), (6, 16)]
 
 
 def test_a_formula_seen_at_once_opens_none() -> None:

@@ -171,7 +171,7 @@ class SearchConfig:
     lookers_late: float = 2.0  # and what is not there after so many is not waited for
     most_boost: float = 4.0  # times as long as the search itself may they look, at most: they keep nobody waiting
     islands: int = 4  # in flight together; on an accelerator all are
-    device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generation
+    device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generations
     later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
     device_islands: int = 4  # times as many islands in a generation there, until there were
     early_device_islands: int = 300  # so many: each takes the host a millisecond, which it needs for looks at first;
@@ -266,7 +266,7 @@ class SearchConfig:
         return self.island
 
     def device_island(self, *, later: bool) -> IslandConfig:
-        """What islands on an accelerator go by, in the first generation or a later one."""
+        """What islands on an accelerator go by, in the first generations or a later one."""
         per_step = self.later_device_candidates if later else self.device_candidates
         return replace(self.island_in_use, candidates_per_step=per_step)
 

@@ -33,11 +33,11 @@ def open_generation(
 ) -> None:
     """Many islands for a short look where there are many readings of small tables, one of them easy; else few.
 
-    On accelerators the first generations are small: what they find is found soon.
+    On accelerators the first generations are small, and so are their steps: what they find is found soon. So are those that
+    only look on for a shorter twin of an exact formula.
     Hundreds take tenths of a second to open; before each of them somebody is asked whether that `is_interrupted`.
     """
-    later = state.portfolio.opened > 0
-    if not later:
+    if not state.portfolio.opened:
         look_at_once(state, clock)
         if has_exact_formula(state):
             return  # nothing is left to be drawn
@@ -49,6 +49,7 @@ def open_generation(
     on_device = executor.on_cards
     if on_device:
         n_islands = _n_on_cards(n_islands * config.device_islands, state)
+    later = _is_later(state)
     state.islands = []
     while len(state.islands) < n_islands and not is_interrupted():
         state.islands.append(state.portfolio.open_island(state.rng, on_device=on_device, later=later))
@@ -56,6 +57,13 @@ def open_generation(
 
 def _n_on_cards(first: int, state: SearchState) -> int:
     """How many islands accelerators take next, where the first generation has so many."""
-    config, opened = state.config, state.portfolio.opened
-    later = first if opened < config.early_device_islands else config.later_device_islands
-    return min(later, config.later_device_islands) if opened else first
+    config = state.config
+    later = config.later_device_islands if _is_later(state) else first
+    return min(later, config.later_device_islands) if state.portfolio.opened else first
+
+
+def _is_later(state: SearchState) -> bool:
+    """Whether the first generations are over, and nothing exact was found."""
+    if state.portfolio.opened < state.config.early_device_islands:
+        return False
+    return not state.rows.polished.is_exact(state.leaderboard.best.loss)

@@ -179,6 +179,8 @@ class Search(RunningSearch):
         if not flights.carry(state.islands) and not flights.start(state, self._ages(short=is_first), self._clock):
             return  # it failed: the processor takes the islands
         self._open_next()
+        if is_first:
+            self._executor.prepare_beside()
         are_opened = bool(state.islands)
         if not is_first and not self._look_beside():
             return
@@ -196,7 +198,7 @@ class Search(RunningSearch):
             if state.islands and not is_first and flights.have_room(state):
                 if flights.start(state, self._ages(), self._clock):
                     self._open_next()
-        while flights.is_one_over() and not has_exact_formula(state):
+        while flights.is_one_over() and not has_exact_formula(state) and not self._clock.is_closing():
             flights.land(state, self._clock, self._ages())
             self._tend()
         if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:

@@ -11,7 +11,7 @@ from host_cuda import HostDriver, needs_compiler
 
 from gmeql.fitters.reference import evaluate
 from gmeql.network.architecture import Architecture
-from gmeql.network.repository import rank_probabilities, size
+from gmeql.network.repository import empty, rank_probabilities, size
 from gmeql.search.accelerator.source import MOST_NODES, RECORD_BYTES
 from gmeql.search.accelerator.advance import advance
 from gmeql.search.accelerator.stage import Card, Stage, can_hold
@@ -54,7 +54,7 @@ def test_structure_parameters_are_learnt_as_on_the_processor() -> None:
     goal = (counts + 0.05 * island.uniform) / (counts.sum(axis=1, keepdims=True) + 0.05)
     goal = 0.9 * goal + 0.1 * island.uniform
     np.testing.assert_allclose(island.probabilities, goal, rtol=1e-12, atol=1e-15)
-    drawn_by = stage.fields[0]["draw_weights"][:n]
+    drawn_by = stage.memory.fields[0]["draw_weights"][:n]
     np.testing.assert_allclose(drawn_by, island.draw_weights()[:n], rtol=1e-12)
 
 
@@ -119,6 +119,9 @@ def test_what_a_card_cannot_hold() -> None:
     assert not can_hold(wide)
     many = Island(island.architecture, "identity", IslandConfig(candidates_per_step=5000), 1, np.array([1], np.uint64))
     assert not can_hold(many)
+    assert can_hold(island)
+    island.repository = empty(1, {name: items[0] for name, items in island.repository.items.items()})
+    assert not can_hold(island)  # kernels write as many elites as others have
 
 
 @pytest.mark.parametrize("n_bytes", [RECORD_BYTES])

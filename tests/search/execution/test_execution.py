@@ -170,8 +170,8 @@ class Going:
 
     error = ""
 
-    def __init__(self, cards, islands, tasks, *, ages, units, enough) -> None:
-        assert ages == (8, 18) and len(units) == len(tasks) == len(islands)
+    def __init__(self, cards, islands, tasks, *, ages, units, enough, n_whole) -> None:
+        assert ages == (8, 18) and n_whole == 16 and len(units) == len(tasks) == len(islands)
         assert not enough(np.full(len(islands), 1.0), 50) and enough(np.zeros(len(islands)), 50)
 
     def fetch(self) -> int:

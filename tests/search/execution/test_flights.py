@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from threading import Event
 from typing import Any
@@ -11,52 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from host_cuda import HostDriver, needs_compiler
-from searches import SMALL, waves
+from host_flights import close, ended, made, on_host, on_the_way
+from searches import waves
 
 from gmeql.fitters.cuda.driver import AcceleratorError
 from gmeql.search.execution import execution, flights
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.clock import Clock
-from gmeql.search.config import SearchConfig
 from gmeql.search.islands.island import Island
 from gmeql.search.offers.offering import Offer
-from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 
-FEW = dict(
-    device="gpu", device_candidates=24, later_device_candidates=24, device_islands=1, few_islands=3,
-    later_device_islands=6, stage_ages=(2, 3, 5), symmetries=False, direct=(),
-)  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def on_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(execution, "required_cards", lambda: [Card(HostDriver(), bits=14)])
-    yield
-
-
-def made(X: np.ndarray, y: np.ndarray, **changes) -> Search:
-    return Search(X, y, config=SearchConfig(**(FEW | SMALL | dict(max_time=600.0) | changes)), seed=1)
-
-
-def ended(search: Search) -> None:
-    while not search._flights.is_one_over(1.0):
-        pass
-
-
-def close(search: Search) -> None:
-    search._flights._bring_down(search._state)
-    search._offering.settle(search._state)
-    search._offering._pool.shutdown()
-
-
-def on_the_way(n: int, **changes) -> Search:
-    """A search with so many generations on the way, of islands that live long."""
-    search = made(*waves(), device_generations=n, stage_ages=(2, 3, 60), **changes)
-    for _ in range(n):
-        search._open_generation()
-        assert search._flights.start(search._state, (60,), search._clock)
-    return search
+__all__ = ["on_host"]  # for every test here
 
 
 @needs_compiler
@@ -131,7 +97,7 @@ def test_several_cards_share_the_islands_of_every_generation(n_cards: int, monke
 
 @needs_compiler
 def test_a_card_without_memory_for_two_generations_goes_on_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(card: Card) -> Card:
+    def refuse(card: Card, number: int) -> Card:
         raise AcceleratorError("no memory")
 
     monkeypatch.setattr(Card, "beside", refuse)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import copy
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
@@ -14,6 +15,8 @@ import numpy as np
 
 QUEUES = 9
 """Kernels that may run side by side."""
+PATIENT_QUEUES = (1, 2, 3, 4)
+"""Queues for long work, which all that is on the others overtakes; so is work that was recorded."""
 QUICK = "// compiled quickly"
 """First line of sources with little arithmetic, of which the compiler shall not make the most."""
 QUICK_OPTION, QUICK_SINCE = "--Ofast-compile=min", (12, 9)
@@ -70,8 +73,11 @@ class Driver(Protocol):
     def get(self, there: Any) -> np.ndarray:
         """Wait, and a copy of an array here."""
 
-    def beside(self) -> Driver:
-        """The same accelerator with queues of its own: what is launched there does not wait for what is launched here."""
+    def beside(self, number: int) -> Driver:
+        """The same accelerator with queues of its own: what is launched there does not wait for what is launched here.
+
+        The same number gives the same one.
+        """
 
 
 @lru_cache(maxsize=1)
@@ -99,13 +105,27 @@ class CudaDriver:
         self.modules: dict[str, Any] = {}
         self.kernels: dict[tuple[str, str], Any] = {}
         self.lock = threading.RLock()  # what one thread records must not get launches of another
+        self.others: dict[int, CudaDriver] = {}
+        self.on_the_way: deque[tuple[Any, np.ndarray]] = deque()  # what is being copied there must not go before
         atexit.register(self.close)  # what is left to the end of the interpreter finds its library gone
 
     @cached_property
     def queues(self) -> list[Any]:
         """Made when first used: the driver then takes the device, while kernels are compiled."""
+        with self._on_device():
+            return [self._queue(is_patient=number in PATIENT_QUEUES) for number in range(QUEUES)]
+
+    @cached_property
+    def repeats(self) -> Any:
+        """The queue of work that was recorded."""
         with self.device:
-            return [self.cupy.cuda.Stream(non_blocking=True) for _ in range(QUEUES)]
+            return self._queue(is_patient=True)
+
+    def _queue(self, *, is_patient: bool) -> Any:
+        try:
+            return self.cupy.cuda.Stream(non_blocking=True, priority=0 if is_patient else -1)
+        except TypeError:  # a version that knows no priorities
+            return self.cupy.cuda.Stream(non_blocking=True)
 
     def close(self) -> None:
         """Unload what was compiled."""
@@ -145,7 +165,11 @@ class CudaDriver:
             if array is None:
                 there.fill(0)
             else:
-                there.set(np.ascontiguousarray(array).view(there.dtype).reshape(there.shape))
+                array = np.ascontiguousarray(array).view(there.dtype).reshape(there.shape)
+                there.set(array)
+                self.on_the_way.append((self.queues[0].record(), array))
+                while self.on_the_way and self.on_the_way[0][0].done:
+                    self.on_the_way.popleft()
 
     def pointer(self, there: Any) -> int:
         return int(there.data.ptr)
@@ -185,7 +209,9 @@ class CudaDriver:
 
         def replay() -> None:
             with self._here():
-                graph.launch(queue)
+                self.repeats.wait_event(queue.record())
+                graph.launch(self.repeats)
+                queue.wait_event(self.repeats.record())
 
         return replay
 
@@ -196,11 +222,15 @@ class CudaDriver:
             array: np.ndarray = self.cupy.asnumpy(there)
             return array
 
-    def beside(self) -> CudaDriver:
-        other = copy.copy(self)  # with the same kernels
-        other.__dict__.pop("queues", None)
-        other.lock = threading.RLock()
-        return other
+    def beside(self, number: int) -> CudaDriver:
+        with self.lock:
+            if number not in self.others:
+                self.others[number] = other = copy.copy(self)  # with the same kernels
+                for name in ("queues", "repeats"):
+                    other.__dict__.pop(name, None)
+                other.lock, other.others, other.on_the_way = threading.RLock(), {}, deque()
+                assert other.queues  # they take a moment to make
+            return self.others[number]
 
     def _kernel(self, source: str, name: str) -> Any:
         with self._on_device():

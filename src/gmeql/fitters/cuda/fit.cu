@@ -1,4 +1,4 @@
-// The kernel: warps take candidates of a batch one after the other until none is left.
+// The kernel: warps take candidates of a batch one after the other, a few each.
 
 // A batch: codes [B][5][width], constants [B][n_wide], and what becomes of it.
 struct Batch {
@@ -35,7 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) fit(const Batch* b
                                                                       int* next) {
     extern __shared__ double shared[];
     auto& work = reinterpret_cast<Work<NODES, CONSTANTS, ROWS_PER_LANE>*>(shared)[threadIdx.x / 32];
-    while (true) {
+#pragma unroll 1
+    for (int taken = 0; taken < FITS_PER_WARP; ++taken) {
         int c = 0;
         if ((threadIdx.x & 31) == 0) c = atomicAdd(next, 1);
         c = __shfl_sync(0xffffffffu, c, 0);

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from gmeql.fitters.cuda.driver import Driver
-from gmeql.fitters.cuda.source import DATA, WARPS_PER_BLOCK, Size, source, work_bytes
+from gmeql.fitters.cuda.source import DATA, FITS_PER_WARP, WARPS_PER_BLOCK, Size, source, work_bytes
 from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.method import TINY
-
-BLOCKS_PER_PROCESSOR = 8
-"""Enough to fill every multiprocessor; blocks that find no candidate left end at once."""
 
 
 def launch_fit(
@@ -28,8 +25,11 @@ def launch_fit(
     most: int,
     queue: int = 0,
 ) -> None:
-    """Start the fits of the candidates of one size. All are arrays there; `taken` is 0, `most` bounds their number."""
-    blocks = min(BLOCKS_PER_PROCESSOR * driver.processors, -(-most // WARPS_PER_BLOCK))
+    """Start the fits of the candidates of one size. All are arrays there; `taken` is 0, `most` bounds their number.
+
+    Blocks that find no candidate left end at once.
+    """
+    blocks = -(-most // (WARPS_PER_BLOCK * FITS_PER_WARP))
     driver.launch(
         source(size), "fit", blocks=blocks, threads=32 * WARPS_PER_BLOCK, shared=WARPS_PER_BLOCK * work_bytes(size),
         arguments=(batch, datasets, chosen, n_chosen, taken), queue=queue,

@@ -40,6 +40,8 @@ class Size(NamedTuple):
 
 
 WARPS_PER_BLOCK = 4
+FITS_PER_WARP = 4
+"""Then a warp ends, though there are more: what else is to run gets its turn within some milliseconds."""
 TILE = 8
 """Columns of slopes that are multiplied together: those of the constants, and the residual."""
 SIZES = (
@@ -96,6 +98,8 @@ def source(size: Size) -> str:
     lines += [
         f"constexpr int NODES = {size.nodes}, CONSTANTS = {size.constants}, ROWS_PER_LANE = {size.rows_per_lane};"
     ]
-    lines += [f"constexpr int THREADS = {32 * WARPS_PER_BLOCK}, BLOCKS = {size.blocks};"]
+    lines += [
+        f"constexpr int THREADS = {32 * WARPS_PER_BLOCK}, BLOCKS = {size.blocks}, FITS_PER_WARP = {FITS_PER_WARP};"
+    ]
     folder = files(__package__)
     return "\n".join(lines) + "\n\n" + "\n".join(folder.joinpath(name).read_text("utf-8") for name in FILES)

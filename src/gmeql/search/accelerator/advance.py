@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
@@ -13,7 +13,7 @@ from gmeql.search.islands.steps import StepTask
 
 LOOK_STEPS = 4
 """Steps between two looks at the islands' best losses, at most; the first look comes after one, the next after two."""
-LOOK_CANDIDATES = 1 << 20
+LOOK_CANDIDATES = 1 << 17
 """Candidates between two looks, unless one step draws more: what is found, and what is over, shall not wait long."""
 Settled = tuple[Stage, list[int], list[int]]
 Enough = Callable[[np.ndarray, int], bool]
@@ -69,11 +69,15 @@ def _take_steps(settled: Sequence[Settled], best: np.ndarray, *, goal_age: int, 
             return drawn
 
 
-def _fetch(settled: Sequence[Settled]) -> None:
-    """Let the islands be what they have become."""
-    for stage, rows, _ in settled:
+def _fetch(settled: Sequence[Settled], leading: Collection[int] | None = None) -> None:
+    """Let the islands be what they have become; of those that are closed only the `leading` ones whole, where some are."""
+    for stage, rows, places in settled:
         stage.settle()
-        stage.fetch(rows)
+        if leading is None:
+            stage.fetch(rows)
+            continue
+        is_open = stage.look()["is_finished"] == 0
+        stage.fetch(rows, {row for row, place in zip(rows, places, strict=True) if is_open[row] or place in leading})
 
 
 def advance(
@@ -99,7 +103,8 @@ class Generation:
     """Islands that step until the last of some ages by a thread of their own, while the host does something else.
 
     At every age but the last the worse half is closed, by the best losses in the target's own units. The islands here
-    change when it is fetched.
+    change when it is fetched: those that go on, and `n_whole` of the best, bring all their elites home, the others their
+    best one alone.
     """
 
     def __init__(
@@ -111,12 +116,13 @@ class Generation:
         ages: Sequence[int],
         units: np.ndarray,
         enough: Enough,
+        n_whole: int | None = None,
     ) -> None:
         self.has_enough = False
         """Whether `enough` was said."""
         self.drawn = 0
         self._is_stopped = False
-        self._ages, self._units, self._enough = ages, units, enough
+        self._ages, self._units, self._enough, self._n_whole = ages, units, enough, n_whole
         self._best = np.array([island.best for island in islands])
         self._settled = _settled_on(cards, islands, tasks)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="gmeql-accelerator")
@@ -169,5 +175,8 @@ class Generation:
         """Let the islands be what they have become; candidates drawn."""
         self.stop()
         self.steps.result()
-        _fetch(self._settled)
+        leading = None
+        if self._n_whole is not None:
+            leading = set(np.argsort(self._best * self._units, kind="stable")[: self._n_whole].tolist())
+        _fetch(self._settled, leading)
         return self.drawn

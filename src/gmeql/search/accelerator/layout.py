@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,9 @@ NUMBERS = _record(doubles=" ".join(DrawNumbers._fields))
 STEP = np.dtype(
     [("islands", "u8"), ("candidates", CANDIDATES), ("tried", TRIED), ("numbers", NUMBERS)]
     + [(name, "u8") for name in "rank_weights rank_sums chosen n_chosen finishing n_finishing".split()]
+    + [(name, "u8") for name in "best_choices best_constants best_losses best_marks best_complexities".split()]
     + [(name, "f8") for name in "complexity_classes learning_rate exploration unseen_weight min_gain".split()]
-    + [(name, "i4") for name in "n_islands n_candidates capacity choice_stride".split()]
+    + [(name, "i4") for name in "n_islands n_candidates capacity choice_stride constant_stride".split()]
     + [(name, "i4") for name in "life patience least_drawn n_best class_width".split()],
     align=True,
 )
@@ -63,24 +64,22 @@ def flat_wiring(wiring: Wiring) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Arena:
-    """Many small arrays as one piece of memory there, sent and fetched at once."""
+    """Many small arrays as one piece of memory there, sent at once and fetched piece by piece."""
 
     ALIGNMENT = 16
 
     def __init__(self) -> None:
-        self.arrays: list[np.ndarray] = []
-        self.offsets: list[int] = []
+        self.sent: list[tuple[int, np.ndarray]] = []
         self.n_bytes = 0
 
     def add(self, array: np.ndarray) -> int:
         """Where the array will stand."""
-        self.arrays.append(np.ascontiguousarray(array))
-        self.offsets.append(self.n_bytes)
-        self.n_bytes += -(-self.arrays[-1].nbytes // self.ALIGNMENT) * self.ALIGNMENT
-        return self.offsets[-1]
+        offset = self.reserve(array.nbytes)
+        self.sent.append((offset, array))
+        return offset
 
     def reserve(self, n_bytes: int) -> int:
-        """Where so many bytes will stand that are neither sent nor fetched."""
+        """Where so many bytes will stand that are not sent."""
         offset, self.n_bytes = self.n_bytes, self.n_bytes - (-n_bytes // self.ALIGNMENT) * self.ALIGNMENT
         return offset
 
@@ -90,15 +89,29 @@ class Arena:
         self.base = driver.pointer(self.there)
 
     def send(self, driver: Driver) -> None:
-        """Copy all arrays there."""
+        """Copy all arrays there, if there are any; elsewhere all is 0 then."""
+        if not self.sent:
+            return
         buffer = np.zeros(max(self.n_bytes, self.ALIGNMENT), np.uint8)
-        for array, offset in zip(self.arrays, self.offsets, strict=True):
-            buffer[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+        for offset, array in self.sent:
+            buffer[offset : offset + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         driver.fill(self.there, buffer)
 
-    def fetch(self, driver: Driver, wanted: Iterable[int] | None = None) -> None:
-        """Copy arrays back, in place: all, or those of the wanted numbers, in the order in which they were added."""
-        buffer = driver.get(self.there)
-        for number in range(len(self.arrays)) if wanted is None else wanted:
-            array, offset = self.arrays[number], self.offsets[number]
-            array.reshape(-1).view(np.uint8)[:] = buffer[offset : offset + array.nbytes]
+    def fetch(self, driver: Driver, first: int = 0, end: int | None = None) -> Fetched:
+        """The bytes between two places."""
+        return Fetched(first, driver.get(self.there[first:end]))
+
+
+class Fetched(NamedTuple):
+    """Part of an arena as it was fetched."""
+
+    first: int
+    """Where it begins there."""
+    buffer: np.ndarray
+
+    def array(self, offset: int, kind: Any, shape: tuple[int, ...]) -> np.ndarray:
+        """The array that stands at a place of the arena; it shares the memory of all that was fetched with it."""
+        kind, start = np.dtype(kind), offset - self.first
+        n_bytes = kind.itemsize * math.prod(shape)
+        array: np.ndarray = self.buffer[start : start + n_bytes].view(kind).reshape(shape)
+        return array

@@ -164,9 +164,21 @@ DEVICE void absorb_island(const Step& step, int i, Record* records, bool with_st
     MEET;
 }
 
-// Let the elites stand where the host fetches them.
+// Let the elites stand where the host fetches them, and the best of them where it fetches that of every island.
 DEVICE void present_elites(const Step& step, int i) {
     Island& island = step.islands[i];
+    const Elites& elites = island.elites[island.which];
+    LANES(l) {
+        for (int c = l; c < island.wiring.n_connections; c += 32)
+            step.best_choices[i * step.choice_stride + c] = elites.choices[c];
+        for (int w = l; w < island.wiring.n_weights + 2; w += 32)
+            step.best_constants[i * step.constant_stride + w] = elites.constants[w];
+        if (l == 0) {
+            step.best_losses[i] = elites.losses[0];
+            step.best_marks[i] = elites.marks[0];
+            step.best_complexities[i] = elites.complexities[0];
+        }
+    }
     if (island.which == 0) return;
     const Elites &from = island.elites[1], &to = island.elites[0];
     const int n_choices = step.capacity * island.wiring.n_connections;

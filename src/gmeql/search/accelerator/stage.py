@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gmeql.fitters.cuda.driver import Driver
+from gmeql.fitters.cuda.driver import PATIENT_QUEUES, Driver
 from gmeql.fitters.cuda.launch import launch_fit, send_data
 from gmeql.fitters.cuda.source import BATCH, SIZES, source
 from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.opcodes import MAX_CONSTANTS, MAX_NODES, USER_OPCODE
-from gmeql.network.repository import Repository, size
-from gmeql.search.accelerator.layout import CANDIDATES, ELITES, ISLAND, STEP, TRIED, WIRING, Arena, flat_wiring
+from gmeql.search.accelerator.layout import CANDIDATES, STEP, TRIED
+from gmeql.search.accelerator.memory import IslandMemory
 from gmeql.search.accelerator.source import MOST_NODES, MOST_RECORDS, RECORD_BYTES, step_source
 from gmeql.search.config import IslandConfig
 from gmeql.search.islands.island import CLASS_WIDTH, UNSEEN_WEIGHT, Island
@@ -25,8 +25,8 @@ from gmeql.search.islands.steps import EXHAUSTED_SHARE, FINISH_TOLERANCE, FINISH
 TRIED_BITS = 25
 """Structures that are remembered there, as a power of two: 400 MB, which a card fills in twenty seconds."""
 DRAW_THREADS = 64
-FIT_QUEUES = tuple(range(1, 1 + len(SIZES)))
-FINISH_QUEUES = tuple(range(1 + len(SIZES), 1 + 2 * len(SIZES)))
+FIT_QUEUES = PATIENT_QUEUES[: len(SIZES)]
+FINISH_QUEUES = tuple(range(1 + len(FIT_QUEUES), 1 + 2 * len(SIZES)))
 """Where fits of each size run: long ones end late, and others need not wait for them."""
 _PER_CANDIDATE = {
     "programs": 5 * MAX_NODES * 2, "weight_ids": MAX_CONSTANTS * 2, "lengths": 4, "n_constants": 4, "complexities": 4,
@@ -37,10 +37,11 @@ _PER_CANDIDATE = {
 
 
 def can_hold(island: Island) -> bool:
-    """Whether an island's steps can be taken here: no operators of users, no huge network."""
-    nodes = island.wiring.nodes
-    records = island.config.capacity + island.config.candidates_per_step + FINISHED_PER_STEP
-    return len(nodes) <= MOST_NODES and records <= MOST_RECORDS and not bool((nodes["op"] >= USER_OPCODE).any())
+    """Whether an island's steps can be taken here: no operators of users, no huge network, room for all its elites."""
+    nodes, config = island.wiring.nodes, island.config
+    has_room = len(island.repository.losses) == config.capacity
+    is_small = config.capacity + config.candidates_per_step + FINISHED_PER_STEP <= MOST_RECORDS
+    return has_room and is_small and len(nodes) <= MOST_NODES and not bool((nodes["op"] >= USER_OPCODE).any())
 
 
 def preparations(driver: Driver) -> list[Callable[[], None]]:
@@ -56,21 +57,19 @@ class Card:
         self.driver = driver
         self.bits = bits
         self.tried = tried or {"keys": driver.zeros(8 << bits), "counts": driver.zeros(4 << bits)}
+        if tried is None:
+            driver.get(self.tried["counts"][:4])  # it is there before others look
         self.candidates: dict[str, Any] = {}
         self.room = (0, 0)  # candidates, bytes of the choices of each
         self.stage: Stage | None = None
         """The islands that are there, for as long as some of them go on."""
-        self._is_there = False
 
-    def beside(self) -> Card:
+    def beside(self, number: int) -> Card:
         """The same accelerator for islands that step beside those here: what is tried in one, both know at once.
 
         Who knows first depends on who is faster, so this is not for results that depend on the seed alone.
         """
-        if not self._is_there:
-            self.driver.get(self.tried["counts"][:4])  # before others look; it waits for all steps under way
-            self._is_there = True
-        return Card(self.driver.beside(), self.bits, self.tried)
+        return Card(self.driver.beside(number), self.bits, self.tried)
 
     def known(self) -> tuple[np.ndarray, np.ndarray]:
         """Fingerprints of all that was tried here, and how often each was."""
@@ -118,103 +117,28 @@ class Stage:
         self.config: IslandConfig = max((island.config for island in islands), key=lambda c: c.candidates_per_step)
         self.n = len(islands) * self.config.candidates_per_step
         self.n_finishing = len(islands) * FINISHED_PER_STEP
-        stride = max(island.architecture.n_connections for island in islands)
-        card.make_room(self.n + self.n_finishing, 2 * stride)
+        self.memory = IslandMemory(card.driver, islands, self.config)
+        card.make_room(self.n + self.n_finishing, 2 * self.memory.choice_stride)
         self.candidates = card.candidates  # they live as long as what points to them
         self.driver.fill(self.candidates["lengths"], None)  # nothing of other islands is being taken to convergence
         self.recorded: Callable[[], None] | None = None
         self.has_stepped = False
-        self.arena, self.elites, self.spare = Arena(), Arena(), Arena()
-        self._lay_out(tasks[0].max_complexity, stride)
-        self._send_batches(tasks)
-
-    # --- sending -----------------------------------------------------------------------------------------------------
-
-    def _lay_out(self, max_complexity: int, stride: int) -> None:
-        """All that belongs to the islands, in three arenas: what is sent, the elites, and what only the card knows."""
-        arena, elites, config = self.arena, self.elites, self.config
-        self.records = np.zeros(len(self.islands), ISLAND)
-        # `add` keeps contiguous arrays as they are, so what is fetched later stands in these very arrays
-        self.fields = [self._island_arrays(island) for island in self.islands]
-        self.structures = [self._structure_arrays(island) for island in self.islands]
-        sent = [{name: arena.add(array) for name, array in fields.items()} for fields in self.fields]
-        fetched = [{name: elites.add(array) for name, array in arrays.items()} for arrays in self.structures]
-        own = [
-            {"counts": self.spare.reserve(fields["probabilities"].nbytes)}
-            | {f"{name}1": self.spare.reserve((fields | arrays)[f"{name}0"].nbytes) for name in ELITES.names or ()}
-            for fields, arrays in zip(self.fields, self.structures, strict=True)
-        ]
-        ranks = np.arange(1, config.capacity + 1, dtype=float) ** -config.power_law_exponent
-        places = {
-            "islands": arena.add(self.records), "rank_weights": arena.add(ranks), "rank_sums": arena.add(np.cumsum(ranks)),
-        }  # fmt: skip
-        parts = ((arena, sent), (elites, fetched), (self.spare, own))
-        for each, _ in parts:
-            each.place(self.driver)
-        for i, (record, island) in enumerate(zip(self.records, self.islands, strict=True)):
-            pointers = {name: each.base + offset for each, offsets in parts for name, offset in offsets[i].items()}
-            self._fill_island(record, island, pointers)
-        arena.send(self.driver)
-        if self.records["n_elites"].any():
-            elites.send(self.driver)
         self.lists = {
             "chosen": self.driver.zeros(4 * len(SIZES) * self.n),
             "finishing": self.driver.zeros(4 * len(SIZES) * self.n_finishing),
         }
         self.counters = {name: self.driver.zeros(8 * len(SIZES)) for name in self.lists}  # of each size: listed, taken
-        self.step = self.driver.put(self._step_record(places, max_complexity, stride))
-        self.islands_at = places["islands"]
+        self.step = self.driver.put(self._step_record(tasks[0].max_complexity))
+        self._send_batches(tasks)
 
-    def _island_arrays(self, island: Island) -> dict[str, np.ndarray]:
-        """An island's arrays as the device reads them; of the elites all but their structures."""
-        nodes, connections = flat_wiring(island.wiring)
-        n, repository = int(size(island.repository)), island.repository
-        weights = np.zeros(self.config.capacity)
-        weights[:n] = island.draw_weights()[:n]
-        return {
-            "nodes": nodes, "connections": connections, "positive": island.rules.positive.astype(np.int32),
-            "probabilities": island.probabilities.copy(), "cumulative": np.cumsum(island.probabilities, axis=1),
-            "draw_weights": weights, "losses0": repository.losses.astype(float),
-            "marks0": np.ascontiguousarray(repository.fingerprints).view(np.uint64)[:, 0].copy(),
-            "complexities0": repository.items["complexity"].astype(np.int32),
-        }  # fmt: skip
+    # --- sending -----------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _structure_arrays(island: Island) -> dict[str, np.ndarray]:
-        """Choices and constants of the elites."""
-        items, kinds = island.repository.items, {"choices": np.int16, "constants": np.float64}
-        if not int(size(island.repository)):
-            return {f"{name}0": np.zeros(items[name].shape, kind) for name, kind in kinds.items()}
-        return {f"{name}0": items[name].astype(kind) for name, kind in kinds.items()}
-
-    def _fill_island(self, record: Any, island: Island, pointers: dict[str, int]) -> None:
-        """One `Island` of step.cuh."""
-        architecture, rules = island.architecture, island.rules
-        wiring = record["wiring"]
-        for name in ("nodes", "connections", "positive"):
-            wiring[name] = pointers[name]
-        values = (
-            architecture.n_nodes, architecture.n_connections, architecture.n_inputs, architecture.n_variables,
-            architecture.n_weights, architecture.max_choices, rules.with_offset, rules.max_nesting,
-        )  # fmt: skip
-        for name, value in zip((WIRING.names or ())[3:], values, strict=True):
-            wiring[name] = value
-        for which in (0, 1):
-            for name in ELITES.names or ():
-                record["elites"][which][name] = pointers[f"{name}{which}"]
-        for name in ("probabilities", "cumulative", "counts", "draw_weights"):
-            record[name] = pointers[name]
-        record["random_state"], record["best"] = island.random_state[0], island.best
-        record["n_elites"], record["age"] = int(size(island.repository)), island.age
-        record["last_gain"], record["is_exhausted"] = island.last_gain, island.exhausted
-        record["is_finished"] = island.finished
-
-    def _step_record(self, places: dict[str, int], max_complexity: int, stride: int) -> np.ndarray:
+    def _step_record(self, max_complexity: int) -> np.ndarray:
         """`Step` of step.cuh."""
-        config, driver, base = self.config, self.driver, self.arena.base
+        config, driver = self.config, self.driver
         record = np.zeros(1, STEP)
-        for name in ("islands", "rank_weights", "rank_sums"):
-            record[name] = base + places[name]
+        for name, pointer in self.memory.pointers.items():
+            record[name] = pointer
         for name in CANDIDATES.names or ():
             record["candidates"][name] = driver.pointer(self.card.candidates[name])
         record["tried"] = self.card.tried_record()
@@ -226,7 +150,7 @@ class Stage:
             record[name] = getattr(config, name)
         record["unseen_weight"], record["class_width"] = UNSEEN_WEIGHT, CLASS_WIDTH
         record["n_islands"], record["n_candidates"] = len(self.islands), config.candidates_per_step
-        record["choice_stride"] = stride
+        record["choice_stride"], record["constant_stride"] = self.memory.choice_stride, self.memory.constant_stride
         record["least_drawn"], record["n_best"] = config.candidates_per_step // EXHAUSTED_SHARE, FINISHED_PER_STEP
         return record
 
@@ -235,13 +159,13 @@ class Stage:
         driver, card, config = self.driver, self.card, self.config
         numbers: dict[tuple[int, ...], int] = {}
         datasets: list[FitData] = []
-        for record, task in zip(self.records, tasks, strict=True):
-            key = (id(task.target), id(task.weights), hash(task.inputs.tobytes()))
+        for record, task in zip(self.memory.records, tasks, strict=True):
+            key = (id(task.target), id(task.weights), id(task.inputs))
             if key not in numbers:
                 numbers[key] = len(datasets)
                 datasets.append(FitData(task.inputs, task.target, task.weights))
             record["dataset"], record["table_key"] = numbers[key], task.table_key
-        self._send_records()
+        self.memory.send()
         self.data = [send_data(driver, datasets, screen) for screen in (tasks[0].screen_rows, None)]
         self.batches = []
         limits = ((config.max_steps, config.tolerance, "hopeless"), (config.finish_steps, FINISH_TOLERANCE, "endless"))
@@ -253,12 +177,6 @@ class Stage:
                 batch[name] = driver.pointer(card.candidates[names[name]])
             batch["width"], batch["n_wide"], batch["limits"] = MAX_NODES, MAX_CONSTANTS, (max_steps, 0, tolerance)
             self.batches.append(driver.put(batch))
-
-    def _send_records(self) -> None:
-        self.driver.fill(self._part(self.islands_at, self.records.nbytes), self.records.view(np.uint8))
-
-    def _part(self, offset: int, n_bytes: int) -> Any:
-        return self.arena.there[offset : offset + n_bytes]
 
     # --- stepping ----------------------------------------------------------------------------------------------------
 
@@ -322,33 +240,16 @@ class Stage:
 
     def look(self) -> np.ndarray:
         """Wait, and the islands' records: ages, best losses, who is finished, how many candidates were drawn."""
-        there = self.driver.get(self._part(self.islands_at, self.records.nbytes))
-        return there.view(ISLAND)
+        return self.memory.look()
 
-    # --- fetching ----------------------------------------------------------------------------------------------------
+    def fetch(self, rows: Sequence[int] | None = None, whole: Collection[int] | None = None) -> None:
+        """Let the islands be what they have become: all, or those of the given rows.
 
-    def fetch(self, rows: Sequence[int] | None = None) -> None:
-        """The islands as they are now: all, or those of the given rows."""
+        Where some are to come home `whole`, the others are closed and bring their best elite alone.
+        """
         self._launch("present")
         rows = range(len(self.islands)) if rows is None else rows
-        n_fields, n_structures = len(self.fields[0]), len(self.structures[0])
-        wanted = [n_fields * i + k for i in rows for k in range(n_fields)]
-        self.arena.fetch(self.driver, [*wanted, n_fields * len(self.fields)])  # behind the fields stand the records
-        self.elites.fetch(self.driver, [n_structures * i + k for i in rows for k in range(n_structures)])
-        for i in rows:
-            island, record, own = self.islands[i], self.records[i], self.fields[i] | self.structures[i]
-            island.repository = Repository(
-                own["losses0"].copy(),
-                own["marks0"].view(np.uint32).reshape(-1, 2).copy(),
-                {
-                    "choices": own["choices0"].astype(np.int64),
-                    "constants": own["constants0"].copy(),
-                    "complexity": own["complexities0"].astype(np.int64),
-                },
-            )
-            island.probabilities = own["probabilities"].copy()
-            island.age, island.last_gain = int(record["age"]), int(record["last_gain"])
-            island.best, island.exhausted = float(record["best"]), bool(record["is_exhausted"])
+        self.memory.bring_home(rows, rows if whole is None else whole)
 
     # --- from stage to stage -----------------------------------------------------------------------------------------
 
@@ -359,18 +260,18 @@ class Stage:
             return False
         before = self.tasks[i]
         same = before.inputs is task.inputs and before.target is task.target and before.weights is task.weights
-        return same and int(self.records["age"][i]) == island.age
+        return same and int(self.memory.records["age"][i]) == island.age
 
     def close(self, rows: Sequence[int]) -> None:
         """Let the islands of these rows step no more, whatever the host knows of them."""
         there = self.look().copy()
         there["is_finished"][list(rows)] = 1
-        self.driver.fill(self._part(self.islands_at, there.nbytes), there.view(np.uint8))
+        self.memory.overwrite(there)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Close all but the islands of these rows, and count what is drawn from now on."""
         closed = np.ones(len(self.islands), bool)
         closed[rows] = False
-        self.records["is_finished"][closed] = 1
-        self.records["n_drawn_in_all"] = 0
-        self._send_records()
+        self.memory.records["is_finished"][closed] = 1
+        self.memory.records["n_drawn_in_all"] = 0
+        self.memory.send_records()

@@ -44,8 +44,12 @@ struct Step {
     const double *rank_weights, *rank_sums;  // rank**-exponent of the ranks 1..E, and their sums
     int *chosen, *n_chosen;  // [sizes][I B] candidates of each size of programs, and how many
     int *finishing, *n_finishing;  // the same for those that are taken to convergence
+    short* best_choices;  // [I][choice_stride] of each island's best elite, for the host
+    double *best_constants, *best_losses;  // [I][constant_stride], [I]
+    u64* best_marks;
+    int* best_complexities;
     double complexity_classes, learning_rate, exploration, unseen_weight, min_gain;
-    int n_islands, n_candidates, capacity, choice_stride;
+    int n_islands, n_candidates, capacity, choice_stride, constant_stride;
     int life, patience, least_drawn, n_best, class_width;
 };
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +28,8 @@ from gmeql.search.workers.pool import WorkerPool, find_pool
 
 DOUBT = 0.01
 """Share of a loss that looked exact and was not, from which another looks exact."""
+WHOLE = 2
+"""Times as many islands of a generation come home with all their elites as are offered: their order there is another."""
 
 
 def _tasks(state: SearchState, islands: Sequence[Island]) -> list[StepTask]:
@@ -125,10 +127,9 @@ class Executor:
         enough = self._enough(state, islands, give_up)
         try:
             self._teach(state)
-            if place and place not in self.beside:
-                self.beside[place] = [card.beside() for card in self.cards]
-            cards, tasks = self.beside[place] if place else self.cards, _tasks(state, islands)
-            return Generation(cards, islands, tasks, ages=ages, units=units, enough=enough)
+            cards, tasks = self._cards_at(place), _tasks(state, islands)
+            whole = WHOLE * self.config.device_offered
+            return Generation(cards, islands, tasks, ages=ages, units=units, enough=enough, n_whole=whole)
         except AcceleratorError as error:
             if place:
                 self.beside.pop(place, None)
@@ -136,6 +137,17 @@ class Executor:
             else:
                 self._fall_back(error)
             return None
+
+    def prepare_beside(self) -> None:
+        """Make ready what a second generation needs, while nothing else is to be done."""
+        with suppress(AcceleratorError):  # that is told when it sets out
+            self._cards_at(1)
+
+    def _cards_at(self, place: int) -> list[Card]:
+        """The cards for generations at a place."""
+        if place and place not in self.beside:
+            self.beside[place] = [card.beside(place) for card in self.cards]
+        return self.beside[place] if place else self.cards
 
     def fetch(self, generation: Generation, seconds: float) -> int:
         """Let the islands of a generation, which took so many seconds, be what they have become; candidates drawn."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
+from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
@@ -44,6 +45,15 @@ class Flight:
     started: float
     counted: int = 0
     """Its candidates that the search has counted."""
+
+    def leading(self, n: int) -> list[Island]:
+        """The n best islands. Each is only seen whose loss is not beyond the n-th best so far: seen it is never lower."""
+        seen: list[tuple[float, int, Island]] = []
+        for island in sorted(self.islands, key=lambda each: (self.portfolio.loss(each), each.number)):
+            if len(seen) >= n and self.portfolio.loss(island) > seen[n - 1][0]:
+                break
+            insort(seen, (self.portfolio.seen_loss(island, self.rows), island.number, island))
+        return [island for *_, island in seen[:n]]
 
     def fallen(self, share: float) -> list[Island]:
         """Islands whose best loss fell to less than a share of what it was."""
@@ -157,9 +167,12 @@ class Flights:
     def land(self, state: SearchState, clock: Clock, ages: Sequence[int]) -> None:
         """Fetch one that has ended, and take it in; the open islands set out before that, unless one fetched looks exact.
 
-        Where it was not, its islands go on: a close approximation is often on the way to the formula.
+        Where it was not, its islands go on: a close approximation is often on the way to the formula. Else those that have
+        landed do not set out again.
         """
-        flight = self._fetched(state)
+        opened, flight = state.islands, self._fetched(state)
+        if flight.islands is opened:
+            state.islands = []
         if flight.generation.has_enough:
             self._take_in(flight, state)
             if not _is_exact_known(state):
@@ -174,7 +187,9 @@ class Flights:
             self._take_in(self._fetched(state), state)
 
     def _go_on(self, flight: Flight, state: SearchState) -> None:
-        """Let the islands of a flight that ended early set out again, where they are."""
+        """Let the islands of a flight that ended early set out again, where they are, unless time ended it."""
+        if flight.clock.is_nearly_time_to_judge(state.config.clock.device_seconds):
+            return
         still = self._still_open(flight, state)
         ages = [age for age in flight.ages if age > max(island.age for island in flight.islands)]
         if still and ages and self._executor.on_cards and not has_exact_formula(state):
@@ -230,6 +245,8 @@ class Flights:
         self._aloft.remove(flight)
         drawn = self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
         state.candidates += max(drawn - flight.counted, 0)
+        if state.islands is flight.islands:
+            state.islands = self._still_open(flight, state)
 
     def _bring_down(self, state: SearchState) -> None:
         """Take in what is on the way, as it is now, unless a formula is exact; its islands are the open ones."""
@@ -259,8 +276,7 @@ class Flights:
         config = state.config
         if self._polish_exact(flight, state):
             return
-        losses = {island.number: flight.portfolio.seen_loss(island, flight.rows) for island in flight.islands}
-        ranked = sorted(flight.islands, key=lambda island: (losses[island.number], island.number))
+        ranked = flight.leading(max(config.device_offered, config.rewarded_per_stage))
         state.portfolio.reward(ranked, flight.portfolio)
         lowest = flight.portfolio.loss(ranked[0])
         settled, state.lowest = lowest > config.large_fall * state.lowest, lowest
