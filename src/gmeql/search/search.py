@@ -36,6 +36,7 @@ from typing import Any
 from gmeql.fitters.threads import one_blas_thread
 from gmeql.formula.nodes import Node
 from gmeql.search.clock import Clock
+from gmeql.search.collecting import among_new_objects
 from gmeql.search.events import Progress
 from gmeql.search.execution.execution import Executor
 from gmeql.search.execution.flights import Flights
@@ -100,7 +101,7 @@ class Search(RunningSearch):
         """
         state = self._state
         beside = self._offering.open(state), self._flights.open(state), self._looking.open()
-        with self._executor.open(state.tried), beside[0], beside[1], beside[2]:
+        with among_new_objects(), self._executor.open(state.tried), beside[0], beside[1], beside[2]:
             refitted_rows = len(state.rows.y) if state.rows.is_sampled else 0
             self._clock = Clock.start(state.config, elapsed=state.elapsed, refitted_rows=refitted_rows)
             self._looking.beside.is_allowed = self._executor.pool is None  # workers have the cores already

@@ -6,6 +6,7 @@ nothing to do for long ends too, and is started anew when needed.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import queue
@@ -80,6 +81,7 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
+    gc.freeze()  # looks for garbage need not go through what was imported
     try:
         Looker(incoming, outgoing).work()
     except BrokenPipeError:
