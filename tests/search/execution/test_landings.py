@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from host_cuda import needs_compiler
+from host_cuda import HostDriver, needs_compiler
 from host_flights import close, ended, made, on_host, on_the_way
 from searches import waves
 
@@ -42,6 +45,27 @@ def test_the_leading_islands_are_those_of_the_least_loss_that_is_seen() -> None:
         every = sorted(islands, key=lambda island: (max(island.own, island.inverted), island.number))
         assert found == [island.number for island in every[:n]]
         assert len(portfolio.seen) < 8 * n
+
+
+@needs_compiler
+def test_the_memory_of_cards_goes_with_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look for garbage. What a card records does not refer to who recorded it."""
+
+    def record(driver: HostDriver, launches: Callable[[], None]) -> Callable[[], None]:
+        later = weakref.WeakMethod(launches)
+        return lambda: later()()  # type: ignore[misc]
+
+    monkeypatch.setattr(HostDriver, "record", record)
+    search = made(*waves(), max_time=2.0)
+    for _ in search.run():
+        pass
+    cards = [weakref.ref(card) for card in search._executor.cards]
+    gc.disable()
+    try:
+        del search, _
+        assert cards and not any(card() for card in cards)
+    finally:
+        gc.enable()
 
 
 @needs_compiler

@@ -63,6 +63,9 @@ class Executor:
                 self.pool = pool
             yield
         finally:
+            for card in (*self.cards, *(card for cards in self.beside.values() for card in cards)):
+                card.stage = None  # which refers to its card: its memory would wait for a look for garbage
+            self.beside.clear()
             if claim is not None:
                 claim.let_go()
             if self.preparation is not None:
