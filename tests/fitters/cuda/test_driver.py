@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -31,3 +33,46 @@ def test_why_there_is_none(monkeypatch: pytest.MonkeyPatch, module, words: str) 
         assert words in driver.why_not() and (driver.why_not() == "") == (words == "")
     finally:
         driver.why_not.cache_clear()
+
+
+class Device(nullcontext):
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.attributes = {"MultiProcessorCount": 4}
+
+
+def fake_cupy(streams: list[int | None]) -> SimpleNamespace:
+    """As much of CuPy as makes queues; says of each which priority it was given."""
+
+    def stream(*, non_blocking: bool, priority: int | None = None) -> int:
+        streams.append(priority)
+        return len(streams)
+
+    faults = SimpleNamespace(OutOfMemoryError=MemoryError, CUDARuntimeError=OSError, CUDADriverError=OSError,
+                             CompileException=SyntaxError)  # fmt: skip
+    cuda = SimpleNamespace(Device=Device, Stream=stream, memory=faults, runtime=faults, driver=faults, compiler=faults)
+    return SimpleNamespace(cuda=cuda)
+
+
+def test_long_work_has_queues_that_all_others_overtake(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams: list[int | None] = []
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(streams))
+    made = driver.CudaDriver(0)
+    assert len(made.queues) == driver.QUEUES and made.repeats
+    patient = [number in driver.PATIENT_QUEUES for number in range(driver.QUEUES)] + [True]
+    assert streams == [0 if each else -1 for each in patient]
+
+
+def test_queues_beside_are_made_once_and_while_somebody_waits_for_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams: list[int | None] = []
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(streams))
+    made = driver.CudaDriver(0)
+    found: list[driver.CudaDriver] = []
+    with made.lock:
+        thread = threading.Thread(target=lambda: found.extend(made.beside(number) for number in (1, 2, 1)), daemon=True)
+        thread.start()
+        thread.join(10.0)
+    first, second, again = found
+    assert first is again and first is not second and first.lock is not made.lock is not second.lock
+    assert set(first.queues).isdisjoint(second.queues) and first.kernels is made.kernels
+    assert len(streams) == 2 * driver.QUEUES

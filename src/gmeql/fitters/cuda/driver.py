@@ -106,6 +106,7 @@ class CudaDriver:
         self.kernels: dict[tuple[str, str], Any] = {}
         self.lock = threading.RLock()  # what one thread records must not get launches of another
         self.others: dict[int, CudaDriver] = {}
+        self.making = threading.Lock()  # the other one is held by whoever waits for a step
         self.on_the_way: deque[tuple[Any, np.ndarray]] = deque()  # what is being copied there must not go before
         atexit.register(self.close)  # what is left to the end of the interpreter finds its library gone
 
@@ -223,7 +224,7 @@ class CudaDriver:
             return array
 
     def beside(self, number: int) -> CudaDriver:
-        with self.lock:
+        with self.making:
             if number not in self.others:
                 self.others[number] = other = copy.copy(self)  # with the same kernels
                 for name in ("queues", "repeats"):
