@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from host_cuda import HostDriver
 
+from gmeql.fitters.reference import evaluate
 from gmeql.search.accelerator.advance import advance
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.config import IslandConfig, SearchConfig
 from gmeql.search.islands.island import Island
+from gmeql.search.islands.steps import StepTask
 from gmeql.search.search import Search
 from gmeql.search.state import SearchState
 
@@ -27,3 +31,12 @@ def advanced(islands: list[Island], state: SearchState, goal_age: int, n_cards: 
     cards = [Card(HostDriver(), bits=14) for _ in range(n_cards)]
     tasks = [state.portfolio.task(island) for island in islands]
     return advance(cards, islands, tasks, goal_age=goal_age, enough=lambda best, drawn: False)
+
+
+def assert_losses_are_true(island: Island, task: StepTask, elites: Iterable[int]) -> None:
+    for e in elites:
+        program, length, constants = island.program_of(e)
+        with np.errstate(all="ignore"):  # slopes come along
+            output, _ = evaluate(program[:, :length], constants, len(constants), task.inputs)
+        loss = np.average((output - task.target) ** 2, weights=task.weights)
+        np.testing.assert_allclose(island.repository.losses[e], loss, rtol=1e-9, atol=1e-25)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from device_islands import advanced, opened
 from host_cuda import HostDriver, needs_compiler
+from late_cuda import LateDriver
 
 from gmeql.network.repository import size
 from gmeql.fitters.cuda.driver import AcceleratorError
@@ -86,6 +87,24 @@ def test_a_generation_takes_the_same_steps_beside_the_host() -> None:
         pass
     assert going.fetch() == drawn and [island.age for island in others] == [3, 3] and not going.has_enough
     np.testing.assert_array_equal(*([island.repository.losses for island in each] for each in (islands, others)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_in_which_queues_take_turns_changes_nothing(seed: int) -> None:
+    """Whatever is needed is waited for: memory holds rubbish until then."""
+    found = []
+    for driver in (HostDriver(), LateDriver(seed)):
+        islands, going = generation(4, (2, 4, 6), driver)
+        while not going.is_over(1.0):
+            pass
+        drawn = going.fetch()
+        found.append([drawn])
+        for island in islands:
+            elites = island.repository
+            found[-1] += [island.age, island.best, island.probabilities, elites.losses, *elites.items.values()]
+    for here, late in zip(*found, strict=True):
+        np.testing.assert_array_equal(here, late)
 
 
 @needs_compiler

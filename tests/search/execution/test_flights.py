@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_islands import assert_losses_are_true
 from host_cuda import HostDriver, needs_compiler
 from host_flights import close, ended, made, on_host, on_the_way
+from late_cuda import LateDriver
 from searches import waves
 
 from gmeql.fitters.cuda.driver import AcceleratorError
+from gmeql.network.repository import size
 from gmeql.search.execution import execution, flights
 from gmeql.search.accelerator.stage import Card
 from gmeql.search.clock import Clock
@@ -32,6 +35,21 @@ def test_a_search_by_time_ends_with_an_exact_formula() -> None:
     *_, final = search.run()
     assert final.reason == "exact" and str(final.best.expression) == "2.5*x1**2 + x2"
     assert not search._flights.generations
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(2))
+def test_generations_beside_each_other_are_what_they_are_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their queues take turns at random; losses are those of the formulas."""
+    monkeypatch.setattr(execution, "required_cards", lambda: [Card(LateDriver(seed), bits=14)])
+    search = on_the_way(3)
+    state = search._state
+    islands = [island for flight in search._flights._aloft for island in flight.islands]
+    close(search)
+    assert len(islands) == 9 and all(island.age for island in islands)
+    for island in islands:
+        n = 1 if island.finished else int(size(island.repository))
+        assert_losses_are_true(island, state.portfolio.task(island), range(n))
 
 
 @needs_compiler
