@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gmeql.formula.calculus import Slopes, expand, row_slopes
+from gmeql.formula.calculus import Slopes, constants_of, expand, row_slopes, with_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable, calls, row_values
 from gmeql.formula.operators import OPERATORS
@@ -107,3 +107,11 @@ def test_slopes_for_other_constants_are_those_of_the_formula_that_has_them() -> 
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(some()[0], formula(X[:, :2]))
     assert Slopes(formula.root, X, by=())(others)[1].shape == (20, 0)
+
+
+def test_constants_are_counted_from_left_to_right() -> None:
+    root = Call("add", (Call("pow", (Variable(0), Constant(2.5))), Call("mul", (Constant(-1.0), Variable(1)))))
+    assert constants_of(root) == [2.5, -1.0]
+    other = with_constants(root, [3.5, 4.0])
+    assert constants_of(other) == [3.5, 4.0] and constants_of(root) == [2.5, -1.0]
+    assert with_constants(other, [2.5, -1.0]) == root

@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.nodes import Call, Constant, Leaf, Node, Variable, build, calls, fold, used_columns
+from gmeql.formula.nodes import (
+    Call,
+    Constant,
+    Leaf,
+    Node,
+    Variable,
+    build,
+    calls,
+    fold,
+    leaves,
+    transform,
+    used_columns,
+)
 from gmeql.formula.operators import DERIVATIVE, OPERATORS, get_operator
 from gmeql.formula.tracing import NotTraceable, Traced, trace
 
@@ -90,10 +102,25 @@ def _partial(node: Call, number: int) -> Node:
         ) from error
 
 
+def constants_of(root: Node) -> list[float]:
+    """The constants of a formula from left to right, exponents included."""
+    return [leaf.value for leaf in leaves(root) if isinstance(leaf, Constant)]
+
+
+def with_constants(root: Node, values: Iterable[float]) -> Node:
+    """A formula with other constants, in the order of `constants_of`.
+
+    >>> with_constants(Call("add", (Call("mul", (Constant(2.0), Variable(0))), Constant(5.0))), [2.5, 4.0])
+    Call('add', (Call('mul', (Constant(value=2.5), Variable(index=0)),), Constant(value=4.0)),)
+    """
+    given = iter(values)
+    return transform(root, lambda leaf: Constant(next(given)) if isinstance(leaf, Constant) else leaf)
+
+
 def constant_slopes(root: Node, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values [N] of a formula on rows `X` [N, V], and its derivative by each of its constants [N, K].
 
-    Constants are counted as in `Expression.constants`, from left to right. What has no value is nan; a protected call is
+    Constants are counted as by `constants_of`. What has no value is nan; a protected call is
     differentiated as its natural form.
     """
     values, slopes, _ = row_slopes(root, X)

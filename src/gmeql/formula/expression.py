@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gmeql.formula.calculus import differentiate
+from gmeql.formula.calculus import constants_of, differentiate, with_constants
 from gmeql.formula.messages import listing, short
 from gmeql.formula.nodes import (
     Call,
@@ -30,7 +30,6 @@ from gmeql.formula.nodes import (
     fold_constants,
     leaves,
     row_values,
-    transform,
     tree_complexity,
     used_columns,
 )
@@ -110,7 +109,7 @@ class Expression:
     @property
     def constants(self) -> tuple[float, ...]:
         """All constants from left to right, exponents included."""
-        return tuple(leaf.value for leaf in leaves(self.root) if isinstance(leaf, Constant))
+        return tuple(constants_of(self.root))
 
     @property
     def is_protected(self) -> bool:
@@ -123,9 +122,7 @@ class Expression:
         expected = len(self.constants)
         if len(values) != expected:
             raise ValueError(f"the formula has {expected} constants, got {len(values)} values")
-        supply = iter(values)
-        root = transform(self.root, lambda leaf: Constant(next(supply)) if isinstance(leaf, Constant) else leaf)
-        return Expression(root, self.names)
+        return Expression(with_constants(self.root, values), self.names)
 
     def with_digits(self, digits: Iterable[int]) -> Expression:
         """The same formula, its constants shown to so many digits each, in the order of `constants`.

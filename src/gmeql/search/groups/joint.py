@@ -28,8 +28,8 @@ from gmeql.fitters.method import (
     TINY,
 )
 from gmeql.fitters.programs import ProgramTooLong, from_expression
-from gmeql.formula.calculus import row_slopes
-from gmeql.formula.nodes import Constant, Leaf, Node, leaves, transform
+from gmeql.formula.calculus import constants_of, row_slopes, with_constants
+from gmeql.formula.nodes import Node
 from gmeql.search.losses.effective import InputErrors, scaled_slopes
 from gmeql.search.groups.config import GROUPS
 
@@ -95,7 +95,7 @@ def fit_jointly(
     Column `V + k` of the formula is own constant `k`. The loss is `inf` where the formula has no value at the start. Where
     the inputs have errors, residuals are those over the root of the effective variance, which moves with the constants.
     """
-    shared = np.array([leaf.value for leaf in leaves(root) if isinstance(leaf, Constant)])
+    shared = np.array(constants_of(root))
     state = _equations(root, shared, own, table, free)
     damping, rejected = FIRST_DAMPING, 0
     for _ in range(max_steps):
@@ -116,7 +116,7 @@ def fit_jointly(
         damping, rejected = DAMPING_UP * damping, rejected + 1
         if rejected > MAX_REJECTED:
             break
-    return JointFit(_with_constants(root, shared), own, state.loss)
+    return JointFit(with_constants(root, shared.tolist()), own, state.loss)
 
 
 def refit_jointly(
@@ -129,21 +129,12 @@ def refit_jointly(
         program = from_expression(root, table.X.shape[1] + known.shape[1], held)
     except ProgramTooLong:
         return root, own
-    constants = [leaf.value for leaf in leaves(root) if isinstance(leaf, Constant)]
+    constants = constants_of(root)
     free = np.zeros(len(constants), dtype=bool)
     # a factor of 1 or a term of 0 stands where an own constant took over what it did: both free are one too many
     free[[k for k in program.leaves[: program.n_free] if abs(constants[k]) not in (0.0, 1.0)]] = True
     fitted = fit_jointly(root, known, table, free=free)
     return (fitted.root, None if own is None else fitted.own) if math.isfinite(fitted.loss) else (root, own)
-
-
-def _with_constants(root: Node, values: FloatArray) -> Node:
-    supply = iter(values.tolist())
-
-    def leaf(node: Leaf) -> Node:
-        return Constant(next(supply)) if isinstance(node, Constant) else node
-
-    return transform(root, leaf)
 
 
 def _equations(
@@ -153,7 +144,7 @@ def _equations(
         return _Equations(math.inf, *(np.empty(0),) * 5)
     V, K = table.X.shape[1], own.shape[1]
     with np.errstate(all="ignore"):
-        formula, X, columns = _with_constants(root, shared), table.extended(own), tuple(range(V, V + K))
+        formula, X, columns = with_constants(root, shared.tolist()), table.extended(own), tuple(range(V, V + K))
         if table.errors is not None:
             residual, by_constant, by_own = scaled_slopes(formula, X, table.y, table.errors, columns)
         else:

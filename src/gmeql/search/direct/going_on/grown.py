@@ -18,8 +18,8 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold, leaves
+from gmeql.formula.calculus import constant_slopes, constants_of
+from gmeql.formula.nodes import Call, Constant, Node, Variable, build, fold
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.term_sums import orthonormal
@@ -79,7 +79,7 @@ def _grown(one: Scored, rows: JudgedRows) -> list[Node]:
     root, roots_of_weights = Call("mul", (Constant(1.0), one.root)), np.sqrt(rows.weights)
     values, slopes = constant_slopes(root, rows.X)
     residual = roots_of_weights * (rows.target - values)
-    constants = [leaf.value for leaf in leaves(root) if isinstance(leaf, Constant)]
+    constants = constants_of(root)
     with np.errstate(all="ignore"):
         tangents = roots_of_weights[:, None] * slopes
         sizes = np.linalg.norm(tangents, axis=0)
