@@ -9,7 +9,7 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Constant, Node, Variable, build, leaves
-from gmeql.search.direct.sums.settling import beside, settled, straightened, with_step
+from gmeql.search.direct.sums.settling import beside, settled, straightened
 
 X = np.linspace(0.1, 6.0, 200)[:, None]
 NOTHING = np.zeros((200, 0))
@@ -52,12 +52,6 @@ def test_rows_without_weight_do_not_count() -> None:
 def test_a_term_without_a_value_is_left_as_it_is() -> None:
     root = build("log", build("sub", Variable(0), Constant(1.0)))
     assert settled([root], X, X[:, 0], NOTHING) == ([root], (0.0,), math.inf)
-
-
-def test_steps_go_to_constants_in_their_order() -> None:
-    two = build("add", build("mul", Constant(2.0), Variable(0)), Constant(5.0))
-    moved = with_step(two, np.array([0.25, -1.0]))
-    assert constants(moved) == [c + step for c, step in zip(constants(two), (0.25, -1.0), strict=True)]
 
 
 def test_what_is_left_is_orthogonal() -> None:

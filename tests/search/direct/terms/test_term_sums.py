@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gmeql.formula.calculus import constants_of, with_constants
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.network.families import FunctionSet
@@ -38,6 +39,18 @@ def test_the_formula_has_a_factor_for_each_term_and_an_offset() -> None:
     expected = 2.0 * TERMS.values[0] - 3.0 * TERMS.values[1] + 0.5
     np.testing.assert_allclose(Expression(each.root, ("x", "t"))(X), expected)
     assert each.without(0) == TermSum((plain(1),), (-3.0, 0.5), np.inf)
+
+
+def test_terms_have_their_values_from_the_library_until_their_constants_are_fitted() -> None:
+    tuned = int(np.flatnonzero(TERMS.tuned)[5])
+    assert TERMS.node(tuned) is TERMS.node(tuned)
+    own = Term(with_constants(TERMS.node(tuned), [0.123 + c for c in constants_of(TERMS.node(tuned))]), tuned, True)
+    each = TermSum((Term(TERMS.node(tuned), tuned, True), own), (1.0, 1.0, 0.0), np.inf)
+    columns = fits(X[:, 0]).columns(each)
+    np.testing.assert_array_equal(columns[:, 0], TERMS.values[tuned])
+    for column, term in zip(columns.T, each.terms, strict=False):
+        np.testing.assert_allclose(column, Expression(term.node, ("x", "t"))(X), rtol=1e-14)
+    assert not np.allclose(columns[:, 0], columns[:, 1])
 
 
 def test_factors_are_those_of_weighted_least_squares() -> None:

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Call, Constant, Node, Variable, leaves, row_values, transform
+from gmeql.formula.calculus import constant_slopes, constants_of, with_constants
+from gmeql.formula.nodes import Call, Constant, Node, Variable, row_values, transform
 from gmeql.search.direct.table import DirectTable
 from gmeql.search.direct.terms.library import TUNED, Factor, Library
 from gmeql.search.direct.terms.term_sums import orthonormal
@@ -78,14 +78,12 @@ class Outer:
     is_tuned: bool = False
 
     def with_constants(self, constants: FloatArray) -> Outer:
-        given = iter(constants.tolist())
-        node = transform(self.node, lambda leaf: Constant(next(given)) if isinstance(leaf, Constant) else leaf)
-        return replace(self, node=node)
+        return replace(self, node=with_constants(self.node, constants.tolist()))
 
     @property
     def constants(self) -> FloatArray:
         """Its inner constants."""
-        return np.array([leaf.value for leaf in leaves(self.node) if isinstance(leaf, Constant)])
+        return np.array(constants_of(self.node))
 
     def values(self, z: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):

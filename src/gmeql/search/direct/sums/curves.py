@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.calculus import constant_slopes
+from gmeql.formula.calculus import Slopes, constants_of, with_constants
 from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.sums.curve_pairs import PLAIN_POWERS, TIMES, WHOLE_POWERS, CurvePairs, plain_powers
-from gmeql.search.direct.sums.settling import SETTLING, settled, with_step
+from gmeql.search.direct.sums.settling import SETTLING, settled
 from gmeql.search.direct.terms.choice import TermChoice, TermsConfig
 from gmeql.search.direct.terms.column_functions import LibraryConfig
 from gmeql.search.direct.terms.library import TUNED, Library, library
@@ -109,37 +109,45 @@ def _alone(terms: Library, x: FloatArray, values: FloatArray, weights: FloatArra
     roots = np.sqrt(weights / weights.sum())
     target = roots * values
 
-    def solved(node: Node) -> tuple[float, FloatArray, FloatArray]:
+    def left_by(column: FloatArray) -> float:
+        with np.errstate(all="ignore"):
+            column = roots * column
+            left = target - column * float(column @ target / (column @ column))
+            return math.sqrt(float(left @ left))
+
+    def solved(one: Slopes, constants: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """What a function leaves, with its slopes by its constants, beside itself."""
         with np.errstate(all="ignore"):
-            column, slopes = constant_slopes(node, x[:, None])
+            column, slopes, _ = one(constants)
             column, slopes = roots * column, roots[:, None] * slopes
             factor = float(column @ target / (column @ column))
             left = target - factor * column
             slopes = factor * (slopes - np.outer(column, column @ slopes / (column @ column)))
-        return math.sqrt(float(left @ left)), left, slopes
+            error = math.sqrt(float(left @ left))
+        return error if np.isfinite(constants).all() else math.inf, left, slopes
 
     started: dict[str, tuple[float, Node]] = {}
     for factor in terms.factors:
         if factor.group in TUNED:
-            with np.errstate(all="ignore"):
-                error = solved(factor.node)[0]
+            error = left_by(factor.values)
             if math.isfinite(error) and error < started.get(factor.kind, (math.inf, factor.node))[0]:
                 started[factor.kind] = error, factor.node
     best: tuple[float, Node] | None = None
-    for error, node in started.values():
+    for _, node in started.values():
+        one, constants = Slopes(node, x[:, None]), np.array(constants_of(node))
+        error, left, slopes = solved(one, constants)
         for _ in range(CURVES.steps):
-            _, left, slopes = solved(node)
             scale = np.sqrt(np.sum(slopes**2, axis=0))
             if not (np.isfinite(scale).all() and (scale > 0).all()):
                 break
             step = np.linalg.lstsq(slopes / scale, left, rcond=SETTLING.seen)[0] / scale
-            moved = next((m for m in (with_step(node, step / h) for h in (1, 2, 8)) if solved(m)[0] < error), None)
-            if moved is None:
+            trials = ((moved, solved(one, moved)) for moved in (constants + step / h for h in (1, 2, 8)))
+            found = next((trial for trial in trials if trial[1][0] < error), None)
+            if found is None:
                 break
-            node, error = moved, solved(moved)[0]
+            constants, (error, left, slopes) = found
         if error < min(allowed, math.inf if best is None else best[0]):
-            best = error, node
+            best = error, with_constants(node, constants.tolist())
     return None if best is None else best[1]
 
 

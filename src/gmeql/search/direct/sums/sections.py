@@ -140,6 +140,8 @@ class _Writing:
         self.spans = [spans[column] for column in self.beside]
         self.columns = full
         """What may stand for each h with its g: all that is smooth, or, once known, few terms."""
+        self.tried: dict[tuple[int, ...], tuple[list[FloatArray], list[Node] | None]] = {}
+        """Plain terms that were looked for before an h, beside these columns of all."""
 
     def root(self) -> Node | None:
         """The whole sum; None where a part of it is no sum of few terms."""
@@ -212,6 +214,12 @@ class _Writing:
 
     def _beside_others(self, k: int) -> list[Node] | None:
         """1 and plain terms of the inner column that times h are the target beside all else; None: there are none."""
+        key = (k, *map(id, self.columns))
+        if key not in self.tried:
+            self.tried[key] = list(self.columns), self._plain_terms(k)
+        return self.tried[key][1]
+
+    def _plain_terms(self, k: int) -> list[Node] | None:
         table, h, basis = self.table, self.values[k], self._others(k)
         left = beside(basis, table.y)
         allowed = SECTIONS.told_rest * self.error

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.calculus import constant_slopes
-from gmeql.formula.nodes import Call, Constant, Node, build, fold, leaves, row_values, transform, used_columns
+from gmeql.formula.calculus import Slopes, constants_of, with_constants
+from gmeql.formula.nodes import Call, Constant, Node, build, fold, row_values, used_columns
 
 FloatArray = NDArray[np.float64]
 
@@ -60,19 +60,18 @@ def settled(
     """
     roots = np.ones(len(target)) if roots is None else roots
     before = np.ones((len(target), 1)) if before is None else before
-    fits = _Fits(X, beside(basis, roots * target), basis, roots[:, None] * before)
-    best = fits.of(list(nodes))
+    functions = [Slopes(node, X) for node in nodes]
+    own = [constants_of(node) for node in nodes]
+    fits = _Fits(functions, beside(basis, roots * target), basis, roots[:, None] * before, [*map(len, own)])
+    best = fits.of(np.array([value for values in own for value in values]))
     if best is None:
         return list(nodes), (0.0,) * (len(nodes) * before.shape[1]), math.inf
     if best.slopes.shape[1]:
         best = _damped(fits, best) if is_damped else _undamped(fits, best)
-    return best.nodes, tuple(best.factors.tolist()), math.sqrt(best.lost / len(target))
-
-
-def with_step(node: Node, step: FloatArray) -> Node:
-    """A formula with all its constants moved by a step."""
-    by = iter(step.tolist())
-    return transform(node, lambda leaf: Constant(leaf.value + next(by)) if isinstance(leaf, Constant) else leaf)
+    found = [
+        with_constants(node, values.tolist()) for node, values in zip(nodes, fits.of_each(best.constants), strict=True)
+    ]
+    return found, tuple(best.factors.tolist()), math.sqrt(best.lost / len(target))
 
 
 def straightened(node: Node, X: FloatArray) -> Node:
@@ -121,9 +120,9 @@ def beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Terms with some constants: slopes by these beside all terms [N, K], what is left [N], factors, the squares left."""
+    """Constants of all terms [K], slopes by them beside all terms [N, K], what is left [N], factors, the squares left."""
 
-    nodes: list[Node]
+    constants: FloatArray
     slopes: FloatArray
     rest: FloatArray
     factors: FloatArray
@@ -135,27 +134,29 @@ class _Fit:
         sizes = np.sqrt(np.sum(self.slopes**2, axis=0))
         return np.where(sizes > 0, sizes, 1.0) if np.isfinite(sizes).all() else None
 
-    def moved(self, step: FloatArray) -> list[Node]:
-        """The terms with their constants moved by a step [K]."""
-        free = [sum(isinstance(leaf, Constant) for leaf in leaves(node)) for node in self.nodes]
-        steps = np.split(step, np.cumsum(free)[:-1])
-        return [with_step(node, by) for node, by in zip(self.nodes, steps, strict=True)]
-
 
 @dataclass(frozen=True, eq=False)
 class _Fits:
-    """Fits to what a basis leaves of a target [N]."""
+    """Fits of terms to what a basis leaves of a target [N]."""
 
-    X: FloatArray
+    terms: Sequence[Slopes]
     left: FloatArray
     basis: FloatArray
     before: FloatArray
     """What every term stands before [N, H], with the roots of weights."""
+    n_constants: Sequence[int]
+    """How many each term has inside."""
 
-    def of(self, nodes: list[Node]) -> _Fit | None:
-        """By least squares; None where a term or a slope is no number."""
+    def of_each(self, constants: FloatArray) -> list[FloatArray]:
+        """The constants of each term."""
+        return np.split(constants, np.cumsum(self.n_constants)[:-1])
+
+    def of(self, constants: FloatArray) -> _Fit | None:
+        """By least squares; None where a constant, a term or a slope is no number."""
+        if not np.isfinite(constants).all():
+            return None
         with np.errstate(all="ignore"):
-            parts = [constant_slopes(node, self.X) for node in nodes]
+            parts = [term(own)[:2] for term, own in zip(self.terms, self.of_each(constants), strict=True)]
             columns = np.hstack([values[:, None] * self.before for values, _ in parts])
             sizes = np.sqrt(np.sum(columns**2, axis=0))
             if not (np.isfinite(sizes).all() and (sizes > 0).all()):
@@ -165,12 +166,12 @@ class _Fits:
             kept = singular > SETTLING.spanned * singular[0]
             span, singular, axes = span[:, kept], singular[kept], axes[kept]
             factors = (axes.T @ ((span.T @ self.left) / singular)) / sizes
-            each = (self.before @ factors.reshape(len(nodes), -1).T).T
+            each = (self.before @ factors.reshape(len(parts), -1).T).T
             slopes = np.hstack([c[:, None] * slopes for c, (_, slopes) in zip(each, parts, strict=True)])
             slopes, rest = beside(span, beside(self.basis, slopes)), beside(span, self.left)
             lost = float(rest @ rest)
         is_usable = math.isfinite(lost) and np.isfinite(slopes).all()
-        return _Fit(nodes, slopes, rest, factors, lost) if is_usable else None
+        return _Fit(constants, slopes, rest, factors, lost) if is_usable else None
 
 
 def _undamped(fits: _Fits, best: _Fit) -> _Fit:
@@ -180,7 +181,7 @@ def _undamped(fits: _Fits, best: _Fit) -> _Fit:
             break
         step = np.linalg.lstsq(best.slopes / scale, best.rest, rcond=SETTLING.seen)[0] / scale
         for shorter in SETTLING.shorter:
-            trial = fits.of(best.moved(step / shorter))
+            trial = fits.of(best.constants + step / shorter)
             if trial is not None and trial.lost < best.lost:
                 break
         else:
@@ -201,7 +202,7 @@ def _damped(fits: _Fits, best: _Fit) -> _Fit:
         span, singular, axes = np.linalg.svd(best.slopes / scale, full_matrices=False)
         kept = singular > SETTLING.seen * singular[0]
         along = np.where(kept, singular / np.where(kept, singular**2 + damping, 1.0), 0.0)
-        trial = fits.of(best.moved(axes.T @ ((span.T @ best.rest) * along) / scale))
+        trial = fits.of(best.constants + axes.T @ ((span.T @ best.rest) * along) / scale)
         if trial is not None and trial.lost < best.lost:
             best, scale = trial, trial.scale
             damping = SETTLING.calmer * damping if damping > SETTLING.least_damping else 0.0

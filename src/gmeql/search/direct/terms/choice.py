@@ -82,7 +82,7 @@ class TermChoice:
         self.fits = SumFits(terms, rows, tolerance=numbers.tolerance, spanned=numbers.spanned)
         self.used = np.flatnonzero(used)
         self.tuned = terms.tuned[self.used]
-        self.roots, self.weight = self.fits.roots, float(np.sum(rows.weights))
+        self.roots, self.weight = self.fits.roots, self.fits.weight
         columns = terms.values[self.used] * self.roots
         sizes = np.sqrt(np.einsum("mn,mn->m", columns, columns))
         self.columns = columns / np.where(sizes > 0, sizes, 1.0)[:, None]

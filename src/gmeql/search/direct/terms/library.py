@@ -81,6 +81,7 @@ class Library:
             kept = np.isfinite(np.sum(values**2, axis=1)) & differs
         self._table, self._constant, self._asked = table, constant, parts
         self.factors, self.parts, self.values = factors, parts[kept], values[kept]
+        self._nodes: dict[int, Node] = {}
 
     @cached_property
     def tuned(self) -> NDArray[np.bool_]:
@@ -134,8 +135,10 @@ class Library:
         ]
 
     def node(self, m: int) -> Node:
-        """Term `m` as a formula."""
-        return build("mul", *(self.factors[i].node for i in self.parts[m]))
+        """Term `m` as a formula, the same object whenever it is asked for."""
+        if m not in self._nodes:
+            self._nodes[m] = build("mul", *(self.factors[i].node for i in self.parts[m]))
+        return self._nodes[m]
 
 
 def library(

@@ -19,7 +19,7 @@ from gmeql.fitters import fit
 from gmeql.fitters.programs import ProgramTooLong, from_expression, replace_constants
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.expression import Expression
-from gmeql.formula.nodes import Call, Constant, Node, leaves
+from gmeql.formula.nodes import Call, Constant, Node, leaves, row_values
 from gmeql.search.direct.terms.library import Library
 from gmeql.search.polish.scoring import JudgedRows
 
@@ -48,7 +48,7 @@ class TermSum:
         """Terms with inner constants to fit."""
         return sum(term.tuned for term in self.terms)
 
-    @property
+    @cached_property
     def root(self) -> Node:
         """The formula; every factor stands as a constant of its own."""
         offset = Constant(self.factors[-1])
@@ -89,15 +89,20 @@ class SumFits:
         """Square roots of the rows' weights, [N]."""
         return np.asarray(np.sqrt(self.rows.weights))
 
+    @cached_property
+    def weight(self) -> float:
+        """The sum of all weights."""
+        return float(np.sum(self.rows.weights))
+
     def columns(self, each: TermSum) -> FloatArray:
-        """The terms on the rows and 1, [N, terms + 1]; a term that is not tuned has its values from the library."""
-        rows = self.rows
-        with np.errstate(all="ignore"):
-            columns = [
-                Expression(term.node, rows.names)(rows.X) if term.tuned else self.terms.values[term.number]
-                for term in each.terms
-            ]
-        return np.stack([*columns, np.ones(len(rows.target))], axis=1)
+        """The terms on the rows and 1, [N, terms + 1]; a term whose constants were not fitted has its values from the library."""
+        columns = [
+            row_values(term.node, self.rows.names, self.rows.X)
+            if term.tuned and term.node is not self.terms.node(term.number)
+            else self.terms.values[term.number]
+            for term in each.terms
+        ]
+        return np.stack([*columns, np.ones(len(self.rows.target))], axis=1)
 
     def solved(self, each: TermSum) -> TermSum | None:
         """A sum with the factors of least squares; None where a term is not finite."""
@@ -108,7 +113,7 @@ class SumFits:
             return None
         scaled = np.linalg.lstsq(self.roots[:, None] * table / sizes, self.roots * rows.target, rcond=1e-14)[0]
         factors = scaled / sizes
-        loss = float(np.average((rows.target - table @ factors) ** 2, weights=rows.weights))
+        loss = float(rows.weights @ (rows.target - table @ factors) ** 2) / self.weight
         return replace(each, factors=tuple(factors.tolist()), loss=loss) if math.isfinite(loss) else None
 
     def fitted(self, sums: Sequence[TermSum], steps: int) -> list[TermSum]:
@@ -156,7 +161,7 @@ def _read(each: TermSum, root: Node, loss: float) -> TermSum:
     for part, term in zip(root.args[:-1], each.terms, strict=True):
         assert isinstance(part, Call) and isinstance(part.args[0], Constant)
         factors.append(part.args[0].value)
-        terms.append(replace(term, node=part.args[1]))
+        terms.append(Term(part.args[1], term.number, term.tuned))
     offset = root.args[-1]
     assert isinstance(offset, Constant)
     return TermSum(tuple(terms), (*factors, offset.value), loss)
