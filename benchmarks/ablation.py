@@ -2,6 +2,7 @@
 
     python benchmarks/ablation.py --set islands --out islands.jsonl                     # b1-b8, 25 seeds: 200 cells each
     python benchmarks/ablation.py --set whole --out whole.jsonl                         # 40 formulas, 5 seeds
+    python benchmarks/ablation.py --set steps --out steps.jsonl                         # 40 formulas, 2 seeds
     python benchmarks/ablation.py --report islands.jsonl
 
 Every variant sees the same problems and seeds, so variants are compared cell by cell (McNemar's exact test, two-sided).
@@ -55,11 +56,26 @@ WHOLE: dict[str, dict[str, Any]] = {
     "no Π": {"functions": tuple(name for name in ALL if name != "prod")},
 } | {f"no methods of {room}": {"without": room} for room in ROOMS}
 """Parts of the whole search."""
-SETS = {"islands": (ISLANDS, {"symmetries": False, "direct": ()}), "whole": (WHOLE, {})}
+STEPS: dict[str, dict[str, Any]] = {
+    BASE: {},
+    "512 candidates": {"island.candidates_per_step": 512},
+    "1024 candidates": {"island.candidates_per_step": 1024},
+}
+"""Candidates of an island's step, for generations as accelerators have them."""
+SIDE_BY_SIDE = {
+    "direct": (), "islands": 56, "few_islands": 56, "islands_per_generation": 56, "island.candidates_per_step": 256
+}  # fmt: skip
+"""An early generation on an accelerator."""
+SETS = {
+    "islands": (ISLANDS, {"symmetries": False, "direct": ()}),
+    "whole": (WHOLE, {}),
+    "steps": (STEPS, SIDE_BY_SIDE),
+}
 """By name: the variants, and what is changed in all of them."""
 DEFAULTS: dict[str, dict[str, Any]] = {
     "islands": {"suite": "paper", "seeds": 25, "candidates": 10_000},
     "whole": {"suite": str(Path(__file__).parent / "cases" / "drawn.json"), "seeds": 5, "candidates": 20_000},
+    "steps": {"suite": str(Path(__file__).parent / "cases" / "drawn.json"), "seeds": 2, "candidates": 200_000},
 }
 """By set: what is run unless it is said."""
 
@@ -175,8 +191,10 @@ def main() -> None:
     parser.add_argument("--problems", help="comma-separated names")
     parser.add_argument("--variants", help="comma-separated names of variants")
     parser.add_argument("--set", choices=SETS, default="islands", help="which variants")
-    parser.add_argument("--seeds", type=int, help="25 for islands, 5 for the whole search")
-    parser.add_argument("--candidates", type=int, help="10,000 for islands, 20,000 for the whole search")
+    parser.add_argument("--seeds", type=int, help="25 for islands, 5 for the whole search, 2 for steps")
+    parser.add_argument(
+        "--candidates", type=int, help="10,000 for islands, 20,000 for the whole search, 200,000 for steps"
+    )
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--noise", type=float, default=0.0, help="relative to the target's root mean square")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

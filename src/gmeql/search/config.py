@@ -171,13 +171,13 @@ class SearchConfig:
     lookers_late: float = 2.0  # and what is not there after so many is not waited for
     most_boost: float = 4.0  # times as long as the search itself may they look, at most: they keep nobody waiting
     islands: int = 4  # in flight together; on an accelerator all are
-    device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generations
-    later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
+    device_candidates: int = 256  # candidates of an island's step on an accelerator, in the first generations:
+    later_device_candidates: int = 1024  # it learns from few sooner, later ones fill cards; of 2,048 most were tried
     device_islands: int = 4  # times as many islands in a generation there, until there were
-    early_device_islands: int = 300  # so many: each takes the host a millisecond, which it needs for looks at first;
+    early_device_islands: int = 600  # so many, about two seconds: they get far, as few share the card;
     later_device_islands: int = 448  # and so many in later ones
     device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched;
-    early_device_generations: int = 2  # until then so many: side by side all end late
+    early_device_generations: int = 4  # until then so many: side by side all end late
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )
