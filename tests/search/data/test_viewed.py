@@ -60,6 +60,13 @@ def test_units_turn_an_islands_loss_into_the_targets_own(view: View) -> None:
         assert loss * table.units[name] == pytest.approx(np.mean(weights * error**2), rel=1e-3), name
 
 
+@pytest.mark.filterwarnings("error")
+def test_tiny_targets_have_no_readings_whose_weights_are_beyond_a_float() -> None:
+    X, y, weights = data()
+    table = ViewedTable.of(View.raw(X.shape[1]), X, 1e-160 * (1.0 + y**2), weights, all_readings=True)
+    assert PLAIN in table.readings and all(np.isfinite(own).all() for _, own in table.readings.values())
+
+
 def test_columns_that_a_view_made_are_brought_near_one() -> None:
     X, y, weights = data()
     table = ViewedTable.of(ratio_view(), X, y, weights, all_readings=False)

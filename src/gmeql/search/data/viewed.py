@@ -56,7 +56,9 @@ class ViewedTable:
         scaled = [name for name in READINGS if name not in _UNSCALED] if all_readings else [PLAIN]
         found = read_target(target / scale, weights, scaled)
         if all_readings:
-            found |= read_target(target, weights / scale**2, _UNSCALED)
+            with np.errstate(over="ignore"):  # weights beyond a float are left out
+                own = weights / scale**2
+            found |= read_target(target, own, _UNSCALED)
         units = {name: scale**2 * float(own.mean()) for name, (_, own) in found.items()}
         table = view.table(X)
         sizes = np.ones(table.shape[1]) if view.is_raw_of(X.shape[1]) else _far_sizes(table)
