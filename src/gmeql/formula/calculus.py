@@ -110,8 +110,8 @@ def constants_of(root: Node) -> list[float]:
 def with_constants(root: Node, values: Iterable[float]) -> Node:
     """A formula with other constants, in the order of `constants_of`.
 
-    >>> with_constants(Call("add", (Call("mul", (Constant(2.0), Variable(0))), Constant(5.0))), [2.5, 4.0])
-    Call('add', (Call('mul', (Constant(value=2.5), Variable(index=0)),), Constant(value=4.0)),)
+    >>> with_constants(Call("mul", (Constant(2.0), Variable(0))), [2.5])
+    Call('mul', (Constant(value=2.5), Variable(index=0),))
     """
     given = iter(values)
     return transform(root, lambda leaf: Constant(next(given)) if isinstance(leaf, Constant) else leaf)

@@ -84,6 +84,18 @@ def test_other_data_and_other_settings_are_refused_by_name(tmp_path) -> None:
     assert keeper(tmp_path, replace(CONFIG, max_candidates=900, n_jobs=2)).resume()[0] is not None
 
 
+def test_a_search_goes_on_with_the_numbers_that_time_is_shared_by_today(tmp_path) -> None:
+    """They become better from version to version, and nobody gave them."""
+    keeper(tmp_path).save(fresh(), History())
+    front, clock = replace(CONFIG.front, look_on=3.0), replace(CONFIG.clock, symmetry_share=0.01)
+    today = replace(CONFIG, front=front, clock=clock, device_candidates=7, early_device_islands=8, most_lookers=3)
+    search, _ = keeper(tmp_path, today).resume()
+    assert search is not None and search.config.device_candidates == 7
+    for given in ({"readings": False}, {"table_bits": 15}, {"patience": 5}):
+        with pytest.raises(StorageError, match=f"made with {next(iter(given))}="):
+            keeper(tmp_path, replace(CONFIG, **given)).resume()
+
+
 def test_what_is_no_search_is_refused(tmp_path) -> None:
     save_checkpoint(tmp_path, {"something": 1})
     with pytest.raises(StorageError, match="does not hold a search"):

@@ -26,6 +26,11 @@ MACHINE_FIELDS = ("n_jobs", "device")
 """Settings that do not change what is found, only how fast."""
 DERIVED_FIELDS = ("most_summed",)
 """Settings that follow from others; earlier versions did not have them."""
+TUNED_FIELDS = (
+    "front", "clock", "most_boost", *(f.name for f in fields(SearchConfig) if "device_" in f.name or "looker" in f.name)
+)  # fmt: skip
+"""Numbers that nobody gives and that versions differ in: from when a formula is taken for right, how time is shared, how much
+accelerators and processes beside the search do. A search goes on with today's."""
 SEARCHED_SHARE = 0.85
 """A search keeps the end of its time for polishing, so one that ran out of time may have used only this share."""
 CONTENT = {"data", "settings", "seed", "reason", "search", "history"}
@@ -81,7 +86,7 @@ class Keeper:
         self.settings = {"search": searcher.__name__} | {
             f.name: repr(getattr(config, f.name))
             for f in fields(config)
-            if f.name not in BUDGET_FIELDS + MACHINE_FIELDS + DERIVED_FIELDS
+            if f.name not in BUDGET_FIELDS + MACHINE_FIELDS + DERIVED_FIELDS + TUNED_FIELDS
         }
 
     def resume(self) -> tuple[Any, History]:
