@@ -148,13 +148,14 @@ class Slopes:
         self._calls: list[tuple[int, Callable[..., Any], Callable[..., Any], tuple[int, ...]]] = []
         self._by_column: dict[int, list[int]] = {column: [] for column in columns}
         constants: list[int] = []
-        self._constants: list[float] = []
+        self.constants: list[float] = []
+        """The formula's own, in the order of `constants_of`."""
 
         def leaf(node: Leaf) -> int:
             place = len(self._values)
             if isinstance(node, Constant):
                 constants.append(place)
-                self._constants.append(node.value)
+                self.constants.append(node.value)
                 self._values.append(None)
             else:
                 self._values.append(X[:, node.index])
@@ -183,7 +184,7 @@ class Slopes:
         """Values [N], slopes by each constant that is asked for [N, K], and by each of the columns [N, C]; with the
         formula's own constants where no others are given."""
         values, N = self._values, self.n_rows
-        for place, number in zip(self._places, self._constants if constants is None else constants, strict=True):
+        for place, number in zip(self._places, self.constants if constants is None else constants, strict=True):
             values[place] = np.full(N, number)
         slopes: dict[int, np.ndarray] = {self._top: np.ones(N)}
         with np.errstate(all="ignore"):

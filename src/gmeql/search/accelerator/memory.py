@@ -40,13 +40,12 @@ class IslandMemory:
         shared = {name: self._sent.add(each) for name, each in (("weights", ranks), ("sums", np.cumsum(ranks)))}
         self._structure_places = [self._place_structures(island) for island in self.islands]
         own = [self._reserve_own(*each) for each in zip(self.fields, self.islands, strict=True)]
-        best = {name: self._best.reserve(_n_bytes(*shape)) for name, shape in self._best_shapes().items()}
-        self._best_places = best
+        self._best_places = {name: self._best.reserve(_n_bytes(*shape)) for name, shape in self._best_shapes().items()}
         for arena in (self._sent, self._elites, self._own, self._best):
             arena.place(driver)
         self.pointers = {"islands": self._sent.base + self._records_at}
         self.pointers |= {f"rank_{name}": self._sent.base + place for name, place in shared.items()}
-        self.pointers |= {f"best_{name}": self._best.base + place for name, place in best.items()}
+        self.pointers |= {f"best_{name}": self._best.base + place for name, place in self._best_places.items()}
         """Where stands what a step is told of: by the names in `STEP`."""
         parts = ((self._sent, self._field_places), (self._elites, self._structure_places), (self._own, own))
         self._fill_records(
@@ -160,11 +159,8 @@ class IslandMemory:
         arrays = {name: best.array(self._best_places[name], *shape) for name, shape in self._best_shapes().items()}
         for i in rows:
             island, record = self.islands[i], self.records[i]
-            island.age, island.last_gain, island.best = (
-                int(record["age"]),
-                int(record["last_gain"]),
-                float(record["best"]),
-            )
+            island.age, island.last_gain = int(record["age"]), int(record["last_gain"])
+            island.best = float(record["best"])
             island.exhausted = i not in whole or bool(record["is_exhausted"])
             if i not in whole:
                 island.repository = self._best_of(i, arrays)

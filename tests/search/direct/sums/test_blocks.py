@@ -9,9 +9,10 @@ import pytest
 
 from gmeql.formula.expression import Expression
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.blocks import Blocks, OuterSearch, beside, errors_of, span_of
+from gmeql.search.direct.sums.blocks import Blocks, OuterSearch, errors_of, span_of
 from gmeql.search.direct.table import DirectTable
 from gmeql.search.direct.terms.library import library
+from gmeql.search.direct.terms.term_sums import beside
 
 ROWS = 500
 

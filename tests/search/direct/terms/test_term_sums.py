@@ -12,7 +12,7 @@ from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.terms.library import library
-from gmeql.search.direct.terms.term_sums import SumFits, Term, TermSum, orthonormal
+from gmeql.search.direct.terms.term_sums import SumFits, Term, TermSum, beside, orthonormal
 from gmeql.search.polish.scoring import JudgedRows
 
 RNG = np.random.default_rng(5)
@@ -103,3 +103,9 @@ def test_columns_without_a_value_span_nothing() -> None:
     columns = np.array([[0.0, np.inf, 1.0], [0.0, 1.0, 2.0]])
     assert orthonormal(columns[:, :2], 1e-9).shape == (2, 0)
     np.testing.assert_allclose(np.abs(orthonormal(columns, 1e-9)), [[0.2**0.5], [0.8**0.5]])
+
+
+def test_what_is_left_is_orthogonal() -> None:
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(200, 5)))[0]
+    assert np.abs(basis.T @ beside(basis, 1e8 * rng.normal(size=(200, 3)))).max() < 1e-7

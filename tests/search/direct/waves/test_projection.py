@@ -9,8 +9,9 @@ import pytest
 
 from gmeql.formula.nodes import Variable
 from gmeql.search.data.readings import PLAIN
+from gmeql.search.direct.terms.term_sums import beside
 from gmeql.search.direct.waves.modulated import _polynomials
-from gmeql.search.direct.waves.projection import beside, determined, fits, refined, shares_of
+from gmeql.search.direct.waves.projection import determined, fits, refined, shares_of
 
 
 def test_the_scan_is_least_squares_at_every_frequency() -> None:

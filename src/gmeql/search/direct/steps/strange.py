@@ -40,7 +40,7 @@ from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, fraction_in, s
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.denominators import small_terms
 from gmeql.search.direct.terms.library import brief_vocabulary
-from gmeql.search.direct.terms.term_sums import orthonormal
+from gmeql.search.direct.terms.term_sums import beside, orthonormal
 
 FloatArray = NDArray[np.float64]
 
@@ -170,9 +170,7 @@ class _Directions:
         self.weights = _weights(np.vstack([self.plain.values, y - np.median(y)]))
         basis = orthonormal((self.plain.values * self.weights).T, VOCABULARY.spanned)
         drawn = np.random.default_rng(0).normal(size=(n, STRANGE.directions))
-        for _ in range(2):  # projected twice, since once rounds
-            drawn = drawn - basis @ (basis.T @ drawn)
-        self.directions = np.linalg.qr(drawn)[0]
+        self.directions = np.linalg.qr(beside(basis, drawn))[0]
         small = small_terms(self.X)
         self.few = small[: 1 + X.shape[1]]
         usual = FunctionSet([name for name in USUAL if functions.allows({name})])

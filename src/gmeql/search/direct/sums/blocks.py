@@ -23,7 +23,7 @@ from gmeql.formula.calculus import constant_slopes, constants_of, with_constants
 from gmeql.formula.nodes import Call, Constant, Node, Variable, row_values, transform
 from gmeql.search.direct.table import DirectTable
 from gmeql.search.direct.terms.library import TUNED, Factor, Library
-from gmeql.search.direct.terms.term_sums import orthonormal
+from gmeql.search.direct.terms.term_sums import beside, orthonormal
 
 FloatArray = NDArray[np.float64]
 OutOfTime = Callable[[], bool]
@@ -330,13 +330,6 @@ def _outer(factor: Factor, span: FloatArray) -> Outer:
     """A function of a library before anything smooth."""
     node = transform(factor.node, lambda leaf: Variable(0) if isinstance(leaf, Variable) else leaf)
     return Outer(node, span, factor.group in TUNED)
-
-
-def beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
-    """What is left of columns beside a basis; projected twice, since once rounds."""
-    for _ in range(2):
-        columns = columns - basis @ (basis.T @ columns)
-    return np.asarray(columns)
 
 
 def errors_of(h: FloatArray, span: FloatArray, basis: FloatArray, left: FloatArray) -> FloatArray:

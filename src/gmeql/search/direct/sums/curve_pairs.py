@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.settling import beside, settled
+from gmeql.search.direct.sums.settling import settled
 from gmeql.search.direct.terms.column_functions import LIBRARY, LibraryConfig
 from gmeql.search.direct.terms.library import library
-from gmeql.search.direct.terms.term_sums import orthonormal
+from gmeql.search.direct.terms.term_sums import beside, orthonormal
 
 FloatArray = NDArray[np.float64]
 OutOfTime = Callable[[], bool]

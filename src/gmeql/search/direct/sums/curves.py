@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.calculus import Slopes, constants_of, with_constants
+from gmeql.formula.calculus import Slopes, with_constants
 from gmeql.formula.nodes import Constant, Node, Variable, transform
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.sums.curve_pairs import PLAIN_POWERS, TIMES, WHOLE_POWERS, CurvePairs, plain_powers
@@ -134,7 +134,8 @@ def _alone(terms: Library, x: FloatArray, values: FloatArray, weights: FloatArra
                 started[factor.kind] = error, factor.node
     best: tuple[float, Node] | None = None
     for _, node in started.values():
-        one, constants = Slopes(node, x[:, None]), np.array(constants_of(node))
+        one = Slopes(node, x[:, None])
+        constants = np.array(one.constants)
         error, left, slopes = solved(one, constants)
         for _ in range(CURVES.steps):
             scale = np.sqrt(np.sum(slopes**2, axis=0))

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from gmeql.formula.calculus import constant_slopes
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.settling import beside, settled, straightened
+from gmeql.search.direct.sums.settling import settled, straightened
 from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, sum_of
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.column_functions import LIBRARY
 from gmeql.search.direct.terms.library import Library, library
-from gmeql.search.direct.terms.term_sums import orthonormal
+from gmeql.search.direct.terms.term_sums import beside, orthonormal
 
 FloatArray = NDArray[np.float64]
 SingleArray = NDArray[np.float32]

@@ -25,6 +25,7 @@ from gmeql.network.families import FunctionSet
 from gmeql.search.direct.sums.vocabulary import VOCABULARY
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.sums.inner_curves import CURVES, Curve
+from gmeql.search.direct.terms.term_sums import beside
 
 FloatArray = NDArray[np.float64]
 SingleArray = NDArray[np.float32]
@@ -134,10 +135,8 @@ class _Fit:
         self.ahead: list[Node] = [Constant(1.0), *(Variable(j) for j in range(X.shape[1]))]
 
     def beside(self, columns: FloatArray) -> FloatArray:
-        """What is left of columns [N] or [N, M] beside the plain terms; projected twice, since once rounds."""
-        for _ in range(2):
-            columns = columns - self.basis @ (self.basis.T @ columns)
-        return np.asarray(columns)
+        """What is left of columns [N] or [N, M] beside the plain terms."""
+        return beside(self.basis, columns)
 
     def look(self, start: _Start, numbers: FloatArray) -> _Look | None:
         """What is left with some numbers inside; None where the curve has no values or spans less than it should."""

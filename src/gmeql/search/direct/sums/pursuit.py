@@ -31,6 +31,7 @@ from gmeql.search.direct.sums.vocabulary import VOCABULARY, Span, fraction_in, s
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.brackets import bracketed
 from gmeql.search.direct.terms.denominators import small_terms
+from gmeql.search.direct.terms.term_sums import beside
 
 FloatArray = NDArray[np.float64]
 SingleArray = NDArray[np.float32]
@@ -318,17 +319,17 @@ class Chase:
         values = self.terms.exact(numbers, self.rows(numbers))
         return Span(values * self.weights[: values.shape[1]], lambda k: self.terms.node(numbers[k]))
 
-    def after(self, target: FloatArray, beside: Sequence[FloatArray] = ()) -> list[int] | None:
-        """Terms whose sum, with some of the values [N] beside them, the target [N] is but for rounding: the plainest, then
+    def after(self, target: FloatArray, others: Sequence[FloatArray] = ()) -> list[int] | None:
+        """Terms whose sum, with some of the others' values [N], the target [N] is but for rounding: the plainest, then
         one after the other."""
         n, basis, free = self.terms.n, self.basis, self.free
         if not np.isfinite(target).all():
             return None
-        if len(beside):
-            more = np.linalg.qr(_beside(self._weighted(np.stack(beside)[:, :n]).T, basis))[0]
+        if len(others):
+            more = np.linalg.qr(beside(basis, self._weighted(np.stack(others)[:, :n]).T))[0]
             inside = self.columns @ more.astype(np.float32)
             basis, free = np.column_stack([basis, more]), free - np.einsum("mk,mk->m", inside, inside)
-        rest = _beside(self._weighted(target[:n]), basis)
+        rest = beside(basis, self._weighted(target[:n]))
         begun, along = float(np.linalg.norm(rest)), self._along(rest)
         numbers: list[int] = []
         self.near.clear()
@@ -342,7 +343,7 @@ class Chase:
             numbers.append(m)
             if step <= PURSUIT.first_steps:
                 self.near.update(np.argpartition(-gains, min(PURSUIT.near, len(gains) - 1))[: PURSUIT.near].tolist())
-            direction = _beside(self._weighted(self.terms.exact([m], n)[0]), basis)
+            direction = beside(basis, self._weighted(self.terms.exact([m], n)[0]))
             direction = direction / np.linalg.norm(direction)
             basis = np.column_stack([basis, direction])
             share = float(rest @ direction)
@@ -390,10 +391,3 @@ class Chase:
 
 def _joined(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(0, int), *parts])
-
-
-def _beside(columns: FloatArray, basis: FloatArray) -> FloatArray:
-    """What is left of columns [n] or [n, K] beside a basis; projected twice, since once rounds."""
-    for _ in range(2):
-        columns = columns - basis @ (basis.T @ columns)
-    return np.asarray(columns)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Constant, Node, build
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.sums.blocks import BLOCKS, Blocks, OuterSearch, beside, span_of
+from gmeql.search.direct.sums.blocks import BLOCKS, Blocks, OuterSearch, span_of
 from gmeql.search.direct.sums.curves import first_within, over, terms_of_curve
 from gmeql.search.direct.sums.numerators import over_one_line
 from gmeql.search.direct.sums.settling import settled
@@ -25,7 +25,7 @@ from gmeql.search.direct.sums.shared import SharedFunctions
 from gmeql.search.direct.table import DirectTable, Effort
 from gmeql.search.direct.terms.column_functions import LIBRARY
 from gmeql.search.direct.terms.library import Library, library
-from gmeql.search.direct.terms.term_sums import orthonormal
+from gmeql.search.direct.terms.term_sums import beside, orthonormal
 from gmeql.search.polish.scoring import JudgedRows
 
 FloatArray = NDArray[np.float64]

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.calculus import Slopes, constants_of, with_constants
+from gmeql.formula.calculus import Slopes, with_constants
 from gmeql.formula.nodes import Call, Constant, Node, build, fold, row_values, used_columns
+from gmeql.search.direct.terms.term_sums import beside
 
 FloatArray = NDArray[np.float64]
 
@@ -60,10 +61,8 @@ def settled(
     """
     roots = np.ones(len(target)) if roots is None else roots
     before = np.ones((len(target), 1)) if before is None else before
-    functions = [Slopes(node, X) for node in nodes]
-    own = [constants_of(node) for node in nodes]
-    fits = _Fits(functions, beside(basis, roots * target), basis, roots[:, None] * before, [*map(len, own)])
-    best = fits.of(np.array([value for values in own for value in values]))
+    fits = _Fits([Slopes(node, X) for node in nodes], beside(basis, roots * target), basis, roots[:, None] * before)
+    best = fits.of(np.array([value for term in fits.terms for value in term.constants]))
     if best is None:
         return list(nodes), (0.0,) * (len(nodes) * before.shape[1]), math.inf
     if best.slopes.shape[1]:
@@ -111,13 +110,6 @@ def _bare(node: Node) -> Node:
     return node
 
 
-def beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
-    """What is left of columns beside a basis; projected twice, since once rounds."""
-    for _ in range(2):
-        columns = columns - basis @ (basis.T @ columns)
-    return np.asarray(columns)
-
-
 @dataclass(frozen=True, eq=False)
 class _Fit:
     """Constants of all terms [K], slopes by them beside all terms [N, K], what is left [N], factors, the squares left."""
@@ -144,12 +136,10 @@ class _Fits:
     basis: FloatArray
     before: FloatArray
     """What every term stands before [N, H], with the roots of weights."""
-    n_constants: Sequence[int]
-    """How many each term has inside."""
 
     def of_each(self, constants: FloatArray) -> list[FloatArray]:
         """The constants of each term."""
-        return np.split(constants, np.cumsum(self.n_constants)[:-1])
+        return np.split(constants, np.cumsum([len(term.constants) for term in self.terms])[:-1])
 
     def of(self, constants: FloatArray) -> _Fit | None:
         """By least squares; None where a constant, a term or a slope is no number."""

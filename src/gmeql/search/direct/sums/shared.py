@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.sums.curve_pairs import ALONE, is_seen
-from gmeql.search.direct.sums.settling import beside, settled
+from gmeql.search.direct.sums.settling import settled
 from gmeql.search.direct.terms.library import library
+from gmeql.search.direct.terms.term_sums import beside
 
 FloatArray = NDArray[np.float64]
 OutOfTime = Callable[[], bool]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Constant, Node, Variable, build
+from gmeql.search.direct.terms.term_sums import beside
 
 FloatArray = NDArray[np.float64]
 DEPENDENT = 1e-12
@@ -38,9 +39,7 @@ def _independent(terms: Sequence[tuple[Node, FloatArray]]) -> list[tuple[Node, F
     kept, basis = [], np.zeros((len(terms[0][1]), 0))
     for node, values in terms:
         size = float(np.linalg.norm(values))
-        left = values / size if 0 < size < math.inf else np.zeros_like(values)
-        for _ in range(2):  # what rounding left the first time
-            left = left - basis @ (basis.T @ left)
+        left = beside(basis, values / size if 0 < size < math.inf else np.zeros_like(values))
         rest = float(np.linalg.norm(left))
         if rest > DEPENDENT:
             kept.append((node, values))

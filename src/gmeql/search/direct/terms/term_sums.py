@@ -175,3 +175,10 @@ def orthonormal(columns: FloatArray, spanned: float) -> FloatArray:
         return np.zeros((len(columns), 0))
     left, singular, _ = np.linalg.svd(columns[:, used] / peaks[used], full_matrices=False)
     return np.asarray(left[:, singular > spanned * singular[0]])
+
+
+def beside(basis: FloatArray, columns: FloatArray) -> FloatArray:
+    """What is left of columns [N] or [N, K] beside a basis; projected twice, since once rounds."""
+    for _ in range(2):
+        columns = columns - basis @ (basis.T @ columns)
+    return np.asarray(columns)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Call, Constant, Node, build
 from gmeql.search.data.readings import PLAIN
-from gmeql.search.direct.terms.term_sums import orthonormal
+from gmeql.search.direct.terms.term_sums import beside, orthonormal
 from gmeql.search.direct.waves.waves import node_values
 from gmeql.search.polish.waves import stands_out
 
@@ -221,13 +221,6 @@ def fits(
             node, u = angles[i]
             start = 2 * np.pi * float(turns[w]) / float(np.ptp(u[:n]))
             yield refined(terms, name, node, u, targets[name], start, float(own.size))
-
-
-def beside(basis: FloatArray, targets: FloatArray) -> FloatArray:
-    """What is left of targets beside a basis; projected twice, since once rounds."""
-    for _ in range(2):
-        targets = targets - basis @ (basis.T @ targets)
-    return np.asarray(targets)
 
 
 def shares_of(u: FloatArray, terms: Terms, left: FloatArray, turns: FloatArray) -> FloatArray:
