@@ -174,7 +174,7 @@ class SearchConfig:
     device_candidates: int = 256  # candidates of an island's step on an accelerator, in the first generations:
     later_device_candidates: int = 1024  # it learns from few sooner, later ones fill cards; of 2,048 most were tried
     device_islands: int = 4  # times as many islands in a generation there, until there were
-    early_device_islands: int = 600  # so many, about two seconds: they get far, as few share the card;
+    early_device_islands: int = 600  # so many: they get far, as few share the card;
     later_device_islands: int = 448  # and so many in later ones
     device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched;
     early_device_generations: int = 4  # until then so many: side by side all end late
