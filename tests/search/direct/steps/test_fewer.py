@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gmeql.formula.nodes import tree_complexity, used_columns
+from gmeql.formula.nodes import Constant, Variable, build, tree_complexity, used_columns
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.steps.fewer import knows_digits, over_fewer, told_by
+from gmeql.search.direct.steps.fewer import Left, behind_one, knows_digits, over_fewer, told_by
 from gmeql.search.direct.steps.nested import propose
 from gmeql.search.direct.table import DirectTable, Effort
 
@@ -63,3 +63,11 @@ def test_nothing_is_seen_of_what_is_hidden_in_all_columns() -> None:
     rng = np.random.default_rng(2)
     table = table_of(lambda a, b, c, d: a**2 * rng.standard_normal(400))
     assert not list(propose(table, functions=FunctionSet(), effort=Effort(1.0), rng=rng))
+
+
+def test_a_step_that_leaves_no_digits_is_not_looked_at() -> None:
+    table = table_of(lambda a, b, c, d: 1e9 * a * c * d)
+    stands = build("mul", Constant(1e9), *(Variable(j) for j in (0, 2, 3)))
+    left = Left(1e-9 * table.X[:, 1], lambda root: build("add", stands, root), True, True)
+    asked = dict(functions=FunctionSet(), effort=Effort(0.2), rng=np.random.default_rng(0))
+    assert behind_one(table, table.X, [left], **asked) is None

@@ -73,9 +73,11 @@ def behind_one(
         taken = used_columns(left.undo(_MARK))
         columns = [j for j in range(X.shape[1]) if j not in taken]
         known = knows_digits(table.y[: len(X)], left.target) if left.is_less else np.ones(len(X), bool)
+        if np.sum(known) <= FEWER.few_rows and not known.all():
+            continue  # too little is left of it
         if 0 < len(columns) <= min(FEWER.max_columns, X.shape[1] - 1):
             looks.append((told_by(X[:, columns], left.target), place, columns, known))
-        elif left.is_clear and FEWER.few_rows < np.sum(known) < len(X) and X.shape[1] <= FEWER.max_columns:
+        elif left.is_clear and not known.all() and X.shape[1] <= FEWER.max_columns:
             looks.append((0.0, place, list(range(X.shape[1])), known))
     for share, place, columns, rows in sorted(looks, key=lambda look: look[:2])[: FEWER.stages]:
         if share > FEWER.near:
