@@ -167,17 +167,18 @@ class SearchConfig:
     most_lookers: int = 8  # processes beside the search that look at the data, where time is the budget,
     most_lookers_beside_cards: int = 14  # where accelerators have the islands: the cores have nothing else;
     lookers_patience: float = 1.0  # from so many seconds or the islands' share on: what is found soon needs none;
+    lookers_patience_beside_cards: float = 0.15  # there the cores have nothing else
     lookers_least_time: float = 3.0  # they take a second to start, which is not worth it where max_time is less
     lookers_late: float = 2.0  # and what is not there after so many is not waited for
     most_boost: float = 4.0  # times as long as the search itself may they look, at most: they keep nobody waiting
     islands: int = 4  # in flight together; on an accelerator all are
-    device_candidates: int = 256  # candidates of an island's step on an accelerator, in the first generations:
-    later_device_candidates: int = 1024  # it learns from few sooner, later ones fill cards; of 2,048 most were tried
+    device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generations
+    later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
     device_islands: int = 4  # times as many islands in a generation there, until there were
-    early_device_islands: int = 600  # so many: they get far, as few share the card;
+    early_device_islands: int = 300  # so many: each takes the host a millisecond, which it needs for looks at first;
     later_device_islands: int = 448  # and so many in later ones
     device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched;
-    early_device_generations: int = 4  # until then so many: side by side all end late
+    early_device_generations: int = 2  # until then so many: side by side all end late
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )
@@ -237,6 +238,14 @@ class SearchConfig:
     def n_threads(self) -> int:
         """Threads that `n_jobs` stands for: None and -1 are all, -2 all but one."""
         return threads_for(self.n_jobs)
+
+    @property
+    def looked_alone_for(self) -> float:
+        """Seconds before processes are started that look beside the search."""
+        if self.max_time is None:
+            return math.inf
+        patience = self.lookers_patience_beside_cards if self.device == "gpu" else self.lookers_patience
+        return min(patience, self.clock.islands_share * self.max_time)
 
     @property
     def n_lookers(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,25 @@ def test_with_several_of_them_symmetries_come_first(monkeypatch: pytest.MonkeyPa
     assert isinstance(lookers.jobs[0], SymmetryLook) and lookers.started == 4
     first = lookers.ranks[: len(lookers.ranks) - lookers.ranks[::-1].index(3.0)]
     assert first == sorted(first) and len(set(first)) > 1  # all that is due at once, in the order in which it matters
+
+
+@pytest.mark.parametrize(("n_jobs", "are_asked"), [(8, True), (2, False)])
+def test_what_the_search_asked_in_little_time_is_asked_again_by_those_who_have_more(
+    n_jobs: int, are_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lookers = watched(monkeypatch, HereAndNow(works=False))
+    seen = state(*scaled(), n_jobs=n_jobs, direct=("capped", "waves"))
+    seen.direct_spent = 0.01
+    tended(seen, 1)
+    assert ("capped" in lookers.names()) == are_asked
+    if are_asked:  # after those that nobody has asked yet
+        assert lookers.names().index("capped") > lookers.names().index("waves")
+
+
+def test_beside_accelerators_they_are_started_sooner() -> None:
+    beside_cards, alone = (SearchConfig(max_time=20.0, n_jobs=16, device=device) for device in ("gpu", "cpu"))
+    assert beside_cards.looked_alone_for < 0.25 * alone.looked_alone_for
+    assert replace(alone, max_time=0.5).looked_alone_for < 0.5
 
 
 def test_threads_are_lent_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:

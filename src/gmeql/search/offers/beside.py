@@ -107,7 +107,7 @@ class LooksBeside:
             lookers = shared_lookers()
             is_warm = lookers.n_ready() > 0
             if not is_warm:  # those that are there can begin at once
-                if clock.elapsed() < min(config.lookers_patience, config.clock.islands_share * config.max_time):
+                if clock.elapsed() < config.looked_alone_for:
                     return True
                 if config.max_time < config.lookers_least_time:
                     return False
@@ -173,10 +173,12 @@ class LooksBeside:
             return
         numbers, seconds = self._config.clock, self._config.direct_seconds * self._config.lookers_boost
         (*smaller, whole) = plainest_views(state)
-        early = [] if state.direct_spent > 0 else asked_of(state, EARLY)
+        early = asked_of(state, EARLY)
         others = [name for name in asked_of(state, AT_FIRST) if name not in EARLY]
         left = numbers.beside_share * seconds
-        self._plan(1.0, state, early, numbers.early_share * seconds, [whole])
+        is_asked = state.direct_spent > 0  # by the search itself, in less time
+        if not is_asked or self._config.n_lookers > 1:
+            self._plan(3.5 if is_asked else 1.0, state, early, numbers.early_share * seconds, [whole])
         self._plan(3.0, state, others, left, [whole])
         if state.symmetries_done:
             self._plan(2.0, state, asked_of(state, AT_FIRST), left, smaller)
