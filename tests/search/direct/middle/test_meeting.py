@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gmeql.formula.nodes import Node, calls
+from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
-from gmeql.search.direct.middle.meeting import propose
+from gmeql.search.direct.middle.kernels import LOGGED, MINUS, OVER, PLUS, RAISED, SQUARED, STAY, TIMES, UNDER
+from gmeql.search.direct.middle.meeting import ONE_STEP, Target, _hits, few_rows, propose, stepped, undone, verified
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
 from gmeql.search.direct.table import DirectTable, Effort
 
@@ -86,3 +87,44 @@ def test_a_machine_slower_than_counted_on_looks_its_table_up_once() -> None:
     given = table(lambda a, b: np.sin(a) ** 2 / np.sin(b + 3) ** 2, 2)
     (root, *_) = propose(given, functions=ALL, effort=late, rng=np.random.default_rng(0))
     assert given.error(root) < 1e-9
+
+
+def test_what_is_huge_beside_the_target_is_no_step_from_it() -> None:
+    given = table(lambda a, b: 1e-7 * a * b, 2)
+    rows = few_rows(given.y)
+    small = SmallFormulas.of(given.X[rows], ALL, max_kept=5_000, max_formulas=5_000)
+    hits = _hits(small, given.y[None, rows], ONE_STEP[:2], len(small.values), 1)  # as it is, and minus a formula
+    ranges = np.ptp(small.values, axis=1)
+    assert len(hits) and all(
+        step == STAY or ranges[a] < 1e6 * np.ptp(given.y[rows]) for _, step, a, *_ in hits.tolist()
+    )
+
+
+def given_slope(given: DirectTable) -> Node:
+    """The first column times what fits best."""
+    x, y = given.X[:, 0], given.y
+    return build("mul", Constant(float(x @ y / (x @ x))), Variable(0))
+
+
+def test_what_holds_to_rounding_comes_before_what_nearly_holds() -> None:
+    rng = np.random.default_rng(0)
+    X = np.stack([10 ** rng.uniform(0, 4, 300), rng.uniform(0.5, 2.5, 300)], axis=1)
+    given = DirectTable(X, X[:, 0] * (1 + 4e-9 * np.sin(X[:, 1])), np.ones(300))
+    errors = [given.error(root) for root in proposed(given)]
+    assert errors[0] < 1e-15 and given.error(given_slope(given)) < 1e-9
+
+
+@pytest.mark.parametrize("step", [MINUS, PLUS, TIMES, OVER, UNDER, SQUARED, LOGGED, RAISED])
+def test_a_step_is_undone(step: int) -> None:
+    given = table(lambda a, b: 2 + a * b, 2)
+    made = given.X[:, 0].copy()
+    root = undone(step, Variable(2), Variable(0), 1.0)
+    y = row_values(root, ["a", "b", "c"], np.stack([made, made, 1 + given.X[:, 1]], axis=1))
+    np.testing.assert_allclose(stepped(step, y, made), 1 + given.X[:, 1], rtol=1e-12)
+
+
+def test_a_reading_that_is_one_number_is_met_by_nothing() -> None:
+    given = table(lambda a, b: a * b, 2)
+    small = SmallFormulas.of(given.X[:8], ALL, max_kept=100, max_formulas=100)
+    flat = Target(np.ones(len(given.y)), lambda root: root)
+    assert list(verified(np.array([[0, STAY, 0, STAY, 0, 0]]), small, given, [flat], Effort(1.0))) == []

@@ -50,12 +50,14 @@ LEAST_DEVIATION = 1e-9
 """Deviation of a formula's values, relative to their size, below which it is constant."""
 LARGEST_CONSTANT_COST = 3
 """Constants made of 1 and 2 are kept up to this cost."""
-MINUS, TIMES, OVER, UNDER = 0, 1, 2, 3
-"""Steps towards the middle: from r to r - a, r*a, r/a and a/r ..."""
-SQUARED, LOGGED, RAISED = 4, 5, 6
+MINUS, PLUS, TIMES, OVER, UNDER = 0, 1, 2, 3, 4
+"""Steps towards the middle: from r to r - a, r + a, r*a, r/a and a/r ..."""
+SQUARED, LOGGED, RAISED = 5, 6, 7
 """... and to r², log|r| and exp(r), by no formula."""
 STAY = -1
 """No step."""
+DROWNED = 1e5
+"""Range of a over that of r beyond which r - a is taken for a alone: it has the form of a up to rounding."""
 
 
 ROW = float64[::1]
@@ -294,6 +296,8 @@ def step_towards(step, values, by, out):
     for i in range(len(out)):
         if step == MINUS:
             z = values[i] - by[i]
+        elif step == PLUS:
+            z = values[i] + by[i]
         elif step == TIMES:
             z = values[i] * by[i]
         elif step == OVER:
@@ -312,6 +316,12 @@ def step_towards(step, values, by, out):
             return False
         out[i] = z
     return True
+
+
+@inner()
+def drowns(step, values, by):
+    """Whether nothing is left of r [R] beside a [R]: what was taken to be a step from r is a alone."""
+    return (step == MINUS or step == PLUS) and np.ptp(by) > DROWNED * np.ptp(values)
 
 
 def meet(
@@ -355,7 +365,10 @@ def look_up(targets, values, n_first, n_second, steps, form_table, form_places, 
                     if key == np.uint64(0):
                         continue
                     b = find_or_insert(form_table, form_places, key, nothing)
-                    if b >= 0 and n_hits < most:
+                    is_hit = b >= 0 and n_hits < most
+                    if is_hit and not (
+                        drowns(steps[p, 0], targets[t], values[i]) or drowns(steps[p, 1], once, values[j])
+                    ):
                         hits[n_hits, 0] = t
                         hits[n_hits, 1] = steps[p, 0]
                         hits[n_hits, 2] = i

@@ -12,14 +12,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gmeql.formula.nodes import Constant, Node, build, tree_complexity
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.middle.kernels import LOGGED, MINUS, OVER, RAISED, SQUARED, STAY, TIMES, UNDER, meet
+from gmeql.search.direct.middle.kernels import LOGGED, MINUS, OVER, PLUS, RAISED, SQUARED, STAY, TIMES, UNDER, meet
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
 from gmeql.search.direct.readings import DIRECT_READINGS, direct_readings
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
@@ -50,7 +50,9 @@ class MeetingConfig:
     """... of which so many whatever the time: what was looked up is not thrown away."""
     proposed: int = 3
     exact: float = 1e-9
-    """Error of a hit on all rows, relative to the spread of the reading, that is taken for exact."""
+    """Error of a hit on all rows, relative to the spread of the reading, that is taken for exact ..."""
+    rounding: float = 1e-12
+    """... and from which there may be a closer one: a small term is not seen beside the target."""
 
 
 MEETING = MeetingConfig()
@@ -61,6 +63,21 @@ class Target(NamedTuple):
 
     values: FloatArray
     restore: Callable[[Node], Node]
+
+
+class Verified(NamedTuple):
+    """A formula that holds on all rows, in the order in which such are proposed."""
+
+    is_rough: bool
+    complexity: int
+    place: int
+    root: Node
+
+
+class Numbered(Protocol):
+    """Small formulas by number."""
+
+    def tree(self, number: int) -> Node: ...
 
 
 ONE_STEP = np.array(
@@ -83,17 +100,26 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     small = small_formulas(table, functions, effort)
     if small is None:
         return
-    readings = direct_readings(table.y, functions)
-    sign = 1.0 if table.y.mean() >= 0 else -1.0
-    targets = [Target(values, partial(_inverted, name, sign)) for name, values in readings.items()]
+    targets = targets_of(table.y, functions)
     on_few_rows = np.array([target.values[rows] for target in targets])
     seconds = effort.seconds * (1 - MEETING.enumerating)
-    for place, (steps, n_first, n_second) in enumerate(_rounds(small, len(readings), seconds, functions)):
+    for place, (steps, n_first, n_second) in enumerate(_rounds(small, len(targets), seconds, functions)):
         # a machine slower than counted on has made its table by now, and looks it up at least once
         if place and effort.out_of_time():
             return
         hits = _hits(small, on_few_rows, steps, n_first, n_second)
-        yield from _verified(hits, small, table, targets, effort)
+        yield from verified(hits, small, table, targets, effort)
+
+
+def targets_of(y: FloatArray, functions: FunctionSet) -> list[Target]:
+    """The readings of a target, the target as it is first."""
+    sign = 1.0 if y.mean() >= 0 else -1.0
+    return [Target(values, partial(_inverted, name, sign)) for name, values in direct_readings(y, functions).items()]
+
+
+def steps_allowed(functions: FunctionSet) -> NDArray[np.int64]:
+    """`ONE_STEP` where what takes it back is allowed."""
+    return np.array([pair for pair in ONE_STEP.tolist() if functions.allows(_UNDONE_BY.get(pair[1], set()))])
 
 
 def small_formulas(table: DirectTable, functions: FunctionSet, effort: Effort) -> SmallFormulas | None:
@@ -113,7 +139,7 @@ def met_in_one_step(
     rows = few_rows(table.y)
     steps, n_first, _ = next(_rounds(small, len(targets), effort.seconds * (1 - MEETING.enumerating), functions))
     hits = _hits(small, np.array([target.values[rows] for target in targets]), steps, n_first, 1)
-    yield from _verified(hits, small, table, targets, effort)
+    yield from verified(hits, small, table, targets, effort)
 
 
 def _inverted(reading: str, sign: float, root: Node) -> Node:
@@ -151,7 +177,7 @@ def _rounds(
 ) -> Iterator[tuple[NDArray[np.int64], int, int]]:
     """What to look up within the effort: one step by many formulas, then two steps by few."""
     looks = seconds * MEETING.looks_per_second / n_readings
-    one_step = np.array([pair for pair in ONE_STEP.tolist() if functions.allows(_UNDONE_BY.get(pair[1], set()))])
+    one_step = steps_allowed(functions)
     n_first = min(len(small.values), int(MEETING.one_step * looks / len(one_step)))
     yield one_step, n_first, 1
     n_both = min(len(small.values), int(math.sqrt((1 - MEETING.one_step) * looks / len(TWO_STEPS))))
@@ -172,65 +198,67 @@ def _hits(
     return hits[np.argsort(sum(taken) + costs[hits[:, 5]], kind="stable")]
 
 
-def _verified(
+def verified(
     hits: NDArray[np.int64],
-    small: SmallFormulas,
+    small: Numbered,
     table: DirectTable,
     targets: Sequence[Target],
     effort: Effort,
 ) -> Iterator[Node]:
-    """Formulas that hold on all rows, with both constants fitted; the simplest of them."""
-    found: list[tuple[int, int, Node]] = []
+    """Formulas that hold on all rows, with both constants fitted; the simplest of them, those that hold to rounding first."""
+    found: list[Verified] = []
     for place, (number, *steps, b) in enumerate(hits[: MEETING.verified].tolist()):
         if place >= MEETING.verified_late and effort.out_of_time():
             break
-        root = _fitted(steps, small.tree(b), small, table, targets[number].values)
-        if root is not None:
+        root, error = _fitted(steps, small.tree(b), small, table, targets[number].values)
+        if error < MEETING.exact:
             root = targets[number].restore(root)
-            found.append((tree_complexity(root), place, root))
-    yield from (root for *_, root in sorted(found)[: MEETING.proposed])
+            found.append(Verified(error > MEETING.rounding, tree_complexity(root), place, root))
+    yield from (one.root for one in sorted(found)[: MEETING.proposed])
 
 
-def _fitted(steps: list[int], b: Node, small: SmallFormulas, table: DirectTable, target: FloatArray) -> Node | None:
-    """The formula of g(y) that a hit stands for; None where it does not hold on all rows."""
+def _fitted(steps: list[int], b: Node, small: Numbered, table: DirectTable, target: FloatArray) -> tuple[Node, float]:
+    """The formula of g(y) that a hit stands for, and its error on all rows, relative to the spread; inf where it is none."""
     taken = [(step, small.tree(a)) for step, a in (steps[:2], steps[2:]) if step != STAY]
     with np.errstate(all="ignore"):
         seen = target
         signs = []
         for step, a in taken:
             signs.append(1.0 if seen.mean() >= 0 else -1.0)
-            seen = _stepped(step, seen, table.values(a))
+            seen = stepped(step, seen, table.values(a))
         values = table.values(b)
         if not (np.isfinite(seen).all() and np.isfinite(values).all() and np.ptp(values) > 0):
-            return None
+            return b, math.inf
         deviations = values - values.mean()
         slope = float(deviations @ seen / (deviations @ deviations))
         offset = float(seen.mean() - slope * values.mean())
         if not (math.isfinite(slope) and math.isfinite(offset)):
-            return None
+            return b, math.inf
         offset = 0.0 if abs(offset) < MEETING.exact * float(np.abs(seen).max()) else offset
         root = build("add", build("mul", Constant(slope), b), Constant(offset))
         for (step, a), sign in zip(reversed(taken), reversed(signs), strict=True):
             root = undone(step, root, a, sign)
-        error = float(np.sqrt(np.mean((table.values(root) - target) ** 2)))
-    return root if error < MEETING.exact * float(np.std(target)) else None
+        error = np.sqrt(np.mean((table.values(root) - target) ** 2)) / np.std(target)
+    return root, float(error)
 
 
 _UNDONE_BY: dict[int, set[str]] = {SQUARED: {"sqrt"}, LOGGED: {"exp"}, RAISED: {"log"}}
 """Functions that take a step back, besides + - * /."""
 
 
-def _stepped(step: int, r: FloatArray, a: FloatArray) -> FloatArray:
+def stepped(step: int, r: FloatArray, a: FloatArray) -> FloatArray:
     """One step towards the middle on all rows."""
     if step in (SQUARED, LOGGED, RAISED):
         return np.asarray(r**2 if step == SQUARED else np.log(np.abs(r)) if step == LOGGED else np.exp(r))
-    return np.asarray((r - a, r * a, r / a, a / r)[step])
+    return np.asarray((r - a, r + a, r * a, r / a, a / r)[step])
 
 
 def undone(step: int, root: Node, a: Node, sign: float) -> Node:
     """A formula of what a step led to, as one of what it started from, which has this sign."""
     if step == MINUS:
         return build("add", a, root)
+    if step == PLUS:
+        return build("sub", root, a)
     if step == TIMES:
         return build("div", root, a)
     if step == OVER:
