@@ -76,3 +76,28 @@ def test_queues_beside_are_made_once_and_while_somebody_waits_for_a_step(monkeyp
     assert first is again and first is not second and first.lock is not made.lock is not second.lock
     assert set(first.queues).isdisjoint(second.queues) and first.kernels is made.kernels
     assert len(streams) == 2 * driver.QUEUES
+
+
+def test_two_threads_that_need_one_source_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, gate = list[str](), threading.Event()
+
+    class Module:
+        def __init__(self, *, code: str, options: tuple[str, ...]) -> None:
+            compiled.append(code)
+            gate.wait(0.2)
+
+        def get_function(self, name: str) -> str:
+            return name
+
+    cupy = fake_cupy([])
+    cupy.RawModule = Module
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    made = driver.CudaDriver(0)
+    names = ("a", "b", "a", "c")
+    threads = [threading.Thread(target=made.beside(1).prepare, args=("source", name), daemon=True) for name in names]
+    threads += [threading.Thread(target=made.prepare, args=("other", "a"), daemon=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(compiled) == ["other", "source"] and len(made.kernels) == 4

@@ -48,6 +48,9 @@ class Driver(Protocol):
     def pointer(self, there: Any) -> int:
         """Its address."""
 
+    def free_bytes(self) -> int:
+        """Memory there that nobody has taken."""
+
     def prepare(self, source: str, name: str) -> None:
         """Compile a kernel ahead."""
 
@@ -106,6 +109,7 @@ class CudaDriver:
         self.kernels: dict[tuple[str, str], Any] = {}
         self.lock = threading.RLock()  # what one thread records must not get launches of another
         self.others: dict[int, CudaDriver] = {}
+        self.compiling: dict[str, threading.Lock] = {}  # one for each source
         self.making = threading.Lock()  # the other one is held by whoever waits for a step
         self.on_the_way: deque[tuple[Any, np.ndarray]] = deque()  # what is being copied there must not go before
         atexit.register(self.close)  # what is left to the end of the interpreter finds its library gone
@@ -175,6 +179,10 @@ class CudaDriver:
     def pointer(self, there: Any) -> int:
         return int(there.data.ptr)
 
+    def free_bytes(self) -> int:
+        with self._on_device():
+            return int(self.device.mem_info[0] + self.cupy.get_default_memory_pool().free_bytes())
+
     def prepare(self, source: str, name: str) -> None:
         self._kernel(source, name)
 
@@ -234,7 +242,9 @@ class CudaDriver:
             return self.others[number]
 
     def _kernel(self, source: str, name: str) -> Any:
-        with self._on_device():
+        if (source, name) in self.kernels:
+            return self.kernels[source, name]
+        with self.compiling.setdefault(source, threading.Lock()), self._on_device():
             if (source, name) not in self.kernels:
                 if source not in self.modules:
                     is_quick = source.startswith(QUICK) and self.cupy.cuda.nvrtc.getVersion() >= QUICK_SINCE
