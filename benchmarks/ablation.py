@@ -58,12 +58,12 @@ WHOLE: dict[str, dict[str, Any]] = {
 """Parts of the whole search."""
 STEPS: dict[str, dict[str, Any]] = {
     BASE: {},
+    "256 candidates": {"island.candidates_per_step": 256},
     "512 candidates": {"island.candidates_per_step": 512},
-    "1024 candidates": {"island.candidates_per_step": 1024},
 }
 """Candidates of an island's step, for generations as accelerators have them."""
 SIDE_BY_SIDE = {
-    "direct": (), "islands": 56, "few_islands": 56, "islands_per_generation": 56, "island.candidates_per_step": 256
+    "direct": (), "islands": 56, "few_islands": 56, "islands_per_generation": 56, "island.candidates_per_step": 1024
 }  # fmt: skip
 """An early generation on an accelerator."""
 SETS = {

@@ -106,7 +106,7 @@ def hardest(arguments: argparse.Namespace) -> None:
     """The goal is judged by the middle of the times; the cores get just the time after which they have lost.
 
     Which problems those are is asked by rule: of those that take one core longest, the ones that take all cores longest
-    among those that they solve.
+    among those that they solve, or (`--unsolved`) whether they solve them or not; these count with the time they had.
     """
     problems, first, others = chosen_problems(arguments), arguments.devices[0], arguments.devices[1:]
     if not arguments.problems:
@@ -130,15 +130,21 @@ def asked_for_hardest(problems: list[Problem], arguments: argparse.Namespace) ->
     long_ones = longest(problems, found, arguments.asked)
     show({"hardest for one core": ",".join(problem.name for problem in long_ones)})
     seconds = solved_by("cores", long_ones, arguments.max_time, arguments)
-    chosen = hardest_solved(seconds, arguments.most)
-    show({"hardest that all cores solve": ",".join(long_ones[i].name for i in chosen)})
+    chosen = hardest_of(seconds, arguments.most, unsolved=arguments.unsolved)
+    show(
+        {
+            "hardest for all cores" if arguments.unsolved else "hardest that all cores solve": ",".join(
+                long_ones[i].name for i in chosen
+            )
+        }
+    )
     return [long_ones[i] for i in chosen], [seconds[i] for i in chosen]
 
 
-def hardest_solved(seconds: list[float], most: int) -> list[int]:
-    """Places of the longest times among the finite ones, in their order."""
-    solved = [i for i, each in enumerate(seconds) if math.isfinite(each)]
-    return sorted(sorted(solved, key=lambda i: seconds[i], reverse=True)[:most])
+def hardest_of(seconds: list[float], most: int, *, unsolved: bool) -> list[int]:
+    """Places of the longest times, in their order; among the finite ones where the `unsolved` do not count."""
+    counted = [i for i, each in enumerate(seconds) if unsolved or math.isfinite(each)]
+    return sorted(sorted(counted, key=lambda i: seconds[i], reverse=True)[:most])
 
 
 def longest(problems: list[Problem], found: list[tuple[float, int]], most: int) -> list[Problem]:
@@ -322,6 +328,7 @@ def main() -> None:
         if run is hardest:
             of_cases.add_argument("--most", type=int, default=10, help="how many are the hardest")
             of_cases.add_argument("--asked", type=int, default=20, help="of how many that take one core longest")
+            of_cases.add_argument("--unsolved", action="store_true", help="those that all cores do not solve, too")
             of_cases.add_argument(
                 "--times", type=float, default=5, help="how many times sooner the first device shall be"
             )

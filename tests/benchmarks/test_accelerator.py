@@ -24,7 +24,8 @@ def test_the_hardest_take_longest_and_among_the_unsolved_the_most_candidates():
 
 
 def test_the_hardest_by_rule_are_solved_and_take_all_cores_longest(monkeypatch, capsys):
-    assert accelerator.hardest_solved([3.0, math.inf, 1.0, 9.0], 2) == [0, 3]
+    assert accelerator.hardest_of([3.0, math.inf, 1.0, 9.0], 2, unsolved=False) == [0, 3]
+    assert accelerator.hardest_of([3.0, math.inf, 1.0, 9.0], 2, unsolved=True) == [1, 3]
     problems = [SimpleNamespace(name=name) for name in "abcde"]
     times = {"cores": [3.0, math.inf, 1.0], "gpu": [1.0, 2.0]}
     asked = []
@@ -50,7 +51,9 @@ def test_the_hardest_by_rule_are_solved_and_take_all_cores_longest(monkeypatch, 
     monkeypatch.setattr(accelerator, "chosen_problems", lambda _: problems)
     monkeypatch.setattr(accelerator, "solved_by", solved_by)
     accelerator.hardest(
-        SimpleNamespace(problems=None, devices=["gpu", "cores"], max_time=20.0, asked=3, most=2, settings={})
+        SimpleNamespace(
+            problems=None, devices=["gpu", "cores"], max_time=20.0, asked=3, most=2, settings={}, unsolved=False
+        )
     )
     assert asked == [("cores", "bcd"), ("gpu", "bd")]
     assert '"times_sooner": 1.333' in capsys.readouterr().out
