@@ -182,6 +182,7 @@ class SearchConfig:
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )
+    device_tables: int = 4  # tables whose formulas are met in the middle there, the one as it is among them
     device_patience: float = 2.0  # seconds without an exact formula after which "auto" looks for an accelerator
     islands_per_generation: int = 32  # where smaller tables were found
     few_islands: int = 14  # islands of a generation elsewhere, which skips the first stage

@@ -106,6 +106,7 @@ class Search(RunningSearch):
             self._clock = Clock.start(state.config, elapsed=state.elapsed, refitted_rows=refitted_rows)
             self._looking.beside.is_allowed = self._executor.pool is None  # workers have the cores already
             idle_rounds = 0
+            self._looking.look_deeper(state, self._executor.driver)
             while not state.reason:
                 with one_blas_thread():  # several take longer for the small matrices of a front that is judged
                     idle_rounds = self._turn(idle_rounds)
@@ -231,6 +232,7 @@ class Search(RunningSearch):
             self._flights.count(state)
             self._offering.take(state)
             self._flights.offer(state)
+        self._looking.look_deeper(state, self._executor.driver)
         self._looking.tend(state, self._clock)
         self._executor.n_lent = self._looking.beside.n_busy
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gmeql.fitters.cuda.driver import AcceleratorError
+from gmeql.fitters.cuda.driver import AcceleratorError, Driver
 from gmeql.search.accelerator.advance import Enough, Generation, advance
 from gmeql.search.accelerator.cards import Claim, Preparation, required_cards, say_fallback
 from gmeql.search.accelerator.stage import Card, can_hold
@@ -245,6 +245,11 @@ class Executor:
     def on_cards(self) -> bool:
         """Whether islands that open now will step on accelerators."""
         return bool(self.cards)
+
+    @property
+    def driver(self) -> Driver | None:
+        """One of the accelerators, for what looks at the data there."""
+        return self.cards[0].driver if self.cards else None
 
     def takes_stages(self, state: SearchState, islands: Sequence[Island]) -> bool:
         """Whether accelerators take the rest of the stage for these islands: not where groups have own constants."""

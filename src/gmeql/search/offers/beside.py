@@ -4,8 +4,8 @@ The interpreter lets one thread of a process work at a time, and a direct method
 half of its time looking and cutting to shape, on sixteen cores nine tenths. So if time is the budget and there is more than one
 core, other processes look (`lookers/`). They are asked what `seeing.py` asks, but side by side: methods of linear algebra and
 the other methods about the columns as they are, symmetries, then all methods about smaller tables, later those for noise. What
-they see is offered by a thread for that (`offering.py`). With a number of candidates the search looks itself, at set moments,
-since its result must not depend on who is faster.
+they see is offered by a thread for that (`offering.py`). An accelerator looks, too (`deeper.py`). With a number of candidates
+the search looks itself, at set moments, since its result must not depend on who is faster.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from gmeql.search.direct.methods import AT_FIRST, EARLY, LAST, NOISY
 from gmeql.search.islands.island import Island
 from gmeql.search.lookers.jobs import DirectLook, FormulaLook, Job, SymmetryLook
 from gmeql.search.lookers.pool import Lookers, Ticket, shared_lookers
+from gmeql.search.offers.deeper import DeeperLooks
 from gmeql.search.offers.moments import is_time_to_look_again, later_seconds
 from gmeql.search.offers.offering import Offering
 from gmeql.search.offers.seeing import (
@@ -67,6 +68,7 @@ class LooksBeside:
 
     def __init__(self, config: SearchConfig, offering: Offering) -> None:
         self._config, self._offering = config, offering
+        self.deeper = DeeperLooks(config)
         self.is_allowed = True
         self._lookers: Lookers | None = None
         self._due: list[tuple[float, Job, PlannedLook | None]] = []  # rank, job, which direct method it is
@@ -119,7 +121,7 @@ class LooksBeside:
     def are_under_way(self, state: SearchState, clock: Clock) -> bool:
         """Whether the first looks are still to come, or others are at them."""
         is_done = self._has_begun and not self._running and not self._seen
-        return not is_done and self.takes_looks(state, clock)
+        return self.deeper.is_at_work or (not is_done and self.takes_looks(state, clock))
 
     def are_ready(self) -> bool:
         """Whether one of them takes jobs."""
@@ -135,8 +137,14 @@ class LooksBeside:
 
     def tend(self, state: SearchState, clock: Clock, take_views: TakeViews) -> None:
         """Between two steps of the search: ask for what is due, take in what was found."""
-        if not self.takes_looks(state, clock) or not self.are_ready() or clock.is_closing():
+        if clock.is_closing():
             return
+        self._seen += [_Seen(*seen) for seen in self.deeper.tend(state)]
+        if self.takes_looks(state, clock) and self.are_ready():
+            self._tend_others(state, clock, take_views)
+        self._offer(state, clock)
+
+    def _tend_others(self, state: SearchState, clock: Clock, take_views: TakeViews) -> None:
         if not self._has_begun:
             self._begin(state, clock)
         elif not self._running and is_time_to_look_again(state):
@@ -152,11 +160,11 @@ class LooksBeside:
             state.direct_done = True
             first = self._config.clock.first_share
             state.direct_spent = max(state.direct_spent, first * self._config.direct_seconds)
-        self._offer(state, clock)
 
     def stop(self) -> None:
         """Let those who look end soon; what they find is not heard any more."""
         self._due.clear()
+        self.deeper.stop()
         for asked in self._running:
             if self._lookers is not None:
                 self._lookers.cancel(asked.ticket)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from gmeql.fitters.cuda.driver import Driver
 from gmeql.formula.nodes import Constant, Node
 from gmeql.search.clock import Clock
 from gmeql.search.config import SearchConfig
@@ -50,6 +51,11 @@ class Looking:
         """Whatever ends the search, nobody looks any more."""
         with self.beside.open():
             yield
+
+    def look_deeper(self, state: SearchState, driver: Driver | None) -> None:
+        """Have an accelerator look at the data, too, as soon as there is one."""
+        if driver is not None and self.beside.deeper.begin_on(driver, state):
+            self._offering.take_turns()  # what looks there has a thread of its own
 
     def tend(self, state: SearchState, clock: Clock) -> None:
         """Between two steps of the search: see to those who look beside it."""

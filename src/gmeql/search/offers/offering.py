@@ -69,7 +69,7 @@ class Offering:
             self.settle(state)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="gmeql-offering")
-            sys.setswitchinterval(TURN)
+            self.take_turns()
         if not self._waiting:
             self._done = (state.leaderboard, state.last_gain)
         # later rows and stages change the portfolio and the islands, not what they refer to
@@ -83,6 +83,10 @@ class Offering:
         state.leaderboard = front.copy()
         offer(state, islands)
         self._done = (state.leaderboard, state.last_gain)
+
+    def take_turns(self) -> None:
+        """Have threads take turns often, until the search ends."""
+        sys.setswitchinterval(TURN)
 
     def take(self, state: SearchState) -> bool:
         """Take over the front as far as the thread has come; whether it is another one."""
@@ -113,4 +117,4 @@ class Offering:
             if self._pool is not None:
                 self._pool.shutdown()
                 self._pool = None
-                sys.setswitchinterval(turn)
+            sys.setswitchinterval(turn)

@@ -32,9 +32,9 @@ def plainest_views(state: SearchState) -> list[View]:
     return [*(view for _, view in sorted(plainest.items())), views[0]]
 
 
-def table_of(view: View, state: SearchState) -> DirectTable | None:
+def plain_table_of(view: View, state: SearchState) -> DirectTable | None:
     """The rows that formulas are cut to shape on, as a view shows them; None where that is not finite or hides rows."""
-    rows, is_raw = state.rows.polished, view.is_raw_of(state.rows.n_variables)
+    rows = state.rows.polished
     with np.errstate(all="ignore"):
         factors = view.factors(rows.X)
         X, y, weights = view.table(rows.X), rows.target / factors, rows.weights * factors**2
@@ -42,10 +42,18 @@ def table_of(view: View, state: SearchState) -> DirectTable | None:
         return None
     if (weights[rows.weights > 0] == 0).any():  # a factor over so many magnitudes that its square is no number
         return None
+    return DirectTable(X, y, weights / weights.mean())
+
+
+def table_of(view: View, state: SearchState) -> DirectTable | None:
+    """`plain_table_of`, with what was found so far."""
+    table, rows, is_raw = plain_table_of(view, state), state.rows.polished, view.is_raw_of(state.rows.n_variables)
+    if table is None:
+        return None
     leading = state.leaderboard.leading(state.config.formulas_filled) if is_raw else []
-    table = DirectTable(X, y, weights / weights.mean(), found=tuple(scored.root for scored in leading))
+    table = replace(table, found=tuple(scored.root for scored in leading))
     with np.errstate(all="ignore"):
-        best = row_values(state.leaderboard.best.root, rows.names, rows.X) / factors
+        best = row_values(state.leaderboard.best.root, rows.names, rows.X) / view.factors(rows.X)
     # in the table's own spread: what a factor explains is no part of it
     if not np.isfinite(best).all():
         return table

@@ -1,0 +1,94 @@
+"""Sums of two small formulas with a factor each and a constant: all pairs of a table of millions in one pass (`sums.cu`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gmeql.formula.nodes import Constant, Node, build, tree_complexity
+from gmeql.search.deep.formulas import DeepFormulas
+from gmeql.search.deep.source import COST_AT, HIT, HITS, SUM, TABLE
+from gmeql.search.direct.middle.meeting import MEETING, Target, Verified
+from gmeql.search.direct.table import DirectTable, FloatArray
+
+AT_A_TIME = 6
+"""Targets between two moments at which it is asked whether anybody still waits."""
+Codes = NDArray[np.uint64]
+
+
+def paired(
+    small: DeepFormulas, targets: FloatArray, most: int, goes_on: Callable[[], bool] = lambda: True
+) -> tuple[NDArray[np.int64], Codes]:
+    """Numbers of the targets [H] and codes [H, 2] of formulas whose sum each may be, the simplest first.
+
+    `targets` [T, R] on the few rows; for each at `most` so many are found.
+    """
+    driver, n = small.driver, len(targets)
+    deviations = targets - targets.mean(axis=1, keepdims=True)
+    lengths = np.maximum(np.linalg.norm(deviations, axis=1, keepdims=True), np.finfo(float).tiny)
+    along = driver.put(deviations / lengths)
+    counts, hits = driver.zeros(4 * n), driver.zeros(HIT.itemsize * most * n)
+    table, mask = small.spare_table()
+    records = np.zeros(n, SUM)
+    records["n"], records["most"], records["number"] = small.n_slots, most, np.arange(n)
+    records["along"] = driver.pointer(along) + np.arange(n) * targets[0].nbytes
+    records["table"] = np.array([(driver.pointer(table), mask)], TABLE)
+    place = np.zeros(1, HITS)
+    place["hits"], place["counts"] = driver.pointer(hits), driver.pointer(counts)
+    there, sent = driver.put(place), driver.put(records.view(np.uint8))
+    for number in range(n):
+        if number % AT_A_TIME == AT_A_TIME - 1:
+            driver.get(counts)
+            if not goes_on():
+                break
+        driver.fill(table, None)
+        one = sent[SUM.itemsize * number : SUM.itemsize * (number + 1)]
+        small.launch("sums", small.n_slots, (one, there))
+    n_found = np.minimum(driver.get(counts).view(np.int32), most)
+    every = driver.get(hits).view(HIT).reshape(n, most)
+    found = np.concatenate([every[number, :count] for number, count in enumerate(n_found)])
+    codes = np.sort(np.stack([found["code"], found["other"]], axis=1), axis=1)
+    order = np.lexsort([codes[:, 0], codes[:, 1], found["look"], (codes >> np.uint64(COST_AT)).sum(axis=1)])
+    return found["look"][order].astype(np.int64), codes[order]
+
+
+def summed(
+    small: DeepFormulas,
+    numbers: NDArray[np.int64],
+    codes: Codes,
+    table: DirectTable,
+    targets: Sequence[Target],
+    goes_on: Callable[[], bool] = lambda: True,
+) -> Iterator[Node]:
+    """Those that hold on all rows, with their constants; the simplest of them, those that hold to rounding first."""
+    found: list[Verified] = []
+    for place, (number, pair) in enumerate(zip(numbers[: MEETING.verified].tolist(), codes.tolist(), strict=False)):
+        if not goes_on():
+            break
+        root, error = _fitted([small.tree_of_code(code) for code in pair], table, targets[number].values)
+        if error < MEETING.exact:
+            root = targets[number].restore(root)
+            found.append(Verified(error > MEETING.rounding, tree_complexity(root), place, root))
+    yield from (one.root for one in sorted(found)[: MEETING.proposed])
+
+
+def _fitted(terms: Sequence[Node], table: DirectTable, target: FloatArray) -> tuple[Node, float]:
+    """A sum of terms and a constant, and its error on all rows, relative to the spread; inf where it is none."""
+    with np.errstate(all="ignore"):
+        columns = np.stack([*(table.values(term) for term in terms), np.ones(len(target))], axis=1)
+        sizes = np.abs(columns).max(axis=0)
+        if not (np.isfinite(columns).all() and sizes.all()):
+            return terms[0], math.inf
+        scaled = np.linalg.lstsq(columns / sizes, target, rcond=None)[0]
+        least = MEETING.exact * float(np.abs(target).max())
+        factors = np.where(np.abs(scaled) > least, scaled / sizes, 0.0)
+        error = float(np.sqrt(np.mean((columns @ factors - target) ** 2)) / np.std(target))
+    parts = [
+        build("mul", Constant(factor), term) for factor, term in zip(factors.tolist(), terms, strict=False) if factor
+    ]
+    parts += [Constant(float(factors[-1]))] if factors[-1] else []
+    return (reduce(partial(build, "add"), parts), error) if parts else (terms[0], math.inf)
