@@ -10,7 +10,7 @@ from host_cuda import HostDriver, needs_compiler
 from gmeql.formula.nodes import Constant, Variable, row_values
 from gmeql.network.families import FunctionSet
 from gmeql.search.deep.formulas import DeepFormulas, Extent
-from gmeql.search.deep.source import BLOCK, COST_AT, deep_source, mixed
+from gmeql.search.deep.source import COST_AT
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
 
 pytestmark = needs_compiler
@@ -80,17 +80,3 @@ def test_growing_ends_when_nobody_waits() -> None:
 def test_functions_alone_and_sums_alone() -> None:
     assert len(grown(X, functions=FunctionSet(["sin"]))) > 20
     assert len(grown(X, functions=FunctionSet(["add"]))) > 20
-
-
-def test_the_hash_of_codes_is_that_of_the_kernels() -> None:
-    codes = np.array([1, 2**40 + 17, 2**63 + 5], np.uint64)
-    for code, found in zip(codes.tolist(), mixed(codes).tolist(), strict=True):
-        key = code * 0x9E3779B97F4A7C15 % 2**64
-        assert found == key ^ key >> 29
-
-
-def test_the_source_has_every_number_and_the_records_are_laid_out_as_there() -> None:
-    source = deep_source()
-    for name in ("ROWS", "PROBES", "SIDE_BITS", "LEAST_LEFT", "DROWNED", "PLUS", "TANH"):
-        assert f" {name} = " in source
-    assert BLOCK.itemsize == 56 and BLOCK.fields["opcode"][1] == 24
