@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from deep_looks import ALL, EXTENT, REACH, grown, table
 from host_cuda import HostDriver, needs_compiler
+from late_cuda import LateDriver
 
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls
 from gmeql.network.families import FunctionSet
@@ -53,6 +54,13 @@ def test_a_law_is_met(f: Callable[..., np.ndarray], n_columns: int) -> None:
     given = table(f, n_columns)
     roots = proposed(given)
     assert roots and given.error(roots[0]) < 1e-10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_read_before_it_is_there(seed: int) -> None:
+    given = table(lambda a, b, c: 1.35 * a * b + 5.5 * np.sin(b * c) - 0.3, 3)
+    late = propose(LateDriver(seed), given, ALL, REACH)
+    assert list(late) == proposed(given)
 
 
 def test_noise_and_nonsense_are_not_met() -> None:

@@ -24,7 +24,7 @@ from gmeql.search.lookers.pool import Ticket
 PLACE = 99
 """Number of the queues: none that islands use."""
 MOST_MEMORY = 0.25
-"""Share of what is free that may be taken for a while."""
+"""Share of what is free that may be taken."""
 _END = float("inf")
 _log = logging.getLogger(__name__)
 
