@@ -131,13 +131,8 @@ def asked_for_hardest(problems: list[Problem], arguments: argparse.Namespace) ->
     show({"hardest for one core": ",".join(problem.name for problem in long_ones)})
     seconds = solved_by("cores", long_ones, arguments.max_time, arguments)
     chosen = hardest_of(seconds, arguments.most, unsolved=arguments.unsolved)
-    show(
-        {
-            "hardest for all cores" if arguments.unsolved else "hardest that all cores solve": ",".join(
-                long_ones[i].name for i in chosen
-            )
-        }
-    )
+    told = "hardest for all cores" if arguments.unsolved else "hardest that all cores solve"
+    show({told: ",".join(long_ones[i].name for i in chosen)})
     return [long_ones[i] for i in chosen], [seconds[i] for i in chosen]
 
 

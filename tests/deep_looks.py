@@ -23,6 +23,11 @@ def table(f: Callable[..., np.ndarray], n_columns: int, low: float = 0.5, high: 
     return DirectTable(X, f(*X.T), np.ones(60))
 
 
+def values_of_kept(small: DeepFormulas) -> np.ndarray:
+    """Values [K, 8], as they lie there."""
+    return small.driver.get(small._there["values"]).view(float).reshape(-1, 8)[: len(small)]
+
+
 def grown(X: np.ndarray, extent: Extent = EXTENT, functions: FunctionSet = ALL) -> DeepFormulas:
     """All formulas over eight rows."""
     small = DeepFormulas(HostDriver(), X, functions, extent)

@@ -1,19 +1,15 @@
 """What the comparison of devices makes of its times; the times themselves need a card."""
 
-import importlib.util
 import math
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from programs import program
 
 from gmeql.search.config import SearchConfig
 
-PATH = Path(__file__).parents[2] / "benchmarks" / "accelerator.py"
-spec = importlib.util.spec_from_file_location("accelerator", PATH)
-accelerator = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(accelerator)
+accelerator = program("benchmarks/accelerator.py")
 
 
 def test_the_hardest_take_longest_and_among_the_unsolved_the_most_candidates():

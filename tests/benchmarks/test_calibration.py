@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from programs import program
 from scipy.special import ndtr
 
 from gmeql.formula.expression import Expression
@@ -20,13 +18,7 @@ from gmeql.model.pareto.member import FrontMember
 
 @pytest.fixture(scope="module")
 def calibration() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "calibration.py"
-    spec = importlib.util.spec_from_file_location("calibration", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["calibration"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return program("benchmarks/calibration.py")
 
 
 def test_tables_repeat_and_have_noise(calibration: ModuleType) -> None:

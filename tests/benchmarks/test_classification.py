@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from programs import program
 from sklearn.dummy import DummyClassifier
 
 
 @pytest.fixture(scope="module")
 def classification() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "classification.py"
-    spec = importlib.util.spec_from_file_location("classification", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return program("benchmarks/classification.py")
 
 
 def test_five_tables(classification: ModuleType) -> None:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from programs import program
 from deep_looks import ALL, REACH, table
 from host_cuda import HostDriver, needs_compiler
-
-PATH = Path(__file__).parents[2] / "benchmarks" / "deep.py"
 
 
 @pytest.fixture(scope="module")
 def deep() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("deep_meetings", PATH)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return program("benchmarks/deep.py")
 
 
 @needs_compiler

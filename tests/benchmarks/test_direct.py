@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from programs import program
 
 from gmeql.search.config import SearchConfig
 from gmeql.search.direct.methods import DIRECT_METHODS
 
-PATH = Path(__file__).parents[2] / "benchmarks" / "direct.py"
-
 
 @pytest.fixture(scope="module")
 def direct() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("direct_methods_alone", PATH)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return program("benchmarks/direct.py")
 
 
 def test_a_fraction_is_seen_and_noise_is_not(direct: ModuleType) -> None:

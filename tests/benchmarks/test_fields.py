@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from programs import program
 import sympy
 
-PATH = Path(__file__).parents[2] / "benchmarks" / "fields.py"
-SPEC = importlib.util.spec_from_file_location("benchmark_fields", PATH)
-assert SPEC is not None and SPEC.loader is not None
-fields = importlib.util.module_from_spec(SPEC)
-sys.modules["benchmark_fields"] = fields
-SPEC.loader.exec_module(fields)
+fields = program("benchmarks/fields.py")
 
 
 def test_a_soliton_travels_unchanged() -> None:

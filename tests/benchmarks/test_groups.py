@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from programs import program
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.parsing import parse_tree
@@ -17,13 +15,7 @@ from gmeql.search.groups.table import OwnConstants
 
 @pytest.fixture(scope="module")
 def groups() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "groups.py"
-    spec = importlib.util.spec_from_file_location("class_regression", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["class_regression"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return program("benchmarks/groups.py")
 
 
 def test_tables_repeat_and_noise_is_a_share_of_the_spread(groups: ModuleType) -> None:

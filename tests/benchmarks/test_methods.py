@@ -1,18 +1,14 @@
 """Who saw a formula first is noted, and what is searched for again follows from that; the figures take hours."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
+from programs import program
 
 from gmeql.search.config import SearchConfig
 from gmeql.search.search import Search
 
-PATH = Path(__file__).parents[2] / "benchmarks" / "methods.py"
-spec = importlib.util.spec_from_file_location("methods", PATH)
-methods = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(methods)
+methods = program("benchmarks/methods.py")
 
 
 def record(**changes):

@@ -1,9 +1,7 @@
 """Published cases of the opponents: what counts as found."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
+from programs import program
 
 from gmeql.formula.expression import Expression
 from gmeql.formula.nodes import Call, Constant, Variable
@@ -11,10 +9,7 @@ from gmeql.formula.nodes import Call, Constant, Variable
 
 def test_published_cases_count_only_formulas_that_hold_elsewhere():
     """benchmarks/paper_claims.py: a good fit on the training rows is not enough."""
-    path = Path(__file__).parents[2] / "benchmarks" / "paper_claims.py"
-    spec = importlib.util.spec_from_file_location("paper_claims", path)
-    claims = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(claims)
+    claims = program("benchmarks/paper_claims.py")
     x = Variable(0)
 
     def line(what, name, root):

@@ -1,16 +1,11 @@
 """Float32 against float64 of Algorithm 1: rounding moves few numbers and late, a fault most of them and at once."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from programs import program
 from host_cuda import HostDriver, needs_compiler
 from two_stage_runs import TINY, data
 
-PATH = Path(__file__).parents[2] / "benchmarks" / "paper_method.py"
-spec = importlib.util.spec_from_file_location("paper_method", PATH)
-paper_method = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(paper_method)
+paper_method = program("benchmarks/paper_method.py")
 
 paper_method.WARM_STEPS = 20
 

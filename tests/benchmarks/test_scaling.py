@@ -1,16 +1,11 @@
 """The measurements of growth: what is computed from points, not the points."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from programs import program
 
 
 def load(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / "benchmarks" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return program(f"benchmarks/{name}.py")
 
 
 scaling = load("scaling")

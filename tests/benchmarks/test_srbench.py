@@ -1,11 +1,11 @@
 """The SRBench entry holds to the interface that SRBench states."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from programs import program
 from sklearn.base import clone, is_regressor
 
 from gmeql.formula.canonical import evaluate
@@ -18,10 +18,7 @@ Y = 0.5 * X["mass"] * X["v"] ** 2 + 0.1 * np.random.default_rng(1).standard_norm
 
 @pytest.fixture(scope="module")
 def entry():
-    spec = importlib.util.spec_from_file_location("srbench_entry", FOLDER / "regressor.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return program("experiments/srbench/regressor.py")
 
 
 @pytest.fixture(scope="module")

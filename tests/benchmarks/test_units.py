@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+from programs import program
 
 from gmeql.evaluation.problems.cases import problem_from_case
 from gmeql.formula.parsing import parse_open_form
@@ -39,10 +39,7 @@ def test_the_law_keeps_them(name: str) -> None:
 
 
 def test_one_case_with_and_without() -> None:
-    spec = importlib.util.spec_from_file_location("units_benchmark", ROOT / "benchmarks" / "units.py")
-    assert spec is not None and spec.loader is not None
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
+    benchmark = program("benchmarks/units.py")
     columns = [{"name": name, "low": 1.0, "high": 5.0} for name in ("q", "C")]
     problem = problem_from_case(
         {"name": "I.25.13", "variables": columns, "formula": "q/C", "n_train": 100, "n_test": 100}

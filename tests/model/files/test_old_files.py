@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import lzma
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from gmeql import GMEQLRegressor
 from gmeql.model.files.checkpoint import load_checkpoint
+from programs import program
 from thinned import thinned
 
 OLD = Path(__file__).parents[2] / "data" / "v0.1"
 
 
-def _maker() -> Any:
-    spec = importlib.util.spec_from_file_location("make_old_files", OLD / "make.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-MAKER = _maker()
+MAKER = program("tests/data/v0.1/make.py")
 X, EASY, HARD = MAKER.tables()
 
 

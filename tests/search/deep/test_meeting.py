@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from deep_looks import ALL, EXTENT, REACH, grown, table
+from deep_looks import ALL, EXTENT, REACH, grown, table, values_of_kept
 from host_cuda import HostDriver, needs_compiler
 from late_cuda import LateDriver
 
@@ -102,7 +102,9 @@ def test_hits_are_true_and_sorted_and_what_drowns_the_target_is_none() -> None:
         residual = left - basis @ np.linalg.lstsq(basis, left, rcond=None)[0]
         assert np.abs(residual[rows]).max() < 1e-6 * np.ptp(left[rows])
     huge = given.y[None, rows] * 1e-9
-    assert not any(np.ptp(small.values()[a]) > 1 for _, first, a, *_ in looked_up(small, huge, shapes[:1])[1].tolist())
+    assert not any(
+        np.ptp(values_of_kept(small)[a]) > 1 for _, first, a, *_ in looked_up(small, huge, shapes[:1])[1].tolist()
+    )
     costs = small.costs()[hits[:, 2]] + [len(list(calls(seen.tree(b)))) for b in hits[:, 5]]
     assert costs[0] <= np.median(costs)
 

@@ -7,8 +7,9 @@ same formulas.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Extent:
         return 2 * (ENTRY_BYTES << self.bits) + self.kept * (8 * MEETING.rows + 16)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Block:
     """An operator on kept formulas of two costs: numbers of the first ones, and how many."""
 
@@ -78,11 +79,8 @@ class _Block:
 
     def part(self, share: float) -> _Block:
         """A share of it, of the side that has more."""
-        if self.n_left >= self.n_right:
-            n_left = int(np.ceil(share * self.n_left))
-            return _Block(self.name, self.left, n_left, self.right, self.n_right, self.is_half)
-        n_right = int(np.ceil(share * self.n_right))
-        return _Block(self.name, self.left, self.n_left, self.right, n_right, self.is_half)
+        side = "n_left" if self.n_left >= self.n_right else "n_right"
+        return replace(self, **{side: math.ceil(share * getattr(self, side))})
 
 
 class DeepFormulas:
@@ -100,7 +98,8 @@ class DeepFormulas:
         """Formulas that were tried for their form alone."""
         leaves = np.array([*X.T, *(np.full(len(X), constant) for constant in CONSTANTS)])
         self._there = self._reserve(leaves)
-        self._keep(self._codes_of_leaves(leaves), are_leaves=True)
+        codes = [1 << COST_AT | LEAF << OPERATOR_AT | number for number in range(len(leaves))]
+        self._keep(np.array(codes, np.uint64), are_leaves=True)
 
     def _reserve(self, leaves: FloatArray) -> dict[str, Any]:
         driver, extent, row_bytes = self.driver, self.extent, leaves[0].nbytes
@@ -119,9 +118,6 @@ class DeepFormulas:
             record[name] = np.array([(at[name], self.n_slots - 1)], TABLE)
         record["room"] = self._room
         return there | {"small": driver.put(record)}
-
-    def _codes_of_leaves(self, leaves: FloatArray) -> np.ndarray:
-        return np.array([_code(1, LEAF, 0, number) for number in range(len(leaves))], np.uint64)
 
     # --- growing -----------------------------------------------------------------------------------------------------
 
@@ -190,7 +186,7 @@ class DeepFormulas:
             record["n"], record["most_mixed"] = block.n, min(int(share * 2**64), 2**64 - 1)
             record["number"], record["cost"] = self.names.index(block.name), cost
             record["opcode"] = get_operator(block.name).opcode
-            for name in ("left", "n_left", "right", "n_right", "is_half"):
+            for name in ("left", "right", "n_right", "is_half"):
                 record[name] = getattr(block, name)
         self.launch_parts(kernel, records)
 
@@ -241,11 +237,6 @@ class DeepFormulas:
         """How many are kept."""
         return len(self.codes)
 
-    def values(self) -> FloatArray:
-        """Values [K, R] of the kept ones."""
-        rows = self.driver.get(self._there["signs"]).size
-        return self.driver.get(self._there["values"]).view(float).reshape(-1, rows)[: len(self)]
-
     def costs(self) -> np.ndarray:
         """Costs [K] of the kept ones."""
         return (self.codes >> np.uint64(COST_AT)).astype(np.int64)
@@ -264,8 +255,3 @@ class DeepFormulas:
             return self.tree(right)
         parts = [self.tree(left)] + ([self.tree(right)] if right != SIDE_MASK else [])
         return build(self.names[operator], *parts)
-
-
-def _code(cost: int, operator: int, left: int, right: int) -> int:
-    """`code_of` of small.cuh."""
-    return cost << COST_AT | operator << OPERATOR_AT | left << SIDE_BITS | right

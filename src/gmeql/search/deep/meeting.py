@@ -1,7 +1,6 @@
 """Meet in the middle on an accelerator: `middle/meeting.py` with a thousand times as many formulas, and look-ups.
 
-First with few formulas, which takes a moment, then with many; sums of two of them come with each (`sums.py`). Of steps with more
-hits than there is room for, those stay that came first, and these may be others the next time.
+First with few formulas, which takes a moment, then with many; sums of two of them come with each (`sums.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from gmeql.fitters.cuda.driver import Driver
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.deep.formulas import DeepFormulas, Extent
-from gmeql.search.deep.source import COST_AT, HIT, HITS, LOOK
+from gmeql.search.deep.hits import Hits
+from gmeql.search.deep.source import COST_AT, LOOK
 from gmeql.search.deep.sums import paired, summed
 from gmeql.search.direct.middle.kernels import MINUS, OVER, PLUS, STAY, TIMES, UNDER
 from gmeql.search.direct.middle.meeting import (
@@ -51,7 +51,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class DeepConfig:
-    """Numbers of the method. A reach is a look of its own: the first takes a moment, the second half a second (measured)."""
+    """Numbers of the method. A reach is a look of its own: the first takes a moment, the second half a second."""
 
     reaches: tuple[Reach, ...] = (
         Reach(
@@ -187,28 +187,21 @@ def looked_up(
         record["targets"] = driver.pointer(sent) + shape.from_target * targets[0].nbytes
         for name in ("first", "second", "n_first", "n_second"):
             record[name] = getattr(shape, name)
-    counts = driver.zeros(4 * len(shapes))
-    hits = driver.zeros(HIT.itemsize * most * len(shapes))
-    place = np.zeros(1, HITS)
-    place["hits"], place["counts"] = driver.pointer(hits), driver.pointer(counts)
-    there = driver.put(place)
+    hits = Hits(driver, len(shapes), most)
     ends = np.cumsum(records["n"])
     for part in np.split(records, np.searchsorted(ends, np.arange(numbers.at_a_time, ends[-1], numbers.at_a_time))):
         if len(part):
-            small.launch_parts("look", part, there)
-            driver.get(counts)
+            small.launch_parts("look", part, hits.there)
+            hits.wait()
         if not goes_on():
             break
-    n_hits = np.minimum(driver.get(counts).view(np.int32), most)
-    every = driver.get(hits).view(HIT).reshape(len(shapes), most)
-    return _sorted(small, shapes, np.concatenate([every[number, :n] for number, n in enumerate(n_hits)]))
+    return _sorted(small, shapes, hits.found())
 
 
 def _sorted(small: DeepFormulas, shapes: Sequence[Shape], hits: NDArray[np.void]) -> tuple[Seen, NDArray[np.int64]]:
     """Hits as whole numbers, by the cost of all that is in them."""
     codes, places = np.unique(hits["code"], return_inverse=True)
-    of_shape = np.array(shapes, np.int64).reshape(-1, len(Shape._fields))[hits["look"]]
-    first, second, from_target = of_shape[:, 0], of_shape[:, 1], of_shape[:, 4]
+    first, second, *_, from_target, _ = np.array(shapes, np.int64)[hits["look"]].T
     kept = small.costs()
     costs = (hits["code"] >> np.uint64(COST_AT)).astype(np.int64)
     for steps, by in ((first, hits["i"]), (second, hits["j"])):
@@ -226,24 +219,23 @@ def _one_step(small: DeepFormulas, n_targets: int, functions: FunctionSet) -> li
 
 def _two_steps(small: DeepFormulas, n_targets: int, looks: float, numbers: DeepConfig) -> list[Shape]:
     """By as many formulas both, for every reading; of the target as it is also by few and many."""
-    most = len(small)
+    most, each = len(small), looks / len(BOTH_STEPS)
+    plain = numbers.plain_share * each / (1 + len(numbers.few))
 
-    def shapes(looks: float, few: int | None, from_target: int, n_targets: int) -> list[Shape]:
-        each = looks / len(BOTH_STEPS) / max(n_targets, 1)
-        if few is None:
-            sizes = [(int(math.sqrt(each)),) * 2]
-        else:
-            many = int(each / 2 / few)
-            sizes = [(few, many), (many, few)]
-        return [
-            Shape(first, second, min(n_first, most), min(n_second, most), from_target, n_targets)
-            for n_first, n_second in sizes
-            for first, second in BOTH_STEPS
-        ]
+    def shapes(n_first: int, n_second: int, from_target: int, n_targets: int) -> list[Shape]:
+        sizes = min(n_first, most), min(n_second, most)
+        return [Shape(first, second, *sizes, from_target, n_targets) for first, second in BOTH_STEPS]
 
-    plain = numbers.plain_share * looks / (1 + len(numbers.few))
-    found = [shape for few in (*numbers.few, None) for shape in shapes(plain, few, 0, 1)]
-    return found + shapes((1 - numbers.plain_share) * looks, None, 1, n_targets - 1) * (n_targets > 1)
+    found = []
+    for few in numbers.few:
+        many = int(plain / 2 / few)
+        found += shapes(few, many, 0, 1) + shapes(many, few, 0, 1)
+    both = math.isqrt(int(plain))
+    found += shapes(both, both, 0, 1)
+    if n_targets > 1:
+        both = math.isqrt(int((1 - numbers.plain_share) * each / (n_targets - 1)))
+        found += shapes(both, both, 1, n_targets - 1)
+    return found
 
 
 def _three_steps(small: DeepFormulas, first: int, last: int, looks: float) -> list[Shape]:

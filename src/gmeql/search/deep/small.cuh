@@ -31,7 +31,7 @@ struct Small {
 struct Block {
     long long start, n;  // threads
     u64 most_mixed;  // of a code's hash, for it to be collected
-    int opcode, number, cost, left, n_left, right, n_right, is_half;
+    int opcode, number, cost, left, right, n_right, is_half;
 };
 
 #ifdef __CUDACC__
@@ -176,18 +176,24 @@ DEVICE u64 form_key(const Row& row, const double* signs) {
 
 DEVICE u64 first_slot(const Table& table, u64 key) { return (key >> 20) & table.mask; }
 
-// Let the code stand under its key, unless a lower one does.
-DEVICE void enter(const Table& table, u64 key, u64 code) {
+// The place of a key, which is its own from now on, and whether it is new; none where the table is full there.
+DEVICE Entry* place_of(const Table& table, u64 key, bool& is_new) {
     u64 slot = first_slot(table, key);
     for (int probe = 0; probe < PROBES; ++probe, slot = (slot + 1) & table.mask) {
         Entry& entry = table.entries[slot];
         u64 before = entry.key;
         if (before == 0) before = put_if_zero(&entry.key, key);
-        if (before == 0 || before == key) {
-            if (entry.turned < ~code) raise_to(&entry.turned, ~code);
-            return;
-        }
+        is_new = before == 0;
+        if (is_new || before == key) return &entry;
     }
+    return nullptr;
+}
+
+// Let the code stand under its key, unless a lower one does.
+DEVICE void enter(const Table& table, u64 key, u64 code) {
+    bool is_new;
+    Entry* entry = place_of(table, key, is_new);
+    if (entry && entry->turned < ~code) raise_to(&entry->turned, ~code);
 }
 
 DEVICE u64 find(const Table& table, u64 key) {

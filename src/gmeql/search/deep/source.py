@@ -45,7 +45,7 @@ SMALL = np.dtype(
 BATCH = np.dtype([("n", "i8"), ("n_parts", "i4")], align=True)
 BLOCK = np.dtype(
     [("start", "i8"), ("n", "i8"), ("most_mixed", "u8")]
-    + [(name, "i4") for name in ("opcode", "number", "cost", "left", "n_left", "right", "n_right", "is_half")],
+    + [(name, "i4") for name in ("opcode", "number", "cost", "left", "right", "n_right", "is_half")],
     align=True,
 )
 KEPT_ONES = np.dtype([("n", "i8"), ("codes", "u8"), ("first", "i4"), ("are_leaves", "i4")], align=True)

@@ -39,22 +39,16 @@ DEVICE void enter_left(const Small& small, const Sum& sum, const Hits& hits, lon
     const Left left = left_of(row, sum.along);
     const u64 key = left.rest > LEAST_LEFT * left.size ? form_key(left.row, small.signs) : 0;
     if (!key) return;
-    u64 slot = first_slot(sum.table, key);
-    for (int probe = 0; probe < PROBES; ++probe, slot = (slot + 1) & sum.table.mask) {
-        Entry& place = sum.table.entries[slot];
-        u64 before = place.key;
-        if (before == 0) before = put_if_zero(&place.key, key);
-        if (before == 0) {
-            place.turned = ~code;
-            return;
-        }
-        if (before == key) {
-            u64 turned = 0;  // until whoever was first has written it
-            for (int wait = 0; wait < MOST_WAITS && !turned; ++wait) turned = seen(&place.turned);
-            if (are_a_sum(small, sum, row, left, ~turned)) note(hits, {code, ~turned, sum.number, 0, 0, 0}, sum.most);
-            return;
-        }
+    bool is_new;
+    Entry* place = place_of(sum.table, key, is_new);
+    if (!place) return;
+    if (is_new) {
+        place->turned = ~code;
+        return;
     }
+    u64 turned = 0;  // until whoever was first has written it
+    for (int wait = 0; wait < MOST_WAITS && !turned; ++wait) turned = seen(&place->turned);
+    if (are_a_sum(small, sum, row, left, ~turned)) note(hits, {code, ~turned, sum.number, 0, 0, 0}, sum.most);
 }
 
 GLOBAL void sums(const Small* small, const Sum* sum, const Hits* hits) {

@@ -9,10 +9,11 @@ from functools import partial, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, build, tree_complexity
+from gmeql.formula.nodes import Constant, Node, build
 from gmeql.search.deep.formulas import DeepFormulas
-from gmeql.search.deep.source import COST_AT, HIT, HITS, SUM, TABLE
-from gmeql.search.direct.middle.meeting import MEETING, Target, Verified
+from gmeql.search.deep.hits import Hits
+from gmeql.search.deep.source import COST_AT, SUM, TABLE
+from gmeql.search.direct.middle.meeting import MEETING, Target, simplest
 from gmeql.search.direct.table import DirectTable, FloatArray
 
 AT_A_TIME = 6
@@ -31,26 +32,21 @@ def paired(
     deviations = targets - targets.mean(axis=1, keepdims=True)
     lengths = np.maximum(np.linalg.norm(deviations, axis=1, keepdims=True), np.finfo(float).tiny)
     along = driver.put(deviations / lengths)
-    counts, hits = driver.zeros(4 * n), driver.zeros(HIT.itemsize * most * n)
-    table, mask = small.spare_table()
+    hits, (table, mask) = Hits(driver, n, most), small.spare_table()
     records = np.zeros(n, SUM)
     records["n"], records["most"], records["number"] = small.n_slots, most, np.arange(n)
     records["along"] = driver.pointer(along) + np.arange(n) * targets[0].nbytes
     records["table"] = np.array([(driver.pointer(table), mask)], TABLE)
-    place = np.zeros(1, HITS)
-    place["hits"], place["counts"] = driver.pointer(hits), driver.pointer(counts)
-    there, sent = driver.put(place), driver.put(records.view(np.uint8))
+    sent = driver.put(records.view(np.uint8))
     for number in range(n):
         if number % AT_A_TIME == AT_A_TIME - 1:
-            driver.get(counts)
+            hits.wait()
             if not goes_on():
                 break
         driver.fill(table, None)
         one = sent[SUM.itemsize * number : SUM.itemsize * (number + 1)]
-        small.launch("sums", small.n_slots, (one, there))
-    n_found = np.minimum(driver.get(counts).view(np.int32), most)
-    every = driver.get(hits).view(HIT).reshape(n, most)
-    found = np.concatenate([every[number, :count] for number, count in enumerate(n_found)])
+        small.launch("sums", small.n_slots, (one, hits.there))
+    found = hits.found()
     codes = np.sort(np.stack([found["code"], found["other"]], axis=1), axis=1)
     order = np.lexsort([codes[:, 0], codes[:, 1], found["look"], (codes >> np.uint64(COST_AT)).sum(axis=1)])
     return found["look"][order].astype(np.int64), codes[order]
@@ -65,15 +61,15 @@ def summed(
     goes_on: Callable[[], bool] = lambda: True,
 ) -> Iterator[Node]:
     """Those that hold on all rows, with their constants; the simplest of them, those that hold to rounding first."""
-    found: list[Verified] = []
-    for place, (number, pair) in enumerate(zip(numbers[: MEETING.verified].tolist(), codes.tolist(), strict=False)):
-        if not goes_on():
-            break
-        root, error = _fitted([small.tree_of_code(code) for code in pair], table, targets[number].values)
-        if error < MEETING.exact:
-            root = targets[number].restore(root)
-            found.append(Verified(error > MEETING.rounding, tree_complexity(root), place, root))
-    yield from (one.root for one in sorted(found)[: MEETING.proposed])
+
+    def fitted() -> Iterator[tuple[Target, Node, float]]:
+        for number, pair in zip(numbers[: MEETING.verified].tolist(), codes.tolist(), strict=False):
+            if not goes_on():
+                return
+            terms = [small.tree_of_code(code) for code in pair]
+            yield targets[number], *_fitted(terms, table, targets[number].values)
+
+    yield from simplest(fitted())
 
 
 def _fitted(terms: Sequence[Node], table: DirectTable, target: FloatArray) -> tuple[Node, float]:

@@ -33,7 +33,7 @@ class DeeperLooks:
         self._driver: Driver | None = None
         self._is_over = False
         self._looks = DeepLooks()
-        self._asked: dict[View, DirectTable | None] = {}
+        self._asked: set[View] = set()
         self._running: list[tuple[View, DirectTable, Ticket]] = []
 
     def begin_on(self, driver: Driver, state: SearchState) -> bool:
@@ -74,7 +74,8 @@ class DeeperLooks:
         for view in [state.portfolio.tables[0].view, *plainest.values()]:
             if view in self._asked or len(self._asked) == self._config.device_tables:
                 continue
-            self._asked[view] = table = plain_table_of(view, state)
+            self._asked.add(view)
+            table = plain_table_of(view, state)
             if table is None:
                 continue
             # a moment tells whether it is a wave; else nothing exact is to be seen in noise

@@ -9,7 +9,7 @@ holds as many formulas as nobody could sample.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -63,15 +63,6 @@ class Target(NamedTuple):
 
     values: FloatArray
     restore: Callable[[Node], Node]
-
-
-class Verified(NamedTuple):
-    """A formula that holds on all rows, in the order in which such are proposed."""
-
-    is_rough: bool
-    complexity: int
-    place: int
-    root: Node
 
 
 class Numbered(Protocol):
@@ -206,15 +197,24 @@ def verified(
     effort: Effort,
 ) -> Iterator[Node]:
     """Formulas that hold on all rows, with both constants fitted; the simplest of them, those that hold to rounding first."""
-    found: list[Verified] = []
-    for place, (number, *steps, b) in enumerate(hits[: MEETING.verified].tolist()):
-        if place >= MEETING.verified_late and effort.out_of_time():
-            break
-        root, error = _fitted(steps, small.tree(b), small, table, targets[number].values)
+
+    def fitted() -> Iterator[tuple[Target, Node, float]]:
+        for place, (number, *steps, b) in enumerate(hits[: MEETING.verified].tolist()):
+            if place >= MEETING.verified_late and effort.out_of_time():
+                return
+            yield targets[number], *_fitted(steps, small.tree(b), small, table, targets[number].values)
+
+    yield from simplest(fitted())
+
+
+def simplest(fitted: Iterable[tuple[Target, Node, float]]) -> Iterator[Node]:
+    """Of formulas of targets, with their errors, those that hold: to rounding first, then the least complex."""
+    found = []
+    for place, (target, root, error) in enumerate(fitted):
         if error < MEETING.exact:
-            root = targets[number].restore(root)
-            found.append(Verified(error > MEETING.rounding, tree_complexity(root), place, root))
-    yield from (one.root for one in sorted(found)[: MEETING.proposed])
+            root = target.restore(root)
+            found.append((error > MEETING.rounding, tree_complexity(root), place, root))
+    yield from (root for *_, root in sorted(found)[: MEETING.proposed])
 
 
 def _fitted(steps: list[int], b: Node, small: Numbered, table: DirectTable, target: FloatArray) -> tuple[Node, float]:
