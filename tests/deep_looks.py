@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from drawn_tables import even_table
 
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
 from gmeql.search.deep.formulas import DeepFormulas, Extent
 from gmeql.search.deep.meeting import Reach
-from gmeql.search.direct.table import DirectTable
 from host_cuda import HostDriver
 
 ALL = FunctionSet(DEFAULT_FUNCTIONS)
@@ -17,10 +17,7 @@ EXTENT = Extent(kept=1000, tried=50_000, forms=50_000, bits=18)
 REACH = Reach(EXTENT, looks=1e5, three_steps=1e5, is_behind_columns=True)
 
 
-def table(f: Callable[..., np.ndarray], n_columns: int, low: float = 0.5, high: float = 2.5) -> DirectTable:
-    """A law over columns drawn evenly."""
-    X = np.random.default_rng(0).uniform(low, high, (60, n_columns))
-    return DirectTable(X, f(*X.T), np.ones(60))
+table = partial(even_table, rows=60)
 
 
 def values_of_kept(small: DeepFormulas) -> np.ndarray:

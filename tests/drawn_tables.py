@@ -18,3 +18,9 @@ def drawn_table(f: Function, rows: int, largest: float, rng: np.random.Generator
         y = f(*X.T)
     kept = np.isfinite(y)
     return DirectTable(X[kept], y[kept], np.ones(int(kept.sum())))
+
+
+def even_table(f: Function, n_columns: int, low: float = 0.5, high: float = 2.5, *, rows: int) -> DirectTable:
+    """Columns drawn evenly, the same every time."""
+    X = np.random.default_rng(0).uniform(low, high, (rows, n_columns))
+    return DirectTable(X, f(*X.T), np.ones(rows))

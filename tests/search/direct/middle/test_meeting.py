@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
+from drawn_tables import even_table
 
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
@@ -17,9 +19,7 @@ from gmeql.search.direct.table import DirectTable, Effort
 ALL = FunctionSet(DEFAULT_FUNCTIONS)
 
 
-def table(f: Callable[..., np.ndarray], n_columns: int, low: float = 0.5, high: float = 2.5) -> DirectTable:
-    X = np.random.default_rng(0).uniform(low, high, (300, n_columns))
-    return DirectTable(X, f(*X.T), np.ones(300))
+table = partial(even_table, rows=300)
 
 
 def proposed(given: DirectTable, functions: FunctionSet = ALL, seconds: float = 0.2) -> list[Node]:
