@@ -12,7 +12,7 @@ from deep_looks import ALL, EXTENT, REACH, grown, table, values_of_kept
 from host_cuda import HostDriver, needs_compiler
 from late_cuda import LateDriver
 
-from gmeql.formula.nodes import Constant, Node, Variable, build, calls
+from gmeql.formula.nodes import Node, calls
 from gmeql.network.families import FunctionSet
 from gmeql.search.deep.meeting import (
     BOTH_STEPS,
@@ -21,12 +21,11 @@ from gmeql.search.deep.meeting import (
     _one_step,
     _three_steps,
     _two_steps,
-    behind,
     looked_up,
     propose,
 )
 from gmeql.search.direct.middle.kernels import MINUS, OVER, PLUS, STAY, TIMES, UNDER
-from gmeql.search.direct.middle.meeting import Target, few_rows, stepped
+from gmeql.search.direct.middle.meeting import few_rows, stepped
 from gmeql.search.direct.table import DirectTable
 
 pytestmark = needs_compiler
@@ -107,18 +106,6 @@ def test_hits_are_true_and_sorted_and_what_drowns_the_target_is_none() -> None:
     )
     costs = small.costs()[hits[:, 2]] + [len(list(calls(seen.tree(b)))) for b in hits[:, 5]]
     assert costs[0] <= np.median(costs)
-
-
-def test_what_a_formula_leaves_leads_back_to_the_target() -> None:
-    given = table(lambda a, b: a / b + np.sin(a), 2)
-    as_it_is = Target(given.y, lambda root: root)
-    times, over = behind(given, as_it_is, Variable(1))
-    assert (times.values == given.y * given.X[:, 1]).all() and (over.values == given.y / given.X[:, 1]).all()
-    assert times.restore(Variable(0)) == build("div", Variable(0), Variable(1))
-    assert over.restore(Variable(0)) == build("mul", Variable(1), Variable(0))
-    assert behind(given, as_it_is, Constant(2.0)) == []
-    given.X[0, 1] = 0.0  # nothing is divided by that
-    assert len(behind(given, as_it_is, Variable(1))) == 1
 
 
 def test_a_reading_that_is_one_number_is_no_fault() -> None:

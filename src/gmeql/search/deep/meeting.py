@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,12 +24,10 @@ from gmeql.search.direct.middle.kernels import MINUS, OVER, PLUS, STAY, TIMES, U
 from gmeql.search.direct.middle.meeting import (
     MEETING,
     TWO_STEPS,
-    Target,
+    behind,
     few_rows,
     steps_allowed,
-    stepped,
     targets_of,
-    undone,
     verified,
 )
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
@@ -149,23 +146,6 @@ def propose(
     wholes = every[: len(targets) + sum(map(len, of_columns))]
     pairs = paired(small, on_few_rows[: len(wholes)], numbers.met, goes_on)
     yield from summed(small, *pairs, table, wholes, goes_on)
-
-
-def behind(table: DirectTable, target: Target, formula: Node) -> list[Target]:
-    """The target times a formula, and over it, where either is finite and tells something."""
-    found = []
-    sign = 1.0 if target.values.mean() >= 0 else -1.0
-    with np.errstate(all="ignore"):
-        values = table.values(formula)
-        for step in (TIMES, OVER) if np.ptp(values) > 0 else ():
-            left = stepped(step, target.values, values)
-            if np.isfinite(left).all() and np.ptp(left) > 0:
-                found.append(Target(left, partial(_behind, step, formula, sign, target)))
-    return found
-
-
-def _behind(step: int, formula: Node, sign: float, target: Target, root: Node) -> Node:
-    return target.restore(undone(step, root, formula, sign))
 
 
 def looked_up(

@@ -1,19 +1,18 @@
-"""Sums of two small formulas with a factor each and a constant: all pairs of a table of millions in one pass (`sums.cu`)."""
+"""Sums of two small formulas with any factors: `middle/two_terms.py` once more, with a table of millions (`sums.cu`)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gmeql.formula.nodes import Constant, Node, build
+from gmeql.formula.nodes import Node
 from gmeql.search.deep.formulas import DeepFormulas
 from gmeql.search.deep.hits import Hits
 from gmeql.search.deep.source import COST_AT, SUM, TABLE
 from gmeql.search.direct.middle.meeting import MEETING, Target, simplest
+from gmeql.search.direct.middle.two_terms import Term, fitted
 from gmeql.search.direct.table import DirectTable, FloatArray
 
 AT_A_TIME = 6
@@ -62,29 +61,11 @@ def summed(
 ) -> Iterator[Node]:
     """Those that hold on all rows, with their constants; the simplest of them, those that hold to rounding first."""
 
-    def fitted() -> Iterator[tuple[Target, Node, float]]:
+    def of_pairs() -> Iterator[tuple[Target, Node, float]]:
         for number, pair in zip(numbers[: MEETING.verified].tolist(), codes.tolist(), strict=False):
             if not goes_on():
                 return
-            terms = [small.tree_of_code(code) for code in pair]
-            yield targets[number], *_fitted(terms, table, targets[number].values)
+            terms = [Term(small.tree_of_code(code), is_below=False) for code in pair]
+            yield targets[number], *fitted(terms, table, targets[number].values)
 
-    yield from simplest(fitted())
-
-
-def _fitted(terms: Sequence[Node], table: DirectTable, target: FloatArray) -> tuple[Node, float]:
-    """A sum of terms and a constant, and its error on all rows, relative to the spread; inf where it is none."""
-    with np.errstate(all="ignore"):
-        columns = np.stack([*(table.values(term) for term in terms), np.ones(len(target))], axis=1)
-        sizes = np.abs(columns).max(axis=0)
-        if not (np.isfinite(columns).all() and sizes.all()):
-            return terms[0], math.inf
-        scaled = np.linalg.lstsq(columns / sizes, target, rcond=None)[0]
-        least = MEETING.exact * float(np.abs(target).max())
-        factors = np.where(np.abs(scaled) > least, scaled / sizes, 0.0)
-        error = float(np.sqrt(np.mean((columns @ factors - target) ** 2)) / np.std(target))
-    parts = [
-        build("mul", Constant(factor), term) for factor, term in zip(factors.tolist(), terms, strict=False) if factor
-    ]
-    parts += [Constant(float(factors[-1]))] if factors[-1] else []
-    return (reduce(partial(build, "add"), parts), error) if parts else (terms[0], math.inf)
+    yield from simplest(of_pairs())

@@ -11,7 +11,7 @@ from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.direct.fractions import peeled, rational, roots
 from gmeql.search.direct.going_on import filled, grown
-from gmeql.search.direct.middle import meeting, pairs
+from gmeql.search.direct.middle import meeting, pairs, two_terms
 from gmeql.search.direct.powers import cancelled, corrected, exponentials, exponents, forms
 from gmeql.search.direct.steps import nested, squares, strange
 from gmeql.search.direct.sums import (
@@ -70,6 +70,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
     "damped": damped.propose,
     "derivatives": derivatives.propose,
     "forms": forms.propose,
+    "two terms": two_terms.propose,
     "meeting": meeting.propose,
     "grown": grown.propose,
     "filled": filled.propose,
@@ -81,15 +82,15 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 SHARES: dict[str, float] = {
     "linear": 0.1, "cancelled": 0.5, "corrected": 4.0, "exponentials": 2.0, "scaled": 2.0, "pursuit": 3.0, "held": 8.0,
     "inner sums": 3.0, "capped": 4.0, "wave fractions": 3.0, "wave products": 2.0, "nested": 3.0, "waves": 4.0, "peeled": 4.0,
-    "damped": 0.2, "sections": 7.0, "meeting": 3.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0, "grown": 0.14,
-    "exponents": 2.0,
+    "damped": 0.2, "sections": 7.0, "meeting": 3.0, "two terms": 6.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0,
+    "grown": 0.14, "exponents": 2.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
 AT_ONCE = ("linear",)
 """Methods that are asked before the first candidate is drawn, about the columns as they are: they cost next to nothing."""
 QUICK = ("rational", "vocabulary")
 """Methods that are asked then, too, for what they see within some hundredths of a second and islands need long for."""
-SOON = ("crossed", "modulated")
+SOON = ("crossed", "modulated", "two terms")
 """Such methods for rarer formulas, asked after them."""
 EARLY = (
     "exponents", "cancelled", "corrected", "exponentials", "bends", "scaled", "rational", "pursuit", "capped", "sections",
@@ -102,8 +103,8 @@ NOISY = ("pairs",)
 """Methods that are asked about the smallest tables at once where even these are noisy."""
 GROWING = ("grown", "filled")
 """Methods that go on from formulas found so far, asked a few times at set shares of the budget."""
-LAST = ("strange", "waves")
-"""Methods that take long to begin, asked about the columns as they are when all others had their time."""
+LAST = ("strange", "two terms", "waves")
+"""Methods that see more the longer they look, asked about the columns as they are when all others had their time."""
 AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *GROWING, "strange"))
 """All others."""
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

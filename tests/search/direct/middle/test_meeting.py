@@ -12,7 +12,17 @@ from drawn_tables import even_table
 from gmeql.formula.nodes import Constant, Node, Variable, build, calls, row_values
 from gmeql.network.families import DEFAULT_FUNCTIONS, FunctionSet
 from gmeql.search.direct.middle.kernels import LOGGED, MINUS, OVER, PLUS, RAISED, SQUARED, STAY, TIMES, UNDER
-from gmeql.search.direct.middle.meeting import ONE_STEP, Target, _hits, few_rows, propose, stepped, undone, verified
+from gmeql.search.direct.middle.meeting import (
+    ONE_STEP,
+    Target,
+    _hits,
+    behind,
+    few_rows,
+    propose,
+    stepped,
+    undone,
+    verified,
+)
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
 from gmeql.search.direct.table import DirectTable, Effort
 
@@ -128,3 +138,15 @@ def test_a_reading_that_is_one_number_is_met_by_nothing() -> None:
     small = SmallFormulas.of(given.X[:8], ALL, max_kept=100, max_formulas=100)
     flat = Target(np.ones(len(given.y)), lambda root: root)
     assert list(verified(np.array([[0, STAY, 0, STAY, 0, 0]]), small, given, [flat], Effort(1.0))) == []
+
+
+def test_what_a_formula_leaves_leads_back_to_the_target() -> None:
+    given = table(lambda a, b: a / b + np.sin(a), 2)
+    as_it_is = Target(given.y, lambda root: root)
+    times, over = behind(given, as_it_is, Variable(1))
+    assert (times.values == given.y * given.X[:, 1]).all() and (over.values == given.y / given.X[:, 1]).all()
+    assert times.restore(Variable(0)) == build("div", Variable(0), Variable(1))
+    assert over.restore(Variable(0)) == build("mul", Variable(1), Variable(0))
+    assert behind(given, as_it_is, Constant(2.0)) == []
+    given.X[0, 1] = 0.0  # nothing is divided by that
+    assert len(behind(given, as_it_is, Variable(1))) == 1

@@ -85,7 +85,7 @@ TWO_STEPS = np.array(
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
     """Formulas of two or three small ones that are exact on all rows, the simplest first. Draws nothing at random."""
-    if not 1 <= table.n_columns <= MEETING.max_columns or len(table.y) < 2 * MEETING.rows or not np.ptp(table.y) > 0:
+    if not are_worth_a_look(table):
         return
     rows = few_rows(table.y)
     small = small_formulas(table, functions, effort)
@@ -108,14 +108,40 @@ def targets_of(y: FloatArray, functions: FunctionSet) -> list[Target]:
     return [Target(values, partial(_inverted, name, sign)) for name, values in direct_readings(y, functions).items()]
 
 
+def behind(table: DirectTable, target: Target, formula: Node) -> list[Target]:
+    """The target times a formula, and over it, where either is finite and tells something."""
+    found = []
+    sign = 1.0 if target.values.mean() >= 0 else -1.0
+    with np.errstate(all="ignore"):
+        values = table.values(formula)
+        for step in (TIMES, OVER) if np.ptp(values) > 0 else ():
+            left = stepped(step, target.values, values)
+            if np.isfinite(left).all() and np.ptp(left) > 0:
+                found.append(Target(left, partial(_behind, step, formula, sign, target)))
+    return found
+
+
+def _behind(step: int, formula: Node, sign: float, target: Target, root: Node) -> Node:
+    return target.restore(undone(step, root, formula, sign))
+
+
 def steps_allowed(functions: FunctionSet) -> NDArray[np.int64]:
     """`ONE_STEP` where what takes it back is allowed."""
     return np.array([pair for pair in ONE_STEP.tolist() if functions.allows(_UNDONE_BY.get(pair[1], set()))])
 
 
-def small_formulas(table: DirectTable, functions: FunctionSet, effort: Effort) -> SmallFormulas | None:
-    """As many small formulas over a table as the effort allows, by their values on a few rows; None where that is none."""
-    n_formulas = int(effort.seconds * MEETING.enumerating * MEETING.formulas_per_second)
+def are_worth_a_look(table: DirectTable) -> bool:
+    """Whether a table has few enough columns, enough rows, and a target that varies."""
+    is_small = 1 <= table.n_columns <= MEETING.max_columns
+    return is_small and len(table.y) >= 2 * MEETING.rows and bool(np.ptp(table.y) > 0)
+
+
+def small_formulas(
+    table: DirectTable, functions: FunctionSet, effort: Effort, share: float = MEETING.enumerating
+) -> SmallFormulas | None:
+    """As many small formulas over a table as a share of the effort allows, by their values on a few rows; None where that is
+    none."""
+    n_formulas = int(effort.seconds * share * MEETING.formulas_per_second)
     n_formulas = min(n_formulas, MEETING.max_formulas)
     n_kept = int(MEETING.kept_share * n_formulas)
     if n_kept <= table.n_columns or effort.out_of_time():

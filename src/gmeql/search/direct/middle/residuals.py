@@ -1,0 +1,129 @@
+"""Compiled: what a target leaves of small formulas, told apart by hash; two that are left alike are terms of the target.
+
+Where y = c0 + c1 f + c2 g, what is left of f without its mean and its part along y is a multiple of what is left of g. So one
+pass over the formulas sees all pairs. Where y = (c0 + c1 f)/(c2 + c3 g), the same holds of f and y g.
+
+`R` rows, `K` formulas with values kept, `M` formulas in all, `S` slots of a hash table (a power of two). The *entry* 2m is
+formula m, the entry 2m + 1 is that times the target.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import boolean, float64
+from numpy.typing import NDArray
+
+from gmeql.fitters.compiled import compiled, inner, part
+from gmeql.search.direct.middle.kernels import LEAST_DEVIATION, ROW, combine, find_or_insert, form_key
+
+LEAST_LEFT = 1e-4
+"""What must be left of a formula, relative to its size. Formulas that are a constant up to a trace are alike in what is left
+of them, and would be terms of anything."""
+ALIKE = 1e-8
+"""Of values that are one but for a factor, relative to the largest: keys know them to 5e-7 ..."""
+LAST_DIGITS = 1e-13
+"""... and what rounding may add, relative to what the digits were lost of."""
+SAME_FORM = 1e-6
+"""Up to which two formulas have one form, on two sides of the border of a key."""
+
+
+@part(float64(ROW, ROW, ROW))
+def leave(values, along, out):
+    """Into `out` [R] values without their mean and their part `along` a row of length 1 without mean, or of zeros; how much
+    that is of their size."""
+    n = len(values)
+    mean = part_along = size = rest = 0.0
+    for i in range(n):
+        mean += values[i] / n
+        size = max(size, abs(values[i]))
+    for i in range(n):
+        part_along += (values[i] - mean) * along[i]
+    for i in range(n):
+        out[i] = values[i] - mean - part_along * along[i]
+        rest = max(rest, abs(out[i]))
+    return rest / size if size > 0.0 else 0.0
+
+
+@part(boolean(ROW, ROW, float64))
+def are_one(a, b, alike):
+    """Whether a [R] is b times a factor, up to `alike` times its largest value."""
+    highest = factor = off = largest = 0.0
+    for i in range(len(a)):
+        if abs(b[i]) > highest:
+            highest = abs(b[i])
+            factor = a[i] / b[i]
+        largest = max(largest, abs(a[i]))
+    for i in range(len(a)):
+        off = max(off, abs(a[i] - factor * b[i]))
+    return off <= alike * largest
+
+
+@inner()
+def values_of(entry, formulas, values, target, out):
+    """Values [R] of an entry into `out`; whether it has any."""
+    m = entry >> 1
+    if m < len(values):
+        for i in range(len(out)):
+            out[i] = values[m, i]
+    elif not combine(formulas[m, 0], values[formulas[m, 1]], values[max(formulas[m, 2], 0)], out):
+        return False
+    if entry & 1:
+        for i in range(len(out)):
+            out[i] *= target[i]
+    return True
+
+
+def pairs_left_alike(
+    formulas: NDArray[np.int32],
+    values: NDArray[np.float64],
+    target: NDArray[np.float64],
+    signs: NDArray[np.float64],
+    *,
+    with_fractions: bool,
+    most: int,
+) -> NDArray[np.int64]:
+    """Entries [H, 2], at most so many, that may be the two terms of a target [R]; formulas [M, 3] with values [K, R]."""
+    n, deviations = 1 + with_fractions, target - target.mean()
+    if not np.abs(deviations).max() > LEAST_DEVIATION * np.abs(target).max():
+        return np.empty((0, 2), np.int64)  # a constant tells nothing
+    along = deviations / np.linalg.norm(deviations)
+    slots = 1 << max(2 * n * len(formulas) - 1, 1).bit_length()
+    keys, places, hits = np.zeros(slots, np.uint64), np.empty(slots, np.int32), np.empty((most, 2), np.int64)
+    scratch = tuple(np.zeros((5, len(target))))
+    arguments = np.ascontiguousarray(target), along, signs, keys, places
+    return hits[: int(pass_over(formulas, values, *arguments, hits, n, scratch))]
+
+
+@compiled()
+def pass_over(formulas, values, target, along, signs, keys, places, hits, n_entries, scratch):
+    """`pairs_left_alike` with rows to work in; how many there are."""
+    one, other, left, beside, nothing = scratch
+    n_hits = 0
+    for m in range(len(formulas)):
+        for times in range(n_entries):
+            entry = 2 * m + times
+            if not values_of(entry, formulas, values, target, one):
+                continue
+            share = leave(one, along, left)
+            if not share > LEAST_LEFT:
+                continue
+            key = form_key(left, signs)
+            if key == np.uint64(0):
+                continue
+            first = np.int64(find_or_insert(keys, places, key, entry))
+            if first < 0 or n_hits == len(hits) or not values_of(first, formulas, values, target, other):
+                continue
+            lost = 1.0 / share + 1.0 / leave(other, along, beside)
+            if not are_one(left, beside, ALIKE + LAST_DIGITS * lost):
+                continue
+            if (first & 1) == times:  # c0 + c1 f is no other formula than f, and y (c0 + c1 f) none than y f
+                values_of(entry - times, formulas, values, target, one)
+                values_of(first - times, formulas, values, target, other)
+                leave(one, nothing, left)
+                leave(other, nothing, beside)
+                if are_one(left, beside, SAME_FORM):
+                    continue
+            hits[n_hits, 0] = first
+            hits[n_hits, 1] = entry
+            n_hits += 1
+    return n_hits
