@@ -135,7 +135,7 @@ class ClockConfig:
     noisy_columns: int = (
         4  # which is one of so many columns at most: no noisy law of 61 left more to its smallest table
     )
-    last_shares: tuple[float, ...] = (0.2165, 0.15, 0.06)  # the least for each of those that are asked last
+    last_shares: tuple[float, ...] = (0.2165, 0.06)  # the least for each of those that are asked last
     growing_from: tuple[float, ...] = (0.2, 0.45, 0.7)  # when those are asked that go on from formulas,
     growing_share: float = 0.0268  # with so much each time
     later_candidates: int = 100_000  # candidates of which these are shares where nothing is limited

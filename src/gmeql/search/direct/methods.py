@@ -82,7 +82,7 @@ DIRECT_METHODS: dict[str, DirectMethod] = {
 SHARES: dict[str, float] = {
     "linear": 0.1, "cancelled": 0.5, "corrected": 4.0, "exponentials": 2.0, "scaled": 2.0, "pursuit": 3.0, "held": 8.0,
     "inner sums": 3.0, "capped": 4.0, "wave fractions": 3.0, "wave products": 2.0, "nested": 3.0, "waves": 4.0, "peeled": 4.0,
-    "damped": 0.2, "sections": 7.0, "meeting": 3.0, "two terms": 6.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0,
+    "damped": 0.2, "sections": 7.0, "meeting": 3.0, "two terms": 8.0, "forms": 2.0, "fast waves": 3.0, "strange": 8.0,
     "grown": 0.14, "exponents": 2.0,
 }  # fmt: skip
 """What a method gets of the time for a table, beside the 1 of every other."""
@@ -103,8 +103,8 @@ NOISY = ("pairs",)
 """Methods that are asked about the smallest tables at once where even these are noisy."""
 GROWING = ("grown", "filled")
 """Methods that go on from formulas found so far, asked a few times at set shares of the budget."""
-LAST = ("strange", "two terms", "waves")
-"""Methods that see more the longer they look, asked about the columns as they are when all others had their time."""
+LAST = ("strange", "waves")
+"""Methods that take long to begin, asked about the columns as they are when all others had their time."""
 AT_FIRST = tuple(name for name in DIRECT_METHODS if name not in (*LATER, *GROWING, "strange"))
 """All others."""
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
