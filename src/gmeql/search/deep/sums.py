@@ -65,7 +65,7 @@ def summed(
         for number, pair in zip(numbers[: MEETING.verified].tolist(), codes.tolist(), strict=False):
             if not goes_on():
                 return
-            terms = [Term(small.tree_of_code(code), is_below=False) for code in pair]
+            terms = [Term(small.tree_of_code(code)) for code in pair]
             yield targets[number], *fitted(terms, table, targets[number].values)
 
     yield from simplest(of_pairs())

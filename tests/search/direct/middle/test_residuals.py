@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -16,11 +17,17 @@ ROWS = 8
 
 
 def found(
-    values: np.ndarray, target: np.ndarray, *, with_fractions: bool = True, most: int = 100
+    values: np.ndarray,
+    target: np.ndarray,
+    *,
+    beside: Sequence[np.ndarray] = (),
+    with_fractions: bool = True,
+    most: int = 100,
 ) -> set[tuple[int, int]]:
     signs = np.random.default_rng(0).normal(size=ROWS)
     formulas = np.zeros((len(values), 3), np.int32)  # all have values: what they are made of is not asked
-    entries = pairs_left_alike(formulas, values, target, signs, with_fractions=with_fractions, most=most)
+    given = formulas, values, target, signs
+    entries = pairs_left_alike(*given, beside=beside, with_fractions=with_fractions, most=most)
     return {(min(pair), max(pair)) for pair in entries.tolist()}
 
 
@@ -45,6 +52,16 @@ def test_the_terms_of_a_fraction(rows: np.ndarray) -> None:
     assert found(rows, law) == {(6, 11)}
     assert found(rows, law, with_fractions=False) == set()
     assert found(rows, 1 / (2 + rows[0] + 0.7 * rows[2])) == {(1, 5)}
+
+
+def test_two_terms_beside_others_that_are_known(rows: np.ndarray) -> None:
+    law = 1.3 * rows[0] - 0.7 * rows[2] + 0.4 * rows[4] - 2
+    assert found(rows, law) == set()
+    assert found(rows, law, beside=[rows[0]]) == {(4, 8)}
+    assert found(rows, law + np.sin(rows[5]), beside=[rows[0], np.sin(rows[5])]) == {(4, 8)}
+    assert found(rows, 1.3 * rows[0] - 2, beside=[rows[0]]) == set()  # nothing is left to be explained
+    alike = np.stack([rows[2], 2 * rows[2] - 5 * rows[0] + 1])
+    assert found(alike, law, beside=[rows[0]]) == set()
 
 
 def test_all_pairs_one_by_one_find_the_same() -> None:

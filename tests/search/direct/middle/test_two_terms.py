@@ -41,6 +41,7 @@ def error_of(given: DirectTable, **options: FunctionSet | float) -> float:
         (lambda a, b: np.exp(0.4 * a * b - 1.1 * np.sqrt(b)), 2),
         (lambda a, b: b * (1.7 + 0.4 * np.sin(a * a) - 0.9 * np.log(a) / b), 2),  # times a column
         (lambda a, b: (1.7 + 0.4 * np.sin(a * a) - 0.9 * np.log(a) / b) / a, 2),
+        (lambda a, b, c: 1.7 + 0.4 * c + 0.3 * np.sin(a * b) - 0.9 * np.exp(a - c), 3),  # beside a column
     ],
 )
 def test_a_law_of_two_terms_is_seen(f: Callable[..., np.ndarray], n_columns: int) -> None:
@@ -109,25 +110,23 @@ def test_a_quick_look_is_as_short_however_long_the_search() -> None:
 def test_constants_are_found_and_those_that_are_nothing_left_out() -> None:
     given = table(lambda a, b: 2 * a * b + 3 * np.exp(a), 2)
     terms = [build("mul", Variable(0), Variable(1)), build("exp", Variable(0))]
-    root, error = fitted([Term(term, is_below=False) for term in terms], given, given.y)
+    root, error = fitted([Term(term) for term in terms], given, given.y)
     assert error < 1e-14
     constants = sorted(call.value for call in _constants(root))
     assert constants == pytest.approx([2, 3], rel=1e-12)
     fraction = table(lambda a, b: 2 * a / (1 + 4 * b), 2)
-    root, error = fitted([Term(Variable(0), is_below=False), Term(Variable(1), is_below=True)], fraction, fraction.y)
+    root, error = fitted([Term(Variable(0)), Term(Variable(1), is_below=True)], fraction, fraction.y)
     assert error < 1e-14 and root.operator == "div" and len(_constants(root)) == 3
     no_fraction = table(lambda a, b: 2 * a + 5, 2)
-    root, error = fitted(
-        [Term(Variable(0), is_below=False), Term(Variable(1), is_below=True)], no_fraction, no_fraction.y
-    )
+    root, error = fitted([Term(Variable(0)), Term(Variable(1), is_below=True)], no_fraction, no_fraction.y)
     assert error < 1e-12 and sorted(c.value for c in _constants(root)) == pytest.approx([2, 5], rel=1e-9)
 
 
 def test_terms_without_values_or_that_do_not_hold_are_no_formula() -> None:
     given = table(lambda a, b: a * b, 2)
     log = build("log", build("sub", Variable(0), Constant(1.0)))
-    assert fitted([Term(log, is_below=False), Term(Variable(1), is_below=False)], given, given.y)[1] == np.inf
-    plain = [Term(Variable(0), is_below=False), Term(Variable(1), is_below=False)]
+    assert fitted([Term(log), Term(Variable(1))], given, given.y)[1] == np.inf
+    plain = [Term(Variable(0)), Term(Variable(1))]
     assert fitted(plain, given, given.y)[1] > 1e-3
 
 

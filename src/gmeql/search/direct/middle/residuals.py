@@ -1,16 +1,19 @@
 """Compiled: what a target leaves of small formulas, told apart by hash; two that are left alike are terms of the target.
 
 Where y = c0 + c1 f + c2 g, what is left of f without its mean and its part along y is a multiple of what is left of g. So one
-pass over the formulas sees all pairs. Where y = (c0 + c1 f)/(c2 + c3 g), the same holds of f and y g.
+pass over the formulas sees all pairs. Where y = (c0 + c1 f)/(c2 + c3 g), the same holds of f and y g; where there is a term
+more that is known, its part is left out as well.
 
-`R` rows, `K` formulas with values kept, `M` formulas in all, `S` slots of a hash table (a power of two). The *entry* 2m is
-formula m, the entry 2m + 1 is that times the target.
+`R` rows, `K` formulas with values kept, `M` formulas in all, `D` directions. The *entry* 2m is formula m, the entry 2m + 1 is
+that times the target.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from numba import boolean, float64
+from numba import boolean, float64, int64
 from numpy.typing import NDArray
 
 from gmeql.fitters.compiled import compiled, inner, part
@@ -27,19 +30,24 @@ SAME_FORM = 1e-6
 """Up to which two formulas have one form, on two sides of the border of a key."""
 
 
-@part(float64(ROW, ROW, ROW))
-def leave(values, along, out):
-    """Into `out` [R] values without their mean and their part `along` a row of length 1 without mean, or of zeros; how much
-    that is of their size."""
+@part(float64(ROW, float64[:, ::1], int64, ROW))
+def leave(values, along, n_along, out):
+    """Into `out` [R] values without their mean and their parts along the first so many of some directions [D, R], which are
+    orthonormal and without mean; how much that is of their size."""
     n = len(values)
-    mean = part_along = size = rest = 0.0
+    mean = size = rest = 0.0
     for i in range(n):
         mean += values[i] / n
         size = max(size, abs(values[i]))
     for i in range(n):
-        part_along += (values[i] - mean) * along[i]
+        out[i] = values[i] - mean
+    for d in range(n_along):
+        share = 0.0
+        for i in range(n):
+            share += out[i] * along[d, i]
+        for i in range(n):
+            out[i] -= share * along[d, i]
     for i in range(n):
-        out[i] = values[i] - mean - part_along * along[i]
         rest = max(rest, abs(out[i]))
     return rest / size if size > 0.0 else 0.0
 
@@ -79,32 +87,38 @@ def pairs_left_alike(
     target: NDArray[np.float64],
     signs: NDArray[np.float64],
     *,
-    with_fractions: bool,
+    beside: Sequence[NDArray[np.float64]] = (),
+    with_fractions: bool = False,
     most: int,
 ) -> NDArray[np.int64]:
-    """Entries [H, 2], at most so many, that may be the two terms of a target [R]; formulas [M, 3] with values [K, R]."""
-    n, deviations = 1 + with_fractions, target - target.mean()
-    if not np.abs(deviations).max() > LEAST_DEVIATION * np.abs(target).max():
-        return np.empty((0, 2), np.int64)  # a constant tells nothing
-    along = deviations / np.linalg.norm(deviations)
+    """Entries [H, 2], at most so many, that may be the two terms of a target [R], `beside` others with values [R] each.
+
+    `formulas` [M, 3] are what their numbers say, the first of them with `values` [K, R].
+    """
+    known = np.array([*beside, target])
+    deviations = known - known.mean(axis=1, keepdims=True)
+    along, told = np.linalg.qr(deviations.T)
+    if not (np.abs(np.diag(told)) > LEAST_DEVIATION * np.abs(known).max(axis=1)).all():
+        return np.empty((0, 2), np.int64)  # a constant, or what follows from what stands beside it, tells nothing
+    n = 1 + with_fractions
     slots = 1 << max(2 * n * len(formulas) - 1, 1).bit_length()
     keys, places, hits = np.zeros(slots, np.uint64), np.empty(slots, np.int32), np.empty((most, 2), np.int64)
-    scratch = tuple(np.zeros((5, len(target))))
-    arguments = np.ascontiguousarray(target), along, signs, keys, places
-    return hits[: int(pass_over(formulas, values, *arguments, hits, n, scratch))]
+    scratch = tuple(np.empty((4, len(target))))
+    given = np.ascontiguousarray(target), np.ascontiguousarray(along.T), signs
+    return hits[: int(pass_over(formulas, values, *given, keys, places, hits, n, scratch))]
 
 
 @compiled()
 def pass_over(formulas, values, target, along, signs, keys, places, hits, n_entries, scratch):
     """`pairs_left_alike` with rows to work in; how many there are."""
-    one, other, left, beside, nothing = scratch
-    n_hits = 0
+    one, other, left, beside = scratch
+    n_hits, n_along = 0, len(along)
     for m in range(len(formulas)):
         for times in range(n_entries):
             entry = 2 * m + times
             if not values_of(entry, formulas, values, target, one):
                 continue
-            share = leave(one, along, left)
+            share = leave(one, along, n_along, left)
             if not share > LEAST_LEFT:
                 continue
             key = form_key(left, signs)
@@ -113,14 +127,14 @@ def pass_over(formulas, values, target, along, signs, keys, places, hits, n_entr
             first = np.int64(find_or_insert(keys, places, key, entry))
             if first < 0 or n_hits == len(hits) or not values_of(first, formulas, values, target, other):
                 continue
-            lost = 1.0 / share + 1.0 / leave(other, along, beside)
+            lost = 1.0 / share + 1.0 / leave(other, along, n_along, beside)
             if not are_one(left, beside, ALIKE + LAST_DIGITS * lost):
                 continue
             if (first & 1) == times:  # c0 + c1 f is no other formula than f, and y (c0 + c1 f) none than y f
                 values_of(entry - times, formulas, values, target, one)
                 values_of(first - times, formulas, values, target, other)
-                leave(one, nothing, left)
-                leave(other, nothing, beside)
+                leave(one, along, n_along - 1, left)  # the target's comes last
+                leave(other, along, n_along - 1, beside)
                 if are_one(left, beside, SAME_FORM):
                     continue
             hits[n_hits, 0] = first

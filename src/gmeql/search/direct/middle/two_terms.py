@@ -1,5 +1,5 @@
-"""Sums of two small formulas with any factors, y = g⁻¹(c0 + c1 f + c2 h), such sums times or over a column, and fractions of
-two, (c0 + c1 f)/(c2 + c3 h).
+"""Sums of two small formulas with any factors, y = g⁻¹(c0 + c1 f + c2 h), such sums times, over or beside a column, and
+fractions of two, (c0 + c1 f)/(c2 + c3 h).
 
 All pairs of a table of small formulas are seen in one pass over it (`residuals.py`). What is found on a few rows is fitted and
 verified on all of them. `meeting.py` looks pair by pair for what else may stand between two formulas.
@@ -60,7 +60,7 @@ class Term(NamedTuple):
     """A formula, and whether it stands with the target: below the line."""
 
     root: Node
-    is_below: bool
+    is_below: bool = False
 
 
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
@@ -72,43 +72,53 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     small = small_formulas(table, functions, effort, TWO_TERMS.enumerating)
     if small is None:
         return
-    entries = effort.seconds * (1 - TWO_TERMS.enumerating) * TWO_TERMS.entries_per_second
-    targets = _targets(table, functions)
-    for place, target in enumerate(targets):
+    rows, entries = few_rows(table.y), effort.seconds * (1 - TWO_TERMS.enumerating) * TWO_TERMS.entries_per_second
+    passes = _passes(table, functions)
+    for place, (target, beside) in enumerate(passes):
         with_fractions = place == 0 and functions.allows({"div"})
-        n = len(small) if place == 0 else min(int(entries / (len(targets) - place)), len(small))
+        n = len(small) if place == 0 else min(int(entries / (len(passes) - place)), len(small))
         if n < 2 or (place and effort.out_of_time()):
             return
         entries -= n * (1 + with_fractions)
-        found = pairs(small, target.values[few_rows(table.y)], n, with_fractions=with_fractions)
-        yield from simplest(of_entries(found, small, table, target, effort))
+        known = [table.values(term.root)[rows] for term in beside]
+        found = pairs(small, target.values[rows], n, known, with_fractions=with_fractions)
+        yield from simplest(of_entries(found, small, table, target, beside, effort))
 
 
-def _targets(table: DirectTable, functions: FunctionSet) -> list[Target]:
-    """The target as it is, its readings, and what columns leave of it."""
-    targets = targets_of(table.y, functions)
-    columns = range(table.n_columns if functions.allows({"mul", "div"}) else 0)
-    return targets + [left for column in columns for left in behind(table, targets[0], Variable(column))]
+def _passes(table: DirectTable, functions: FunctionSet) -> list[tuple[Target, list[Term]]]:
+    """The target as it is, its readings, what columns leave of it, and what may stand beside two terms of the target."""
+    targets, columns = targets_of(table.y, functions), [Variable(column) for column in range(table.n_columns)]
+    can_leave = functions.allows({"mul", "div"})
+    left = [each for column in columns if can_leave for each in behind(table, targets[0], column)]
+    return [(target, []) for target in targets + left] + [(targets[0], [Term(column)]) for column in columns]
 
 
-def pairs(small: SmallFormulas, target: FloatArray, n: int, *, with_fractions: bool) -> NDArray[np.int64]:
+def pairs(
+    small: SmallFormulas, target: FloatArray, n: int, beside: Sequence[FloatArray] = (), *, with_fractions: bool = False
+) -> NDArray[np.int64]:
     """Entries [H, 2] of `residuals.py` that may be the two terms of a target [R] on the few rows, of the first n formulas, the
     simplest first."""
     given, most = (small.formulas[:n], small.values, target, small.signs), TWO_TERMS.most_hits
-    found = pairs_left_alike(*given, with_fractions=with_fractions, most=most)
+    found = pairs_left_alike(*given, beside=beside, with_fractions=with_fractions, most=most)
     costs = small.costs[found >> 1].astype(np.int64).sum(axis=1)
     return np.asarray(found[np.lexsort([*found.T[::-1], costs])])
 
 
 def of_entries(
-    entries: NDArray[np.int64], small: Numbered, table: DirectTable, target: Target, effort: Effort
+    entries: NDArray[np.int64],
+    small: Numbered,
+    table: DirectTable,
+    target: Target,
+    beside: Sequence[Term],
+    effort: Effort,
 ) -> Iterator[tuple[Target, Node, float]]:
-    """The target's formula of each pair with its error, of the first ones, as far as time allows."""
+    """The target's formula of each pair, and of what stands beside it, with its error; of the first ones, as far as time
+    allows."""
     for place, pair in enumerate(entries[: MEETING.verified].tolist()):
         if place >= MEETING.verified_late and effort.out_of_time():
             return
-        terms = [Term(small.tree(entry >> 1), bool(entry & 1)) for entry in pair]
-        yield target, *fitted(terms, table, target.values)
+        terms = [Term(small.tree(entry >> 1), is_below=bool(entry & 1)) for entry in pair]
+        yield target, *fitted([*terms, *beside], table, target.values)
 
 
 def fitted(terms: Sequence[Term], table: DirectTable, target: FloatArray) -> tuple[Node, float]:
@@ -159,4 +169,4 @@ def _sum(parts: Sequence[tuple[float, Node]]) -> Node:
 def compile_pass() -> None:
     """Call the pass once, over nothing."""
     none = np.empty((0, 3), np.int32), np.empty((0, MEETING.rows))
-    pairs_left_alike(*none, np.arange(float(MEETING.rows)), np.ones(MEETING.rows), with_fractions=False, most=1)
+    pairs_left_alike(*none, np.arange(float(MEETING.rows)), np.ones(MEETING.rows), most=1)
