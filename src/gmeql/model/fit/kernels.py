@@ -120,7 +120,7 @@ def _kernels() -> dict[str, tuple[Any, Callable[[], Any]]]:
     from gmeql.fitters.compiled import parts_of
     from gmeql.fitters.kernel.levenberg_marquardt import fit_many
     from gmeql.search.direct.middle import kernels as middle
-    from gmeql.search.direct.middle import meeting, residuals, two_terms
+    from gmeql.search.direct.middle import meeting, remainders, two_terms
     from gmeql.search.sampling.compile import compile_from_python
     from gmeql.search.sampling.draw import draw_candidates
     from gmeql.search.sampling.moves import count_choices
@@ -131,7 +131,7 @@ def _kernels() -> dict[str, tuple[Any, Callable[[], Any]]]:
         (draw_candidates, _draw),
         (middle.fill_tables, meeting.compile_look_up),
         (middle.look_up, meeting.compile_meeting),
-        (residuals.pass_over, two_terms.compile_pass),
+        (remainders.pass_over, two_terms.compile_pass),
     ]
     folders = [Path(function.py_func.__code__.co_filename).parent for function, _ in entries[:3]]
     parts = [part for folder in folders for part in parts_of(folder)]

@@ -1,7 +1,7 @@
 """Sums of two small formulas with any factors, y = g⁻¹(c0 + c1 f + c2 h), such sums times, over or beside a column, and
 fractions of two, (c0 + c1 f)/(c2 + c3 h).
 
-All pairs of a table of small formulas are seen in one pass over it (`residuals.py`). What is found on a few rows is fitted and
+All pairs of a table of small formulas are seen in one pass over it (`remainders.py`). What is found on a few rows is fitted and
 verified on all of them. `meeting.py` looks pair by pair for what else may stand between two formulas.
 """
 
@@ -29,7 +29,7 @@ from gmeql.search.direct.middle.meeting import (
     small_formulas,
     targets_of,
 )
-from gmeql.search.direct.middle.residuals import pairs_left_alike
+from gmeql.search.direct.middle.remainders import pairs_left_alike
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
 
@@ -96,7 +96,7 @@ def _passes(table: DirectTable, functions: FunctionSet) -> list[tuple[Target, li
 def pairs(
     small: SmallFormulas, target: FloatArray, n: int, beside: Sequence[FloatArray] = (), *, with_fractions: bool = False
 ) -> NDArray[np.int64]:
-    """Entries [H, 2] of `residuals.py` that may be the two terms of a target [R] on the few rows, of the first n formulas, the
+    """Entries [H, 2] of `remainders.py` that may be the two terms of a target [R] on the few rows, of the first n formulas, the
     simplest first."""
     given, most = (small.formulas[:n], small.values, target, small.signs), TWO_TERMS.most_hits
     found = pairs_left_alike(*given, beside=beside, with_fractions=with_fractions, most=most)

@@ -10,7 +10,7 @@ import pytest
 
 from gmeql.formula.nodes import row_values
 from gmeql.network.families import FunctionSet
-from gmeql.search.direct.middle.residuals import pairs_left_alike
+from gmeql.search.direct.middle.remainders import pairs_left_alike
 from gmeql.search.direct.middle.small_formulas import SmallFormulas
 
 ROWS = 8
