@@ -64,6 +64,14 @@ def test_two_terms_beside_others_that_are_known(rows: np.ndarray) -> None:
     assert found(alike, law, beside=[rows[0]]) == set()
 
 
+def test_products_of_powers_are_sums_of_logarithms(rows: np.ndarray) -> None:
+    signs, formulas = np.random.default_rng(0).normal(size=ROWS), np.zeros((7, 3), np.int32)
+    values = np.stack([*rows[:5], -rows[5], np.where(np.arange(ROWS) == 3, 0.0, rows[0])])
+    law = np.log(2.3 * rows[1] ** 1.7 / rows[5] ** 0.4)
+    assert pairs_left_alike(formulas, values, law, signs, most=9).tolist() == []
+    assert pairs_left_alike(formulas, values, law, signs, of_logarithms=True, most=9).tolist() == [[2, 10]]
+
+
 def test_all_pairs_one_by_one_find_the_same() -> None:
     X = np.random.default_rng(3).uniform(0.5, 2.5, (ROWS, 2))
     small = SmallFormulas.of(X, FunctionSet(), max_kept=120, max_formulas=120)

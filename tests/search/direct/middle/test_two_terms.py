@@ -41,6 +41,8 @@ def error_of(given: DirectTable, **options: FunctionSet | float) -> float:
         (lambda a, b: np.exp(0.4 * a * b - 1.1 * np.sqrt(b)), 2),
         (lambda a, b: b * (1.7 + 0.4 * np.sin(a * a) - 0.9 * np.log(a) / b), 2),  # times a column
         (lambda a, b: (1.7 + 0.4 * np.sin(a * a) - 0.9 * np.log(a) / b) / a, 2),
+        (lambda a, b: 1.7 * (1 + a * b) ** 1.63 / (np.sin(b) + 2) ** 0.41, 2),  # powers
+        (lambda a, b: -1.7 * (a + b) ** 2.31 / (np.sin(b) + 2) ** 0.41, 2),
         (lambda a, b, c: 1.7 + 0.4 * c + 0.3 * np.sin(a * b) - 0.9 * np.exp(a - c), 3),  # beside a column
     ],
 )
@@ -65,6 +67,12 @@ def test_any_two_small_formulas_with_any_constants(seed: int, below: bool) -> No
         if is_finite and min(np.std(each) / np.abs(each).max() for each in (one, other, y)) > 0.05:
             break
     assert error_of(DirectTable(X, y, np.ones(300))) < 1e-9
+
+
+def test_powers_of_what_is_below_zero_are_those_of_its_size(rng: np.random.Generator) -> None:
+    X = -rng.uniform(0.5, 2.5, (300, 2))
+    y = 1.7 * (-X[:, 0] * np.exp(X[:, 1])) ** 1.63 * (2 - X[:, 0]) ** 0.41
+    assert error_of(DirectTable(X, y, np.ones(300))) < 1e-11
 
 
 def test_only_allowed_functions() -> None:

@@ -2,7 +2,7 @@
 
 Where y = c0 + c1 f + c2 g, what is left of f without its mean and its part along y is a multiple of what is left of g. So one
 pass over the formulas sees all pairs. Where y = (c0 + c1 f)/(c2 + c3 g), the same holds of f and y g; where there is a term
-more that is known, its part is left out as well.
+more that is known, its part is left out as well. Where y = c0 f^c1 g^c2, it holds of the logarithms.
 
 `R` rows, `K` formulas with values kept, `M` formulas in all, `D` directions. The *entry* 2m is formula m, the entry 2m + 1 is
 that times the target.
@@ -11,6 +11,8 @@ that times the target.
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import math
 
 import numpy as np
 from numba import boolean, float64, int64
@@ -67,8 +69,8 @@ def are_one(a, b, alike):
 
 
 @inner()
-def values_of(entry, formulas, values, target, out):
-    """Values [R] of an entry into `out`; whether it has any."""
+def values_of(entry, of_logarithms, formulas, values, target, out):
+    """Values [R] of an entry, or logarithms of their sizes, into `out`; whether it has any."""
     m = entry >> 1
     if m < len(values):
         for i in range(len(out)):
@@ -78,6 +80,11 @@ def values_of(entry, formulas, values, target, out):
     if entry & 1:
         for i in range(len(out)):
             out[i] *= target[i]
+    if of_logarithms:
+        for i in range(len(out)):
+            if out[i] == 0.0:
+                return False
+            out[i] = math.log(abs(out[i]))
     return True
 
 
@@ -89,9 +96,11 @@ def pairs_left_alike(
     *,
     beside: Sequence[NDArray[np.float64]] = (),
     with_fractions: bool = False,
+    of_logarithms: bool = False,
     most: int,
 ) -> NDArray[np.int64]:
-    """Entries [H, 2], at most so many, that may be the two terms of a target [R], `beside` others with values [R] each.
+    """Entries [H, 2], at most so many, that may be the two terms of a target [R], `beside` others with values [R] each; where
+    they are `of_logarithms`, those of the formulas are its terms.
 
     `formulas` [M, 3] are what their numbers say, the first of them with `values` [K, R].
     """
@@ -105,18 +114,18 @@ def pairs_left_alike(
     keys, places, hits = np.zeros(slots, np.uint64), np.empty(slots, np.int32), np.empty((most, 2), np.int64)
     scratch = tuple(np.empty((4, len(target))))
     given = np.ascontiguousarray(target), np.ascontiguousarray(along.T), signs
-    return hits[: int(pass_over(formulas, values, *given, keys, places, hits, n, scratch))]
+    return hits[: int(pass_over(formulas, values, *given, keys, places, hits, n, of_logarithms, scratch))]
 
 
 @compiled()
-def pass_over(formulas, values, target, along, signs, keys, places, hits, n_entries, scratch):
+def pass_over(formulas, values, target, along, signs, keys, places, hits, n_entries, of_logarithms, scratch):
     """`pairs_left_alike` with rows to work in; how many there are."""
     one, other, left, beside = scratch
     n_hits, n_along = 0, len(along)
     for m in range(len(formulas)):
         for times in range(n_entries):
             entry = 2 * m + times
-            if not values_of(entry, formulas, values, target, one):
+            if not values_of(entry, of_logarithms, formulas, values, target, one):
                 continue
             share = leave(one, along, n_along, left)
             if not share > LEAST_LEFT:
@@ -125,14 +134,14 @@ def pass_over(formulas, values, target, along, signs, keys, places, hits, n_entr
             if key == np.uint64(0):
                 continue
             first = np.int64(find_or_insert(keys, places, key, entry))
-            if first < 0 or n_hits == len(hits) or not values_of(first, formulas, values, target, other):
+            if first < 0 or n_hits == len(hits) or not values_of(first, of_logarithms, formulas, values, target, other):
                 continue
             lost = 1.0 / share + 1.0 / leave(other, along, n_along, beside)
             if not are_one(left, beside, ALIKE + LAST_DIGITS * lost):
                 continue
             if (first & 1) == times:  # c0 + c1 f is no other formula than f, and y (c0 + c1 f) none than y f
-                values_of(entry - times, formulas, values, target, one)
-                values_of(first - times, formulas, values, target, other)
+                values_of(entry - times, of_logarithms, formulas, values, target, one)
+                values_of(first - times, of_logarithms, formulas, values, target, other)
                 leave(one, along, n_along - 1, left)  # the target's comes last
                 leave(other, along, n_along - 1, beside)
                 if are_one(left, beside, SAME_FORM):

@@ -1,5 +1,5 @@
-"""Sums of two small formulas with any factors, y = g⁻¹(c0 + c1 f + c2 h), such sums times, over or beside a column, and
-fractions of two, (c0 + c1 f)/(c2 + c3 h).
+"""Sums of two small formulas with any factors, y = g⁻¹(c0 + c1 f + c2 h), such sums times, over or beside a column, fractions
+of two, (c0 + c1 f)/(c2 + c3 h), and products of powers of two.
 
 All pairs of a table of small formulas are seen in one pass over it (`remainders.py`). What is found on a few rows is fitted and
 verified on all of them. `meeting.py` looks pair by pair for what else may stand between two formulas.
@@ -63,6 +63,15 @@ class Term(NamedTuple):
     is_below: bool = False
 
 
+class Pass(NamedTuple):
+    """What two terms are looked for of, what stands beside them, and what they may be besides formulas above the line."""
+
+    target: Target
+    beside: Sequence[Term] = ()
+    with_fractions: bool = False
+    of_logarithms: bool = False
+
+
 def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: np.random.Generator) -> Iterator[Node]:
     """Such formulas that are exact on all rows, the simplest of each reading first. Draws nothing at random."""
     if not are_worth_a_look(table) or not functions.allows({"add"}):
@@ -72,53 +81,73 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     small = small_formulas(table, functions, effort, TWO_TERMS.enumerating)
     if small is None:
         return
-    rows, entries = few_rows(table.y), effort.seconds * (1 - TWO_TERMS.enumerating) * TWO_TERMS.entries_per_second
     passes = _passes(table, functions)
-    for place, (target, beside) in enumerate(passes):
-        with_fractions = place == 0 and functions.allows({"div"})
+    entries = effort.seconds * (1 - TWO_TERMS.enumerating) * TWO_TERMS.entries_per_second
+    for place, one in enumerate(passes):
         n = len(small) if place == 0 else min(int(entries / (len(passes) - place)), len(small))
         if n < 2 or (place and effort.out_of_time()):
             return
-        entries -= n * (1 + with_fractions)
-        known = [table.values(term.root)[rows] for term in beside]
-        found = pairs(small, target.values[rows], n, known, with_fractions=with_fractions)
-        yield from simplest(of_entries(found, small, table, target, beside, effort))
+        entries -= n * (1 + one.with_fractions)
+        yield from simplest(formulas_of(one, pairs(small, table, one, n), small, table, effort))
 
 
-def _passes(table: DirectTable, functions: FunctionSet) -> list[tuple[Target, list[Term]]]:
-    """The target as it is, its readings, what columns leave of it, and what may stand beside two terms of the target."""
+def _passes(table: DirectTable, functions: FunctionSet) -> list[Pass]:
+    """The target as it is, its readings, its logarithm by those of formulas, what columns leave of it, and what columns may
+    stand beside."""
     targets, columns = targets_of(table.y, functions), [Variable(column) for column in range(table.n_columns)]
-    can_leave = functions.allows({"mul", "div"})
-    left = [each for column in columns if can_leave for each in behind(table, targets[0], column)]
-    return [(target, []) for target in targets + left] + [(targets[0], [Term(column)]) for column in columns]
+    passes = [Pass(targets[0], with_fractions=functions.allows({"div"})), *map(Pass, targets[1:])]
+    is_positive = bool((table.y > 0).all())
+    if (is_positive or (table.y < 0).all()) and functions.allows({"exp", "log"}):
+        passes.append(Pass(Target(np.log(np.abs(table.y)), _exponential if is_positive else _less), of_logarithms=True))
+    if functions.allows({"mul", "div"}):
+        passes += [Pass(left) for column in columns for left in behind(table, targets[0], column)]
+    return [*passes, *(Pass(targets[0], [Term(column)]) for column in columns)]
 
 
-def pairs(
-    small: SmallFormulas, target: FloatArray, n: int, beside: Sequence[FloatArray] = (), *, with_fractions: bool = False
-) -> NDArray[np.int64]:
-    """Entries [H, 2] of `remainders.py` that may be the two terms of a target [R] on the few rows, of the first n formulas, the
-    simplest first."""
-    given, most = (small.formulas[:n], small.values, target, small.signs), TWO_TERMS.most_hits
-    found = pairs_left_alike(*given, beside=beside, with_fractions=with_fractions, most=most)
+def _exponential(root: Node) -> Node:
+    return build("exp", root)
+
+
+def _less(root: Node) -> Node:
+    return build("neg", build("exp", root))
+
+
+def pairs(small: SmallFormulas, table: DirectTable, one: Pass, n: int) -> NDArray[np.int64]:
+    """Entries [H, 2] of `remainders.py` that may be the two terms on the few rows, of the first n formulas, the simplest
+    first."""
+    rows = few_rows(table.y)
+    found = pairs_left_alike(
+        small.formulas[:n],
+        small.values,
+        one.target.values[rows],
+        small.signs,
+        beside=[table.values(term.root)[rows] for term in one.beside],
+        with_fractions=one.with_fractions,
+        of_logarithms=one.of_logarithms,
+        most=TWO_TERMS.most_hits,
+    )
     costs = small.costs[found >> 1].astype(np.int64).sum(axis=1)
     return np.asarray(found[np.lexsort([*found.T[::-1], costs])])
 
 
-def of_entries(
-    entries: NDArray[np.int64],
-    small: Numbered,
-    table: DirectTable,
-    target: Target,
-    beside: Sequence[Term],
-    effort: Effort,
+def formulas_of(
+    one: Pass, entries: NDArray[np.int64], small: Numbered, table: DirectTable, effort: Effort
 ) -> Iterator[tuple[Target, Node, float]]:
     """The target's formula of each pair, and of what stands beside it, with its error; of the first ones, as far as time
     allows."""
     for place, pair in enumerate(entries[: MEETING.verified].tolist()):
         if place >= MEETING.verified_late and effort.out_of_time():
             return
-        terms = [Term(small.tree(entry >> 1), is_below=bool(entry & 1)) for entry in pair]
-        yield target, *fitted([*terms, *beside], table, target.values)
+        roots = [small.tree(entry >> 1) for entry in pair]
+        if one.of_logarithms:
+            roots = [_logarithm(root, table) for root in roots]
+        terms = [Term(root, is_below=bool(entry & 1)) for root, entry in zip(roots, pair, strict=True)]
+        yield one.target, *fitted([*terms, *one.beside], table, one.target.values)
+
+
+def _logarithm(root: Node, table: DirectTable) -> Node:
+    """The logarithm of a formula, or of its negative where that has one."""
+    return build("log", root if table.values(root)[0] > 0 else build("neg", root))
 
 
 def fitted(terms: Sequence[Term], table: DirectTable, target: FloatArray) -> tuple[Node, float]:
