@@ -36,8 +36,7 @@ from gmeql.search.judging.structure import linear_columns
 from gmeql.search.symmetries.config import SYMMETRIES
 from gmeql.search.symmetries.views import View
 
-NO_LONGER_LATER = [name for name in SEEN_QUICKLY if name != "two terms"]
-"""Those of the quick methods that have no more time later than before all looks."""
+NO_LONGER_LATER = [name for name in SEEN_QUICKLY if name != "two terms"]  # methods that have all their time at first
 
 
 def pagie(n_rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
