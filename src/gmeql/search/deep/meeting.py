@@ -22,8 +22,8 @@ from gmeql.search.deep.source import COST_AT, LOOK
 from gmeql.search.deep.sums import paired, summed
 from gmeql.search.direct.middle.kernels import MINUS, OVER, PLUS, STAY, TIMES, UNDER
 from gmeql.search.direct.middle.meeting import (
-    MEETING,
     TWO_STEPS,
+    are_worth_a_look,
     behind,
     few_rows,
     steps_allowed,
@@ -124,7 +124,7 @@ def propose(
 ) -> Iterator[Node]:
     """Formulas of two or three small ones that are exact on all rows, the simplest of each kind first, as long as `goes_on`
     says so."""
-    if not 1 <= table.n_columns <= MEETING.max_columns or len(table.y) < 2 * MEETING.rows or not np.ptp(table.y) > 0:
+    if not are_worth_a_look(table):
         return
     rows, targets = few_rows(table.y), targets_of(table.y, functions)
     small = DeepFormulas(driver, table.X[rows], functions, reach.extent)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gmeql.fitters import opcodes
 from gmeql.fitters.cuda.source import LANES_FILE
-from gmeql.search.direct.middle import kernels
+from gmeql.search.direct.middle import kernels, remainders
 from gmeql.search.direct.middle.meeting import MEETING
 
 FILES = ("small.cuh", "making.cu", "meeting.cu", "sums.cu")
@@ -27,9 +27,7 @@ LEAF, KEPT = 30, 31
 """Numbers of operators that are none: a leaf, and a formula that is kept, by its number."""
 TOLERANCES = {
     "LEAST_LEFT": 1e-7,  # of a formula without its part along the target, relative to its size, for there to be digits of it
-    "ALIKE": 1e-8,  # of values that are one but for a factor, relative to the largest: keys know them to 5e-7
-    "LAST_DIGITS": 1e-13,  # ... and what rounding may add, relative to what the digits were lost of
-    "SAME_FORM": 1e-6,  # up to which two formulas have one form, on two sides of the border of a key
+    **{name: getattr(remainders, name) for name in ("ALIKE", "LAST_DIGITS", "SAME_FORM")},
 }
 _OPCODES = "ADD SUB MUL DIV SQUARE CUBE SQRT LOG EXP SIN COS TANH ABS ATAN ASIN ACOS".split()
 _STEPS = "MINUS PLUS TIMES OVER UNDER SQUARED LOGGED RAISED".split()

@@ -105,7 +105,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
 def targets_of(y: FloatArray, functions: FunctionSet) -> list[Target]:
     """The readings of a target, the target as it is first."""
     sign = 1.0 if y.mean() >= 0 else -1.0
-    return [Target(values, partial(_inverted, name, sign)) for name, values in direct_readings(y, functions).items()]
+    return [Target(values, partial(inverted, name, sign)) for name, values in direct_readings(y, functions).items()]
 
 
 def behind(table: DirectTable, target: Target, formula: Node) -> list[Target]:
@@ -159,7 +159,8 @@ def met_in_one_step(
     yield from verified(hits, small, table, targets, effort)
 
 
-def _inverted(reading: str, sign: float, root: Node) -> Node:
+def inverted(reading: str, sign: float, root: Node) -> Node:
+    """A formula of a reading of the target as one of the target, which has this sign."""
     return DIRECT_READINGS[reading].invert(root, sign)
 
 

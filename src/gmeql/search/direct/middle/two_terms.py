@@ -25,6 +25,7 @@ from gmeql.search.direct.middle.meeting import (
     are_worth_a_look,
     behind,
     few_rows,
+    inverted,
     simplest,
     small_formulas,
     targets_of,
@@ -96,20 +97,12 @@ def _passes(table: DirectTable, functions: FunctionSet) -> list[Pass]:
     stand beside."""
     targets, columns = targets_of(table.y, functions), [Variable(column) for column in range(table.n_columns)]
     passes = [Pass(targets[0], with_fractions=functions.allows({"div"})), *map(Pass, targets[1:])]
-    is_positive = bool((table.y > 0).all())
-    if (is_positive or (table.y < 0).all()) and functions.allows({"exp", "log"}):
-        passes.append(Pass(Target(np.log(np.abs(table.y)), _exponential if is_positive else _less), of_logarithms=True))
+    if ((table.y > 0).all() or (table.y < 0).all()) and functions.allows({"exp", "log"}):
+        logarithm = Target(np.log(np.abs(table.y)), partial(inverted, "log", math.copysign(1.0, table.y[0])))
+        passes.append(Pass(logarithm, of_logarithms=True))
     if functions.allows({"mul", "div"}):
         passes += [Pass(left) for column in columns for left in behind(table, targets[0], column)]
     return [*passes, *(Pass(targets[0], [Term(column)]) for column in columns)]
-
-
-def _exponential(root: Node) -> Node:
-    return build("exp", root)
-
-
-def _less(root: Node) -> Node:
-    return build("neg", build("exp", root))
 
 
 def pairs(small: SmallFormulas, table: DirectTable, one: Pass, n: int) -> NDArray[np.int64]:
