@@ -72,12 +72,14 @@ def _take_steps(settled: Sequence[Settled], best: np.ndarray, *, goal_age: int, 
 def _fetch(settled: Sequence[Settled], leading: Collection[int] | None = None) -> None:
     """Let the islands be what they have become; of those that are closed only the `leading` ones whole, where some are."""
     for stage, rows, places in settled:
+        are_closed = stage.look()["is_finished"] != 0  # what is settled may gain, and look open
         stage.settle()
         if leading is None:
             stage.fetch(rows)
             continue
-        is_open = stage.look()["is_finished"] == 0
-        stage.fetch(rows, {row for row, place in zip(rows, places, strict=True) if is_open[row] or place in leading})
+        stage.fetch(rows, {row for row, place in zip(rows, places, strict=True) if not are_closed[row] or place in leading})
+        for row in rows:
+            stage.islands[row].exhausted |= bool(are_closed[row])
 
 
 def advance(
