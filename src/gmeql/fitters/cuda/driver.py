@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import copy
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,6 +18,9 @@ QUEUES = 9
 """Kernels that may run side by side."""
 PATIENT_QUEUES = (1, 2, 3, 4)
 """Queues for long work, which all that is on the others overtakes; so is work that was recorded."""
+CONNECTIONS = 32
+"""Queues of the device itself, as many as there can be; the driver reads it when it starts. With its eight, work of one
+generation waited for that of others."""
 QUICK = "// compiled quickly"
 """First line of sources with little arithmetic, of which the compiler shall not make the most."""
 QUICK_OPTION, QUICK_SINCE = "--Ofast-compile=min", (12, 9)
@@ -90,6 +94,7 @@ def why_not() -> str:
         import cupy
     except ImportError:
         return "CuPy is not installed (the extra gmeql[gpu])"
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(CONNECTIONS))
     try:
         return "" if cupy.cuda.runtime.getDeviceCount() > 0 else "no CUDA device was found"
     except cupy.cuda.runtime.CUDARuntimeError as error:

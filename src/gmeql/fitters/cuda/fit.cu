@@ -30,15 +30,16 @@ DEVICE void fit_one(Work<T, P, R>& work, const Batch& batch, const Data* dataset
 }
 
 #ifdef __CUDACC__
-// `chosen` lists the `n_chosen` candidates of this size; `next` counts those that were taken.
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) fit(const Batch* batch, const Data* datasets, const int* chosen, const int* n_chosen,
-                                                                      int* next) {
+// `chosen` lists the `n_chosen` candidates of this size; `next` counts those that were taken. A block is one warp: of several
+// the first to end would keep its registers and its memory from others until the last one has.
+extern "C" __global__ void __launch_bounds__(32, WARPS) fit(const Batch* batch, const Data* datasets, const int* chosen,
+                                                            const int* n_chosen, int* next) {
     extern __shared__ double shared[];
-    auto& work = reinterpret_cast<Work<NODES, CONSTANTS, ROWS_PER_LANE>*>(shared)[threadIdx.x / 32];
+    auto& work = *reinterpret_cast<Work<NODES, CONSTANTS, ROWS_PER_LANE>*>(shared);
 #pragma unroll 1
     for (int taken = 0; taken < FITS_PER_WARP; ++taken) {
         int c = 0;
-        if ((threadIdx.x & 31) == 0) c = atomicAdd(next, 1);
+        if (threadIdx.x == 0) c = atomicAdd(next, 1);
         c = __shfl_sync(0xffffffffu, c, 0);
         if (c >= *n_chosen) return;
         fit_one<NODES, CONSTANTS, ROWS_PER_LANE>(work, *batch, datasets, chosen[c]);

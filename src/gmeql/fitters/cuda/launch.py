@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from gmeql.fitters.cuda.driver import Driver
-from gmeql.fitters.cuda.source import DATA, FITS_PER_WARP, WARPS_PER_BLOCK, Size, source, work_bytes
+from gmeql.fitters.cuda.source import DATA, FITS_PER_WARP, Size, source, work_bytes
 from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.method import TINY
+
+WARPS_AT_ONCE = 32
+"""Blocks that a multiprocessor can hold: of few candidates no warp takes a second one while others have none."""
 
 
 def launch_fit(
@@ -29,9 +32,9 @@ def launch_fit(
 
     Blocks that find no candidate left end at once.
     """
-    blocks = -(-most // (WARPS_PER_BLOCK * FITS_PER_WARP))
+    blocks = min(most, max(-(-most // FITS_PER_WARP), WARPS_AT_ONCE * driver.processors))
     driver.launch(
-        source(size), "fit", blocks=blocks, threads=32 * WARPS_PER_BLOCK, shared=WARPS_PER_BLOCK * work_bytes(size),
+        source(size), "fit", blocks=blocks, threads=32, shared=work_bytes(size),
         arguments=(batch, datasets, chosen, n_chosen, taken), queue=queue,
     )  # fmt: skip
 

@@ -78,37 +78,31 @@ DEVICE double slopes_at_trial(Work<T, P, R>& work, const Data& data, int n_rows,
 }
 
 // Cholesky solve of (H + damping diag(H)) step = gradient; false where H is not positive definite.
+//
+// Column by column, its rows side by side, the gradient as one more row: a lane only reads columns that are done while it
+// adds up, so its loads need not wait for each other.
 template <int T, int P, int R>
 DEVICE bool solve_damped(Work<T, P, R>& work, int which, double damping) {
     const int n = work.n_free;
-    const double* hessian = work.hessian[which];
+    const double *hessian = work.hessian[which], *gradient = work.gradient[which];
     double *factor = work.factor, *step = work.step;
-    LANES(l) {
-        for (int e = l; e < n * (n + 1) / 2; e += 32) factor[e] = hessian[e];
-        for (int p = l; p < n; p += 32) step[p] = work.gradient[which][p];
-    }
-    MEET;
     for (int q = 0; q < n; ++q) {
-        // column q: what is left of it after the columns before it were taken off
+        // what columns before it leave of column q
+        LANES(l) for (int p = q + l; p <= n; p += 32) {
+            const double* row = p < n ? factor + at(p, 0) : step;
+            double left = p < n ? hessian[at(p, q)] : gradient[q];
+            for (int s = 0; s < q; ++s) left -= row[s] * factor[at(q, s)];
+            (p < n ? factor[at(p, q)] : step[q]) = left;
+        }
+        MEET;
         const double diagonal = hessian[at(q, q)];
         const double pivot = factor[at(q, q)] + damping * diagonal + TINY;
         if (!(pivot > PIVOT_SHARE * diagonal)) return false;
-        const double inverse = inverse_root(pivot), solved = step[q] * inverse;
+        const double inverse = inverse_root(pivot);
         MEET;
-        LANES(l) {
-            for (int p = q + 1 + l; p < n; p += 32) factor[at(p, q)] *= inverse;
-            if (l == 0) {
-                factor[at(q, q)] = inverse;
-                step[q] = solved;
-            }
-        }
-        MEET;
-        LANES(l) {
-            for (int p = q + 1 + l; p < n; p += 32) {
-                const double own = factor[at(p, q)];
-                step[p] -= own * solved;
-                for (int s = q + 1; s <= p; ++s) factor[at(p, s)] -= own * factor[at(s, q)];
-            }
+        LANES(l) for (int p = q + l; p <= n; p += 32) {
+            if (p == q) factor[at(q, q)] = inverse;
+            else (p < n ? factor[at(p, q)] : step[q]) *= inverse;
         }
         MEET;
     }

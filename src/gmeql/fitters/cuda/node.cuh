@@ -42,8 +42,7 @@ DEVICE void node_value(int op, const double (&u)[R], const double (&w)[R], int w
         case ACOS: ROWS value[r] = arccosine(u[r]); break;
         case ATAN: ROWS value[r] = arctangent(u[r]); break;
         case ABS: ROWS value[r] = fabs(u[r]); break;
-        case POW: ROWS power_value(u[r], w[r], value[r], kept[r]); break;
-        case POWER_FITTED: ROWS power_value(u[r], power, value[r], kept[r]); break;
+        case POW: case POWER_FITTED: ROWS power_value(u[r], op == POW ? w[r] : power, value[r], kept[r]); break;
         case POWER_WHOLE:
             ROWS { kept[r] = whole_power(u[r], whole - 1); value[r] = whole != 0 ? kept[r] * u[r] : 1.0; }
             break;
@@ -75,8 +74,9 @@ DEVICE void left_slope(int op, const double (&u)[R], const double (&w)[R], int w
         case ACOS: ROWS slope[r] = -1.0 / sqrt(fmax(1.0 - u[r] * u[r], 1e-30)); break;
         case ATAN: ROWS slope[r] = 1.0 / (1.0 + u[r] * u[r]); break;
         case ABS: ROWS slope[r] = u[r] > 0.0 ? 1.0 : (u[r] < 0.0 ? -1.0 : 0.0); break;
-        case POW: ROWS slope[r] = u[r] == 0.0 ? 0.0 : value[r] * w[r] / u[r]; break;
-        case POWER_FITTED: ROWS slope[r] = u[r] == 0.0 ? 0.0 : power * value[r] / u[r]; break;
+        case POW: case POWER_FITTED:
+            ROWS slope[r] = u[r] == 0.0 ? 0.0 : (op == POW ? w[r] : power) * value[r] / u[r];
+            break;
         case POWER_WHOLE: ROWS slope[r] = whole * kept[r]; break;
         default: ROWS slope[r] = not_a_number();
     }

@@ -35,20 +35,19 @@ class Size(NamedTuple):
     constants: int
     rows_per_lane: int
     """More rows share the decoding of a node and take more memory."""
-    blocks: int
-    """Blocks that a multiprocessor shall hold at once: the compiler keeps to the registers that this leaves."""
+    warps: int
+    """Warps that a multiprocessor shall hold at once: the compiler keeps to the registers that this leaves."""
 
 
-WARPS_PER_BLOCK = 4
-FITS_PER_WARP = 4
+FITS_PER_WARP = 16
 """Then a warp ends, though there are more: what else is to run gets its turn within some milliseconds."""
 TILE = 8
 """Columns of slopes that are multiplied together: those of the constants, and the residual."""
 SIZES = (
-    Size(24, 7, 2, 4),
-    Size(48, 15, 2, 3),
-    Size(72, 23, 1, 3),
-    Size(opcodes.MAX_NODES, opcodes.MAX_CONSTANTS, 1, 1),
+    Size(24, 7, 2, 20),
+    Size(48, 15, 2, 16),
+    Size(72, 23, 1, 16),
+    Size(opcodes.MAX_NODES, opcodes.MAX_CONSTANTS, 1, 4),
 )
 """From small to large; a program takes the first that holds it. Constants and residual fill whole tiles."""
 
@@ -98,8 +97,6 @@ def source(size: Size) -> str:
     lines += [
         f"constexpr int NODES = {size.nodes}, CONSTANTS = {size.constants}, ROWS_PER_LANE = {size.rows_per_lane};"
     ]
-    lines += [
-        f"constexpr int THREADS = {32 * WARPS_PER_BLOCK}, BLOCKS = {size.blocks}, FITS_PER_WARP = {FITS_PER_WARP};"
-    ]
+    lines += [f"constexpr int WARPS = {size.warps}, FITS_PER_WARP = {FITS_PER_WARP};"]
     folder = files(__package__)
     return "\n".join(lines) + "\n\n" + "\n".join(folder.joinpath(name).read_text("utf-8") for name in FILES)
