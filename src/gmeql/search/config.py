@@ -175,14 +175,16 @@ class SearchConfig:
     device_candidates: int = 1024  # candidates of an island's step on an accelerator, in the first generations
     later_device_candidates: int = 1024  # and in later ones: of 2,048 most were structures that had been tried
     device_islands: int = 4  # times as many islands in a generation there, until there were
-    early_device_islands: int = 300  # so many: each takes the host a millisecond, which it needs for looks at first;
+    early_device_islands: int = 112  # so many: each takes the host a millisecond, which it needs for looks at first;
     later_device_islands: int = 448  # and so many in later ones
-    device_generations: int = 5  # on the way there at a time: the card is busy while some are small, sent or fetched;
+    device_generations: int = 10  # on the way there at a time, at most,
+    device_open: int = 1120  # and so many of their islands open: as some get small, others set out;
     early_device_generations: int = 2  # until then so many: side by side all end late
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow
     )
     device_tables: int = 4  # tables whose formulas are met in the middle there, the one as it is among them
+    device_ended: int = 3  # generations that are fetched before the front is polished: those that lead
     device_patience: float = 2.0  # seconds without an exact formula after which "auto" looks for an accelerator
     islands_per_generation: int = 32  # where smaller tables were found
     few_islands: int = 14  # islands of a generation elsewhere, which skips the first stage

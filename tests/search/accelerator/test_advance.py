@@ -121,6 +121,18 @@ def test_the_worse_half_of_a_generation_is_closed_by_losses_in_units_of_the_targ
 
 
 @needs_compiler
+def test_what_a_competition_has_closed_stays_closed() -> None:
+    """What its last steps left to be taken to convergence does not open it again."""
+    islands, going = generation(8, (2, 4, 60), n_whole=1)
+    while going.n_open > 2:
+        assert not going.is_over()
+    going.fetch()
+    oldest = sorted(islands, key=lambda island: island.age)
+    assert [island.finished for island in oldest] == [True] * 6 + [False] * 2
+    assert [island.age for island in oldest[:6]] == [2, 2, 2, 2, 4, 4]
+
+
+@needs_compiler
 def test_a_generation_ends_when_it_is_told_to_or_has_enough() -> None:
     islands, going = generation(2, (60,))
     assert going.fetch() > 0

@@ -197,6 +197,21 @@ def test_few_are_on_the_way_at_first() -> None:
 
 
 @needs_compiler
+def test_others_set_out_as_islands_on_the_way_are_closed() -> None:
+    search = on_the_way(2, device_open=14, early_device_islands=0)
+    flights_of, (first, _) = search._flights, search._flights.generations
+    flights_of._executor.most_generations = 3
+    search._open_generation()
+    assert [len(flight.islands) for flight in flights_of._aloft] == [3, 6] and len(search._state.islands) == 6
+    for n_open, has_room in ((3, False), (2, True)):
+        first.n_open = n_open
+        assert flights_of.have_room(search._state) == has_room
+    flights_of._executor.most_generations = 2
+    assert not flights_of.have_room(search._state)
+    close(search)
+
+
+@needs_compiler
 def test_what_was_drawn_is_counted_while_it_is_on_the_way() -> None:
     search = on_the_way(1)
     state, (flight,) = search._state, search._flights._aloft
@@ -318,6 +333,25 @@ def test_at_the_end_of_the_time_each_generation_goes_on_where_it_was() -> None:
     drawn = state.candidates
     flights.come_down(state, search._clock)
     assert state.candidates > drawn and not flights.generations
+    close(search)
+
+
+@needs_compiler
+def test_at_the_end_of_the_time_only_those_that_lead_are_fetched() -> None:
+    search = on_the_way(3, device_ended=1)
+    state, flights = search._state, search._flights
+    aloft = list(flights._aloft)
+    while not all(flight.generation.drawn for flight in aloft):
+        pass
+    state.reason = "max_time"
+    flights.stay_up(state, search._clock)
+    (fetched,) = [flight for flight in aloft if flight not in flights._aloft]
+    lowest = fetched.generation.lowest
+    assert all(flight.generation.lowest >= lowest for flight in flights._aloft if flight.place != fetched.place)
+    assert len(flights._aloft) == 3 and len(state.islands) == 9
+    flights.come_down(state, search._clock)
+    assert all(island.age > 0 for flight in aloft for island in flight.islands) and not flights.generations
+    assert all(not island.finished for island in state.islands)
     close(search)
 
 

@@ -77,7 +77,8 @@ def _fetch(settled: Sequence[Settled], leading: Collection[int] | None = None) -
         if leading is None:
             stage.fetch(rows)
             continue
-        stage.fetch(rows, {row for row, place in zip(rows, places, strict=True) if not are_closed[row] or place in leading})
+        whole = {row for row, place in zip(rows, places, strict=True) if not are_closed[row] or place in leading}
+        stage.fetch(rows, whole)
         for row in rows:
             stage.islands[row].exhausted |= bool(are_closed[row])
 
@@ -123,6 +124,8 @@ class Generation:
         self.has_enough = False
         """Whether `enough` was said."""
         self.drawn = 0
+        self.n_open = len(islands)
+        """Islands that no competition has closed."""
         self._is_stopped = False
         self._ages, self._units, self._enough, self._n_whole = ages, units, enough, n_whole
         self._best = np.array([island.best for island in islands])
@@ -148,9 +151,15 @@ class Generation:
         open_at = [stage.look()["is_finished"][rows] == 0 for stage, rows, _ in self._settled]
         places = np.concatenate([np.array(its)[is_open] for (_, _, its), is_open in zip(self._settled, open_at)])
         losses = self._best[places] * self._units[places]
-        closed = set(places[np.argsort(losses, kind="stable")[(len(places) + 1) // 2 :]].tolist())
+        self.n_open = (len(places) + 1) // 2
+        closed = set(places[np.argsort(losses, kind="stable")[self.n_open :]].tolist())
         for stage, rows, its in self._settled:
             stage.close([row for row, place in zip(rows, its, strict=True) if place in closed])
+
+    @property
+    def lowest(self) -> float:
+        """Loss of the best island in the target's own units."""
+        return float((self._best * self._units).min())
 
     def is_over(self, seconds: float = 0.0) -> bool:
         """Whether it has ended, after waiting for that so many seconds at most."""

@@ -111,12 +111,19 @@ class Flights:
         return any(flight.islands is islands for flight in self._aloft)
 
     def have_room(self, state: SearchState) -> bool:
-        """Whether one more may set out; few at first, which end soon, as the steps of one wait for those of the others."""
+        """Whether one more may set out; few at first, which end soon, as the steps of one wait for those of the others.
+
+        Later on as islands of the others are closed, so that old and young ones share an accelerator: all grow old together
+        where all set out together, and then none of them fills it.
+        """
         if not self._aloft:
             return self._executor.on_cards
         config, most = state.config, self._executor.most_generations
-        is_early = state.portfolio.opened <= config.early_device_islands
-        return len(self._aloft) < (min(config.early_device_generations, most) if is_early else most)
+        if state.portfolio.opened <= config.early_device_islands:
+            return len(self._aloft) < min(config.early_device_generations, most)
+        n_open = sum(generation.n_open for generation in self.generations)
+        n_next = 0 if self.carry(state.islands) else len(state.islands)
+        return len(self._aloft) < most and n_open + n_next <= config.device_open
 
     def start(self, state: SearchState, ages: Sequence[int], clock: Clock) -> bool:
         """Let the open islands set out, up to some ages at which the worse half is closed; whether they could."""
@@ -198,7 +205,7 @@ class Flights:
     def stay_up(self, state: SearchState, clock: Clock) -> None:
         """Take in what is on the way when a search ends; where time is over, it goes on until the front is polished.
 
-        One after the other is fetched and goes on, and only then looked at: accelerators are busy meanwhile.
+        Those that lead are fetched and go on, and only then looked at: accelerators are busy meanwhile, with the others, too.
         """
         if state.reason != "max_time" or not self._executor.on_cards:
             self._bring_down(state)
@@ -207,15 +214,19 @@ class Flights:
         if not self._aloft and state.islands and self._executor.takes_generations(state):
             self.start(state, ages, clock)
             return
-        ending, state.islands = list(self._aloft), []
+        ending = sorted(self._aloft, key=lambda flight: flight.generation.lowest)[: state.config.device_ended]
+        grounded: list[Island] = []
+        for flight in ending:
+            flight.generation.ask_to_stop()
         for flight in ending:
             self._fetch(flight, state)
-            if (still := self._still_open(flight, state)) and self._executor.on_cards:
-                self._start(state, still, ages, clock, flight.place)
-            state.islands += still
+            still = self._still_open(flight, state)
+            if not (still and self._executor.on_cards and self._start(state, still, ages, clock, flight.place)):
+                grounded += still
         for flight in ending:
             self._take_in(flight, state)
         self.offer(state, all_of_it=True)
+        state.islands = [*grounded, *(island for flight in self._aloft for island in flight.islands)]
 
     def come_down(self, state: SearchState, clock: Clock) -> None:
         """Offer what was found since `stay_up`, as it is."""
@@ -229,6 +240,7 @@ class Flights:
             offer_elites(state, island)
         if fallen and has_exact_formula(state):
             state.reason = "exact"
+        state.islands = [island for island in state.islands if not island.finished]
 
     def polishing_clock(self, clock: Clock) -> Clock:
         """Until when the front is polished: what goes on meanwhile needs a moment to be fetched and offered."""
