@@ -156,7 +156,7 @@ def measure_kernel(n: int, repeats: int) -> dict[str, Any]:
     driver = CudaDriver(0)
     data, _kept = send_data(driver, [FitData(slots, target, np.ones(ROWS))], None)
     candidates = engine.Joined(codes, lengths, n_free, n_free, constants, np.zeros(n, np.int32), np.full(n, np.inf))
-    there = engine.launch_candidates(driver, candidates, data, (STEPS, 1, 0.0))
+    there = engine.launch_packed(driver, engine.packed(candidates), data, (STEPS, 1, 0.0))
     number = int(size_of(lengths[:1], n_free[:1])[0])
     chosen, listed, taken = there[f"of size {number}"]
     times = []
@@ -169,7 +169,7 @@ def measure_kernel(n: int, repeats: int) -> dict[str, Any]:
         end.record(driver.queues[0])
         end.synchronize()
         times.append(cupy.cuda.get_elapsed_time(begin, end) / 1000)
-    losses = driver.get(there["losses"])
+    losses = driver.get(there["losses"]).view(np.float64)
     return record(f"accelerator float64, {n} a batch, kernel alone", n, times[0], statistics.median(times[1:]), losses)
 
 

@@ -34,10 +34,13 @@ def drawn_jobs(n_rows: tuple[int, int] = (100, 80)) -> list[FitJob]:
 
 
 @needs_compiler
-@pytest.mark.parametrize("n_drivers", [1, 3])
+@pytest.mark.parametrize(("n_drivers", "piece"), [(1, 1000), (3, 1000), (1, 7), (2, 5)])
 @pytest.mark.parametrize("screen_rows", [40, None])
-def test_candidates_of_several_islands_are_fitted_side_by_side(n_drivers: int, screen_rows: int | None) -> None:
-    """Tables may differ in columns and rows; cards share the batch, and their number changes nothing."""
+def test_candidates_of_several_islands_are_fitted_side_by_side(
+    n_drivers: int, piece: int, screen_rows: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables may differ in columns and rows; cards share the batch, which is sent in pieces: how many changes nothing."""
+    monkeypatch.setattr(engine, "PIECE", piece)
     here, there = drawn_jobs(), drawn_jobs()
     options = dict(max_steps=3, tolerance=1e-12, screen_rows=screen_rows)
     cpu.fit_batches(here, **options, n_threads=1)

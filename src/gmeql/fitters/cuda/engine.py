@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,8 +19,10 @@ from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.programs import Program
 from gmeql.fitters.result import FitResult
 
-LARGEST_BATCH = 1 << 18
-"""Candidates that are sent together at most."""
+PIECE = 1 << 14
+"""Candidates that are sent together at most: while some are fitted, others are packed,"""
+PACKERS = 4
+"""... by so many threads."""
 
 
 class Joined(NamedTuple):
@@ -54,51 +57,54 @@ def fit_joined(
     """Fit every candidate to its data, all accelerators side by side. Data sets may differ in slots and rows."""
     drivers = accelerators.drivers() if drivers is None else drivers
     n = len(candidates.lengths)
-    share = max(1, min(LARGEST_BATCH, -(-n // len(drivers))))
-    sent = []
+    share = max(1, min(PIECE, -(-n // len(drivers))))
+    pieces = [slice(low, min(low + share, n)) for low in range(0, n, share)]
     data = [send_data(driver, datasets, screen_rows) for driver in drivers]
-    for number, low in enumerate(range(0, n, share)):
-        rows = slice(low, min(low + share, n))
-        which = number % len(drivers)
-        limits = (max_steps, int(forced), tolerance)
-        sent.append(
-            (rows, drivers[which], launch_candidates(drivers[which], candidates.take(rows), data[which][0], limits))
-        )
+    limits, sent = (max_steps, int(forced), tolerance), []
+    with ThreadPoolExecutor(PACKERS) as pool:  # whose threads begin when there is something to do
+        all_packed = (pool.map if len(pieces) > 1 else map)(lambda rows: packed(candidates.take(rows)), pieces)
+        for number, (rows, arrays) in enumerate(zip(pieces, all_packed, strict=True)):
+            driver, its_data = drivers[number % len(drivers)], data[number % len(drivers)][0]
+            sent.append((rows, driver, launch_packed(driver, arrays, its_data, limits)))
     constants = np.zeros(candidates.constants.shape)
     result = FitResult(constants, np.full(n, np.inf), np.zeros(n, np.int64), np.zeros(n, np.int64))
     for rows, driver, arrays in sent:  # only now wait
-        fitted, losses, ended, steps = (driver.get(arrays[name]) for name in ("constants", "losses", "ended", "steps"))
+        fitted = driver.get(arrays["constants"])
         constants[rows, : fitted.shape[1]] = fitted
-        result.losses[rows], result.codes[rows], result.steps[rows] = losses, ended, steps
+        result.losses[rows] = driver.get(arrays["losses"]).view(np.float64)
+        result.codes[rows], result.steps[rows] = (
+            driver.get(arrays[name]).view(np.int32) for name in ("ended", "steps")
+        )
     return result
 
 
-def launch_candidates(
-    driver: Driver, candidates: Joined, datasets: Any, limits: tuple[int, int, float]
-) -> dict[str, Any]:
-    """Send candidates and start their fits; returns the arrays there."""
-    n = len(candidates.lengths)
+def packed(candidates: Joined) -> dict[str, np.ndarray]:
+    """Candidates as they are sent: no wider than the longest of them."""
     width, n_wide = int(candidates.lengths.max()), max(int(candidates.n_constants.max()), 1)
-    arrays = {
-        "codes": candidates.codes[:, :, :width],
+    return {
+        "codes": np.ascontiguousarray(candidates.codes[:, :, :width]),
         "lengths": candidates.lengths.astype(np.int32),
         "n_free": candidates.n_free.astype(np.int32),
         "n_constants": candidates.n_constants.astype(np.int32),
         "dataset": candidates.dataset.astype(np.int32),
         "hopeless": candidates.hopeless.astype(np.float64),
         "constants": candidates.constants[:, :n_wide].astype(np.float64),
-        "losses": np.empty(n),
-        "ended": np.empty(n, np.int32),
-        "steps": np.empty(n, np.int32),
     }
-    there = {name: driver.put(array) for name, array in arrays.items()}
+
+
+def launch_packed(
+    driver: Driver, arrays: dict[str, np.ndarray], datasets: Any, limits: tuple[int, int, float]
+) -> dict[str, Any]:
+    """Send candidates and start their fits; returns the arrays there, and what becomes of them, as bytes."""
+    n, there = len(arrays["lengths"]), {name: driver.put(array) for name, array in arrays.items()}
+    there |= {name: driver.zeros(n_bytes * n) for name, n_bytes in (("losses", 8), ("ended", 4), ("steps", 4))}
     batch = np.zeros(1, BATCH)
     for name, array in there.items():
         batch[name] = driver.pointer(array)
-    batch["width"], batch["n_wide"], batch["limits"] = width, n_wide, limits
+    batch["width"], batch["n_wide"], batch["limits"] = arrays["codes"].shape[2], arrays["constants"].shape[1], limits
     there["batch"] = driver.put(batch)
-    sizes = size_of(candidates.lengths, candidates.n_constants)
-    for number in np.unique(sizes):
+    sizes = size_of(arrays["lengths"], arrays["n_constants"])
+    for number in np.flatnonzero(np.bincount(sizes, minlength=len(SIZES))):
         chosen = np.flatnonzero(sizes == number).astype(np.int32)
         counts = np.array([len(chosen), 0], np.int32)
         own = [driver.put(array) for array in (chosen, counts[:1], counts[1:])]
