@@ -73,7 +73,7 @@ DEVICE void look_up(const Small& small, const Look& look, const Hits& hits, long
     const u64 code = find(small.by_forms, key);
     if (code == NO_CODE || drowns(look.first, r, a) || drowns(look.second, once, b)) return;
     Row met;
-    if (!values_of(small, code, met) || !are_one(left_of(twice, nullptr), left_of(met, nullptr), ALIKE)) return;
+    if (!values_of(small, code, met) || !are_one(left_of(twice, nullptr, 0), left_of(met, nullptr, 0), ALIKE)) return;
     note(hits, {code, NO_CODE, look.number, target, i, j}, look.most);
 }
 

@@ -30,6 +30,7 @@ from gmeql.search.direct.middle.meeting import (
     targets_of,
     verified,
 )
+from gmeql.search.direct.middle.two_terms import passes_of_columns, passes_of_target
 from gmeql.search.direct.table import DirectTable, Effort, FloatArray
 
 
@@ -142,10 +143,11 @@ def propose(
             return
         seen, hits = looked_up(small, on_few_rows, shapes, goes_on, numbers)
         yield from verified(hits, seen, table, every, Effort(1.0, lambda: not goes_on()))
-    of_columns = lefts[: table.n_columns] if reach.is_behind_columns else []  # they are the first formulas
-    wholes = every[: len(targets) + sum(map(len, of_columns))]
-    pairs = paired(small, on_few_rows[: len(wholes)], numbers.met, goes_on)
-    yield from summed(small, *pairs, table, wholes, goes_on)
+    passes = passes_of_target(table, functions)
+    passes += passes_of_columns(table, functions) if reach.is_behind_columns else []
+    if functions.allows({"div"}):  # what is kept is little beside the others
+        passes = [one._replace(with_fractions=not one.of_logarithms) for one in passes]
+    yield from summed(small, *paired(small, passes, table, numbers.met, goes_on), table, passes, goes_on)
 
 
 def looked_up(

@@ -222,28 +222,33 @@ CALLED bool values_of(const Small& small, u64 code, Row& out) {
     return combine(small.opcodes[number], x, right == (long long)SIDE_MASK ? x : row_of(small.values, right), out);
 }
 
-// What is left of values without their mean and their part `along` a row of length 1 without mean.
+// What is left of values without their mean and their parts `along` some rows [n_along][ROWS], orthonormal and without mean.
 struct Left {
     Row row;
     double size, rest;  // largest value before and after
 };
 
-DEVICE Left left_of(const Row& row, const double* along) {
-    double mean = 0.0, part = 0.0;
-    UNROLLED
-    for (int i = 0; i < ROWS; ++i) mean += row.at[i] / ROWS;
-    if (along) {
-        UNROLLED
-        for (int i = 0; i < ROWS; ++i) part += (row.at[i] - mean) * along[i];
-    }
+DEVICE Left left_of(const Row& row, const double* along, int n_along) {
     Left left;
+    double mean = 0.0;
     left.size = left.rest = 0.0;
     UNROLLED
     for (int i = 0; i < ROWS; ++i) {
-        left.row.at[i] = row.at[i] - mean - (along ? part * along[i] : 0.0);
+        mean += row.at[i] / ROWS;
         left.size = fmax(left.size, fabs(row.at[i]));
-        left.rest = fmax(left.rest, fabs(left.row.at[i]));
     }
+    UNROLLED
+    for (int i = 0; i < ROWS; ++i) left.row.at[i] = row.at[i] - mean;
+    ROLLED
+    for (int d = 0; d < n_along; ++d) {
+        double part = 0.0;
+        UNROLLED
+        for (int i = 0; i < ROWS; ++i) part += left.row.at[i] * along[d * ROWS + i];
+        UNROLLED
+        for (int i = 0; i < ROWS; ++i) left.row.at[i] -= part * along[d * ROWS + i];
+    }
+    UNROLLED
+    for (int i = 0; i < ROWS; ++i) left.rest = fmax(left.rest, fabs(left.row.at[i]));
     return left;
 }
 

@@ -47,7 +47,13 @@ BLOCK = np.dtype(
     align=True,
 )
 KEPT_ONES = np.dtype([("n", "i8"), ("codes", "u8"), ("first", "i4"), ("are_leaves", "i4")], align=True)
-SUM = np.dtype([("n", "i8"), ("along", "u8"), ("table", TABLE), ("number", "i4"), ("most", "i4")], align=True)
+SUM = np.dtype(
+    [("n", "i8"), ("n_forms", "i8"), ("along", "u8"), ("target", "u8"), ("table", TABLE)]
+    + [(name, "i4") for name in ("number", "most", "n_along", "of_logarithms")],
+    align=True,
+)
+BELOW = 1 << 63
+"""In a code of a sum: times the target."""
 LOOK = np.dtype(
     [("start", "i8"), ("n", "i8"), ("targets", "u8")]
     + [(name, "i4") for name in ("number", "first", "second", "n_first", "n_second", "most")],

@@ -1,4 +1,4 @@
-"""Sums of two small formulas with any factors: `middle/two_terms.py` once more, with a table of millions (`sums.cu`)."""
+"""Sums and fractions of two small formulas: `middle/two_terms.py` once more, with a table of millions (`sums.cu`)."""
 
 from __future__ import annotations
 
@@ -10,45 +10,71 @@ from numpy.typing import NDArray
 from gmeql.formula.nodes import Node
 from gmeql.search.deep.formulas import DeepFormulas
 from gmeql.search.deep.hits import Hits
-from gmeql.search.deep.source import COST_AT, SUM, TABLE
-from gmeql.search.direct.middle.meeting import MEETING, Target, simplest
-from gmeql.search.direct.middle.two_terms import Term, fitted
-from gmeql.search.direct.table import DirectTable, FloatArray
+from gmeql.search.deep.source import BELOW, COST_AT, SIDE_MASK, SUM, TABLE
+from gmeql.search.direct.middle.meeting import MEETING, Target, few_rows, simplest
+from gmeql.search.direct.middle.remainders import directions
+from gmeql.search.direct.middle.two_terms import Pass, Term, formula_of
+from gmeql.search.direct.table import DirectTable
 
 AT_A_TIME = 6
-"""Targets between two moments at which it is asked whether anybody still waits."""
+"""Passes between two moments at which it is asked whether anybody still waits."""
 Codes = NDArray[np.uint64]
 
 
 def paired(
-    small: DeepFormulas, targets: FloatArray, most: int, goes_on: Callable[[], bool] = lambda: True
+    small: DeepFormulas,
+    passes: Sequence[Pass],
+    table: DirectTable,
+    most: int,
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> tuple[NDArray[np.int64], Codes]:
-    """Numbers of the targets [H] and codes [H, 2] of formulas whose sum each may be, the simplest first.
+    """Numbers of the passes [H] and codes [H, 2] of formulas that may be the two terms on the few rows, the simplest first.
 
-    `targets` [T, R] on the few rows; for each at `most` so many are found.
+    For each pass at `most` so many are found.
     """
-    driver, n = small.driver, len(targets)
-    deviations = targets - targets.mean(axis=1, keepdims=True)
-    lengths = np.maximum(np.linalg.norm(deviations, axis=1, keepdims=True), np.finfo(float).tiny)
-    along = driver.put(deviations / lengths)
-    hits, (table, mask) = Hits(driver, n, most), small.spare_table()
-    records = np.zeros(n, SUM)
-    records["n"], records["most"], records["number"] = small.n_slots, most, np.arange(n)
-    records["along"] = driver.pointer(along) + np.arange(n) * targets[0].nbytes
-    records["table"] = np.array([(driver.pointer(table), mask)], TABLE)
-    sent = driver.put(records.view(np.uint8))
-    for number in range(n):
-        if number % AT_A_TIME == AT_A_TIME - 1:
+    driver, rows = small.driver, few_rows(table.y)
+    targets = np.array([one.target.values[rows] for one in passes])
+    along = {
+        number: its
+        for number, (one, target) in enumerate(zip(passes, targets, strict=True))
+        if (its := directions(target, [table.values(term.root)[rows] for term in one.beside])) is not None
+    }
+    there = {number: driver.put(its) for number, its in along.items()}
+    sent, hits, (room, mask) = driver.put(targets), Hits(driver, len(passes), most), small.spare_table()
+    records = np.zeros(len(passes), SUM)
+    for number, its in along.items():
+        record, one = records[number], passes[number]
+        record["n_forms"], record["number"], record["most"] = small.n_slots, number, most
+        record["n"] = small.n_slots + one.with_fractions * len(small)
+        record["along"], record["n_along"] = driver.pointer(there[number]), len(its)
+        record["target"] = driver.pointer(sent) + number * targets[0].nbytes
+        record["of_logarithms"] = one.of_logarithms
+    records["table"] = np.array([(driver.pointer(room), mask)], TABLE)
+    all_sent = driver.put(records.view(np.uint8))
+    for place, number in enumerate(along):
+        if place % AT_A_TIME == AT_A_TIME - 1:
             hits.wait()
             if not goes_on():
                 break
-        driver.fill(table, None)
-        one = sent[SUM.itemsize * number : SUM.itemsize * (number + 1)]
-        small.launch("sums", small.n_slots, (one, hits.there))
+        driver.fill(room, None)
+        one_sent = all_sent[SUM.itemsize * number : SUM.itemsize * (number + 1)]
+        small.launch("sums", int(records["n"][number]), (one_sent, hits.there))
     found = hits.found()
     codes = np.sort(np.stack([found["code"], found["other"]], axis=1), axis=1)
-    order = np.lexsort([codes[:, 0], codes[:, 1], found["look"], (codes >> np.uint64(COST_AT)).sum(axis=1)])
+    order = np.lexsort([codes[:, 0], codes[:, 1], found["look"], costs_of(small, codes).sum(axis=1)])
     return found["look"][order].astype(np.int64), codes[order]
+
+
+def costs_of(small: DeepFormulas, codes: Codes) -> NDArray[np.int64]:
+    """Costs of the formulas of some codes."""
+    are_below = codes >= BELOW
+    kept = small.costs()[np.where(are_below, codes & np.uint64(SIDE_MASK), np.uint64(0)).astype(np.int64)]
+    return np.where(are_below, kept, (codes >> np.uint64(COST_AT)).astype(np.int64))
+
+
+def term_of(small: DeepFormulas, code: int) -> Term:
+    """What a code stands for."""
+    return Term(small.tree_of_code(code & ~BELOW), is_below=code >= BELOW)
 
 
 def summed(
@@ -56,7 +82,7 @@ def summed(
     numbers: NDArray[np.int64],
     codes: Codes,
     table: DirectTable,
-    targets: Sequence[Target],
+    passes: Sequence[Pass],
     goes_on: Callable[[], bool] = lambda: True,
 ) -> Iterator[Node]:
     """Those that hold on all rows, with their constants; the simplest of them, those that hold to rounding first."""
@@ -65,7 +91,6 @@ def summed(
         for number, pair in zip(numbers[: MEETING.verified].tolist(), codes.tolist(), strict=False):
             if not goes_on():
                 return
-            terms = [Term(small.tree_of_code(code)) for code in pair]
-            yield targets[number], *fitted(terms, table, targets[number].values)
+            yield formula_of(passes[number], [term_of(small, code) for code in pair], table)
 
     yield from simplest(of_pairs())

@@ -104,17 +104,25 @@ def pairs_left_alike(
 
     `formulas` [M, 3] are what their numbers say, the first of them with `values` [K, R].
     """
-    known = np.array([*beside, target])
-    deviations = known - known.mean(axis=1, keepdims=True)
-    along, told = np.linalg.qr(deviations.T)
-    if not (np.abs(np.diag(told)) > LEAST_DEVIATION * np.abs(known).max(axis=1)).all():
-        return np.empty((0, 2), np.int64)  # a constant, or what follows from what stands beside it, tells nothing
+    along = directions(target, beside)
+    if along is None:
+        return np.empty((0, 2), np.int64)
     n = 1 + with_fractions
     slots = 1 << max(2 * n * len(formulas) - 1, 1).bit_length()
     keys, places, hits = np.zeros(slots, np.uint64), np.empty(slots, np.int32), np.empty((most, 2), np.int64)
     scratch = tuple(np.empty((4, len(target))))
-    given = np.ascontiguousarray(target), np.ascontiguousarray(along.T), signs
+    given = np.ascontiguousarray(target), along, signs
     return hits[: int(pass_over(formulas, values, *given, keys, places, hits, n, of_logarithms, scratch))]
+
+
+def directions(target: NDArray[np.float64], beside: Sequence[NDArray[np.float64]] = ()) -> NDArray[np.float64] | None:
+    """What parts are left out along [D, R]: orthonormal, without mean, the target's last. None of a constant, and of what follows
+    from what stands beside it: these tell nothing."""
+    known = np.array([*beside, target])
+    deviations = known - known.mean(axis=1, keepdims=True)
+    along, told = np.linalg.qr(deviations.T)
+    tells = (np.abs(np.diag(told)) > LEAST_DEVIATION * np.abs(known).max(axis=1)).all()
+    return np.ascontiguousarray(along.T) if tells else None
 
 
 @compiled()

@@ -82,7 +82,7 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
     small = small_formulas(table, functions, effort, TWO_TERMS.enumerating)
     if small is None:
         return
-    passes = _passes(table, functions)
+    passes = [*passes_of_target(table, functions), *passes_of_columns(table, functions)]
     entries = effort.seconds * (1 - TWO_TERMS.enumerating) * TWO_TERMS.entries_per_second
     for place, one in enumerate(passes):
         n = len(small) if place == 0 else min(int(entries / (len(passes) - place)), len(small))
@@ -92,17 +92,24 @@ def propose(table: DirectTable, *, functions: FunctionSet, effort: Effort, rng: 
         yield from simplest(formulas_of(one, pairs(small, table, one, n), small, table, effort))
 
 
-def _passes(table: DirectTable, functions: FunctionSet) -> list[Pass]:
-    """The target as it is, its readings, its logarithm by those of formulas, what columns leave of it, and what columns may
-    stand beside."""
-    targets, columns = targets_of(table.y, functions), [Variable(column) for column in range(table.n_columns)]
+def passes_of_target(table: DirectTable, functions: FunctionSet) -> list[Pass]:
+    """The target as it is, its readings, and its logarithm by those of formulas."""
+    targets = targets_of(table.y, functions)
     passes = [Pass(targets[0], with_fractions=functions.allows({"div"})), *map(Pass, targets[1:])]
     if ((table.y > 0).all() or (table.y < 0).all()) and functions.allows({"exp", "log"}):
         logarithm = Target(np.log(np.abs(table.y)), partial(inverted, "log", math.copysign(1.0, table.y[0])))
         passes.append(Pass(logarithm, of_logarithms=True))
-    if functions.allows({"mul", "div"}):
-        passes += [Pass(left) for column in columns for left in behind(table, targets[0], column)]
-    return [*passes, *(Pass(targets[0], [Term(column)]) for column in columns)]
+    return passes
+
+
+def passes_of_columns(table: DirectTable, functions: FunctionSet) -> list[Pass]:
+    """What columns leave of the target, and what they may stand beside."""
+    columns, whole = [Variable(column) for column in range(table.n_columns)], Target(table.y, lambda root: root)
+    lefts = [left for column in columns for left in behind(table, whole, column)]
+    return [
+        *(Pass(left) for left in lefts if functions.allows({"mul", "div"})),
+        *(Pass(whole, [Term(column)]) for column in columns),
+    ]
 
 
 def pairs(small: SmallFormulas, table: DirectTable, one: Pass, n: int) -> NDArray[np.int64]:
@@ -126,16 +133,18 @@ def pairs(small: SmallFormulas, table: DirectTable, one: Pass, n: int) -> NDArra
 def formulas_of(
     one: Pass, entries: NDArray[np.int64], small: Numbered, table: DirectTable, effort: Effort
 ) -> Iterator[tuple[Target, Node, float]]:
-    """The target's formula of each pair, and of what stands beside it, with its error; of the first ones, as far as time
-    allows."""
+    """The target's formula of each pair, with its error; of the first ones, as far as time allows."""
     for place, pair in enumerate(entries[: MEETING.verified].tolist()):
         if place >= MEETING.verified_late and effort.out_of_time():
             return
-        roots = [small.tree(entry >> 1) for entry in pair]
-        if one.of_logarithms:
-            roots = [_logarithm(root, table) for root in roots]
-        terms = [Term(root, is_below=bool(entry & 1)) for root, entry in zip(roots, pair, strict=True)]
-        yield one.target, *fitted([*terms, *one.beside], table, one.target.values)
+        yield formula_of(one, [Term(small.tree(entry >> 1), is_below=bool(entry & 1)) for entry in pair], table)
+
+
+def formula_of(one: Pass, terms: Sequence[Term], table: DirectTable) -> tuple[Target, Node, float]:
+    """The target's formula of what a pass found and of what stands beside it, with its error."""
+    if one.of_logarithms:
+        terms = [Term(_logarithm(term.root, table)) for term in terms]
+    return one.target, *fitted([*terms, *one.beside], table, one.target.values)
 
 
 def _logarithm(root: Node, table: DirectTable) -> Node:
