@@ -156,20 +156,21 @@ def measure_kernel(n: int, repeats: int) -> dict[str, Any]:
     driver = CudaDriver(0)
     data, _kept = send_data(driver, [FitData(slots, target, np.ones(ROWS))], None)
     candidates = engine.Joined(codes, lengths, n_free, n_free, constants, np.zeros(n, np.int32), np.full(n, np.inf))
-    there = engine.launch_packed(driver, engine.packed(candidates), data, (STEPS, 1, 0.0))
+    sent = engine.packed(candidates)
+    launched = engine.launch_packed(driver, sent, data, (STEPS, 1, 0.0))
     number = int(size_of(lengths[:1], n_free[:1])[0])
-    chosen, listed, taken = there[f"of size {number}"]
+    chosen, listed, taken = launched.of_size[number]
     times = []
     for _ in range(repeats + 1):
-        driver.fill(there["constants"], constants[:, : int(n_free.max())].astype(float))
+        driver.fill(launched.there, sent.whole)
         driver.fill(taken, None)
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
         begin.record(driver.queues[0])
-        launch_fit(driver, SIZES[number], there["batch"], data, chosen, listed, taken, most=n)
+        launch_fit(driver, SIZES[number], launched.batch, data, chosen, listed, taken, most=n)
         end.record(driver.queues[0])
         end.synchronize()
         times.append(cupy.cuda.get_elapsed_time(begin, end) / 1000)
-    losses = driver.get(there["losses"]).view(np.float64)
+    losses = launched.fetched(driver)["losses"]
     return record(f"accelerator float64, {n} a batch, kernel alone", n, times[0], statistics.median(times[1:]), losses)
 
 

@@ -178,7 +178,7 @@ class SearchConfig:
     early_device_islands: int = 112  # so many: each takes the host a millisecond, which it needs for looks at first;
     later_device_islands: int = 448  # and so many in later ones
     device_generations: int = 10  # on the way there at a time, at most,
-    device_open: int = 1120  # and so many of their islands open: as some get small, others set out;
+    device_open: int = 1344  # and so many of their islands open: as some get small, others set out;
     early_device_generations: int = 2  # until then so many: side by side all end late
     device_offered: int = (
         8  # the best islands of a stage there, whose elites are offered to the front: the host is slow

@@ -203,6 +203,8 @@ class Search(RunningSearch):
         while flights.is_one_over() and not has_exact_formula(state) and not self._clock.is_closing():
             flights.land(state, self._clock, self._ages())
             self._tend()
+            if flights.is_one_over() and flights.carry(state.islands) and flights.have_room(state):
+                self._open_next()  # they set out with the next landing: of many the last is a while away
         if state.symmetries_done and (grown := state.rows.grown()) is not state.rows:
             state.rows = grown
             state.portfolio.attach_rows(grown)

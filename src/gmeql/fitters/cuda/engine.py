@@ -13,7 +13,8 @@ from gmeql.fitters.cpu import fit_by, fit_user_operators
 from gmeql.fitters.cuda import driver as accelerators
 from gmeql.fitters.cuda.driver import Driver
 from gmeql.fitters.cuda.launch import launch_fit, send_data
-from gmeql.fitters.cuda.source import BATCH, SIZES, size_of
+from gmeql.fitters.cuda.packing import Joined, Packed, packed, view_of
+from gmeql.fitters.cuda.source import BATCH, SIZES
 from gmeql.fitters.jobs import FitJob
 from gmeql.fitters.kernel.arrays import FitData
 from gmeql.fitters.programs import Program
@@ -23,25 +24,6 @@ PIECE = 1 << 14
 """Candidates that are sent together at most: while some are fitted, others are packed,"""
 PACKERS = 4
 """... by so many threads."""
-
-
-class Joined(NamedTuple):
-    """Candidates behind each other, as they are sent; leading axis B."""
-
-    codes: np.ndarray
-    """[B, 5, T] int16"""
-    lengths: np.ndarray
-    n_free: np.ndarray
-    n_constants: np.ndarray
-    constants: np.ndarray
-    """[B, P]"""
-    dataset: np.ndarray
-    """Which data each is fitted to."""
-    hopeless: np.ndarray
-
-    def take(self, rows: Any) -> Joined:
-        """Some of them."""
-        return Joined(*(array[rows] for array in self))
 
 
 def fit_joined(
@@ -63,54 +45,54 @@ def fit_joined(
     limits, sent = (max_steps, int(forced), tolerance), []
     with ThreadPoolExecutor(PACKERS) as pool:  # whose threads begin when there is something to do
         all_packed = (pool.map if len(pieces) > 1 else map)(lambda rows: packed(candidates.take(rows)), pieces)
-        for number, (rows, arrays) in enumerate(zip(pieces, all_packed, strict=True)):
+        for number, (rows, piece) in enumerate(zip(pieces, all_packed, strict=True)):
             driver, its_data = drivers[number % len(drivers)], data[number % len(drivers)][0]
-            sent.append((rows, driver, launch_packed(driver, arrays, its_data, limits)))
+            sent.append((rows, driver, launch_packed(driver, piece, its_data, limits)))
     constants = np.zeros(candidates.constants.shape)
     result = FitResult(constants, np.full(n, np.inf), np.zeros(n, np.int64), np.zeros(n, np.int64))
-    for rows, driver, arrays in sent:  # only now wait
-        fitted = driver.get(arrays["constants"])
-        constants[rows, : fitted.shape[1]] = fitted
-        result.losses[rows] = driver.get(arrays["losses"]).view(np.float64)
-        result.codes[rows], result.steps[rows] = (
-            driver.get(arrays[name]).view(np.int32) for name in ("ended", "steps")
+    for rows, driver, launched in sent:  # only now wait
+        fitted = launched.fetched(driver)
+        constants[rows, : fitted["constants"].shape[1]] = fitted["constants"]
+        result.losses[rows], result.codes[rows], result.steps[rows] = (
+            fitted[name] for name in ("losses", "ended", "steps")
         )
     return result
 
 
-def packed(candidates: Joined) -> dict[str, np.ndarray]:
-    """Candidates as they are sent: no wider than the longest of them."""
-    width, n_wide = int(candidates.lengths.max()), max(int(candidates.n_constants.max()), 1)
-    return {
-        "codes": np.ascontiguousarray(candidates.codes[:, :, :width]),
-        "lengths": candidates.lengths.astype(np.int32),
-        "n_free": candidates.n_free.astype(np.int32),
-        "n_constants": candidates.n_constants.astype(np.int32),
-        "dataset": candidates.dataset.astype(np.int32),
-        "hopeless": candidates.hopeless.astype(np.float64),
-        "constants": candidates.constants[:, :n_wide].astype(np.float64),
-    }
+class Launched(NamedTuple):
+    """Fits that were started: what is there."""
+
+    packed: Packed
+    there: Any
+    batch: Any
+    of_size: dict[int, list[Any]]
+    """By the number of a size: who is fitted, how many, how many were taken."""
+
+    def fetched(self, driver: Driver) -> dict[str, np.ndarray]:
+        """Wait, and what has become of the candidates."""
+        places = self.packed.places
+        first = places["constants"][0]
+        back = driver.get(self.there[first:])
+        return {
+            name: view_of(back, places[name][0] - first, *places[name][1:])
+            for name in ("constants", "losses", "ended", "steps")
+        }
 
 
-def launch_packed(
-    driver: Driver, arrays: dict[str, np.ndarray], datasets: Any, limits: tuple[int, int, float]
-) -> dict[str, Any]:
-    """Send candidates and start their fits; returns the arrays there, and what becomes of them, as bytes."""
-    n, there = len(arrays["lengths"]), {name: driver.put(array) for name, array in arrays.items()}
-    there |= {name: driver.zeros(n_bytes * n) for name, n_bytes in (("losses", 8), ("ended", 4), ("steps", 4))}
-    batch = np.zeros(1, BATCH)
-    for name, array in there.items():
-        batch[name] = driver.pointer(array)
-    batch["width"], batch["n_wide"], batch["limits"] = arrays["codes"].shape[2], arrays["constants"].shape[1], limits
-    there["batch"] = driver.put(batch)
-    sizes = size_of(arrays["lengths"], arrays["n_constants"])
-    for number in np.flatnonzero(np.bincount(sizes, minlength=len(SIZES))):
-        chosen = np.flatnonzero(sizes == number).astype(np.int32)
+def launch_packed(driver: Driver, packed: Packed, datasets: Any, limits: tuple[int, int, float]) -> Launched:
+    """Send candidates and start their fits."""
+    there, batch = driver.put(packed.whole), np.zeros(1, BATCH)
+    for name, (start, *_) in packed.places.items():
+        batch[name] = driver.pointer(there) + start
+    batch["width"], batch["n_wide"] = packed.places["codes"][2][2], packed.places["constants"][2][1]
+    batch["limits"] = limits
+    launched = Launched(packed, there, driver.put(batch), {})
+    for number in np.flatnonzero(np.bincount(packed.sizes)).tolist():
+        chosen = np.flatnonzero(packed.sizes == number).astype(np.int32)
         counts = np.array([len(chosen), 0], np.int32)
-        own = [driver.put(array) for array in (chosen, counts[:1], counts[1:])]
-        launch_fit(driver, SIZES[number], there["batch"], datasets, *own, most=len(chosen))
-        there[f"of size {number}"] = own
-    return there
+        launched.of_size[number] = own = [driver.put(array) for array in (chosen, counts[:1], counts[1:])]
+        launch_fit(driver, SIZES[number], launched.batch, datasets, *own, most=len(chosen))
+    return launched
 
 
 def fit_arrays(
