@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from contextlib import nullcontext
@@ -10,6 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from gmeql.fitters.cuda import driver
+
+
+CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 
 def refuse() -> int:
@@ -26,6 +30,7 @@ def refuse() -> int:
     ],
 )
 def test_why_there_is_none(monkeypatch: pytest.MonkeyPatch, module, words: str) -> None:
+    monkeypatch.setitem(os.environ, CONNECTIONS, "8")
     fake = None if module is None else SimpleNamespace(cuda=SimpleNamespace(runtime=module))
     monkeypatch.setitem(sys.modules, "cupy", fake)
     driver.why_not.cache_clear()
@@ -33,6 +38,19 @@ def test_why_there_is_none(monkeypatch: pytest.MonkeyPatch, module, words: str) 
         assert words in driver.why_not() and (driver.why_not() == "") == (words == "")
     finally:
         driver.why_not.cache_clear()
+
+
+@pytest.mark.parametrize("is_worker", [False, True])
+def test_a_process_of_its_own_takes_all_queues_of_the_device_and_a_worker_few(
+    monkeypatch: pytest.MonkeyPatch, is_worker: bool
+) -> None:
+    fake = SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 1)))
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.delenv(CONNECTIONS, raising=False)
+    monkeypatch.setattr(driver.multiprocessing, "parent_process", lambda: object() if is_worker else None)
+    driver.why_not.cache_clear()
+    assert driver.why_not() == "" and os.environ.get(CONNECTIONS) == (None if is_worker else "32")
+    driver.why_not.cache_clear()
 
 
 class Device(nullcontext):

@@ -55,6 +55,15 @@ def test_an_accelerator_that_fails_while_it_is_made_ready_is_left_alone(
     assert preparation.ready() == [] and said == ["no memory"]
 
 
+def test_one_that_was_asked_for_and_has_no_room_is_gone_on_without(
+    monkeypatch: pytest.MonkeyPatch, prepared: Prepared
+) -> None:
+    said: list[str] = []
+    prepared.failure = "out of memory"
+    monkeypatch.setattr(cards, "say_fallback", lambda error: said.append(str(error)))
+    assert cards.required_cards() == [] and said == ["out of memory"]
+
+
 def test_searches_that_only_would_like_an_accelerator_come_after_each_other(prepared: Prepared) -> None:
     first, second = cards.Preparation(), cards.Preparation()
     for one in (first, second):

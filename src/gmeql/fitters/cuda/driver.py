@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import copy
+import multiprocessing
 import os
 import threading
 from collections import deque
@@ -94,7 +95,8 @@ def why_not() -> str:
         import cupy
     except ImportError:
         return "CuPy is not installed (the extra gmeql[gpu])"
-    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(CONNECTIONS))
+    if multiprocessing.parent_process() is None:  # sixteen workers with as many each were too many
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", str(CONNECTIONS))
     try:
         return "" if cupy.cuda.runtime.getDeviceCount() > 0 else "no CUDA device was found"
     except cupy.cuda.runtime.CUDARuntimeError as error:
