@@ -23,6 +23,9 @@ def bench(
     noise_std: Annotated[float, typer.Option(min=0.0, help="The same, as a standard deviation.")] = 0.0,
     rows: Annotated[int | None, typer.Option(min=1, help="Training rows. (default: the suite's)")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at a time; a single one uses all cores.")] = 1,
+    device: Annotated[
+        str | None, typer.Option(help="{choices}. (default: auto)", autocompletion=complete("device"))
+    ] = None,
     json_file: Annotated[
         str | None,
         typer.Option(
@@ -34,9 +37,12 @@ def bench(
     from rich.console import Console
 
     from gmeql.evaluation.bench import run_suite, table
+    from gmeql.fitters.cuda.driver import why_not
     from gmeql.runs.settings import split_names
 
     require("method", method)
+    if device is not None and require("device", device) == "gpu" and why_not():
+        raise Exit(USAGE, f"gmeql: --device gpu, but {why_not()}")
     try:
         records = run_suite(
             suite,
@@ -48,6 +54,7 @@ def bench(
             noise=noise,
             noise_std=noise_std,
             rows=rows,
+            options={} if device is None else {"device": device},
             jobs=jobs,
             path=json_file,
             show=True,
