@@ -21,9 +21,11 @@ from __future__ import annotations
 
 import argparse
 import copy
+import itertools
 import json
 import math
 import statistics
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -48,15 +50,27 @@ def warm_up(device: str) -> None:
         pass
 
 
-def searched(X: np.ndarray, y: np.ndarray, config: SearchConfig, seed: int = 0) -> dict:
-    """One search, timed from its first line."""
+def searched(X: np.ndarray, y: np.ndarray, config: SearchConfig, seed: int = 0, every: float | None = None) -> dict:
+    """One search, timed from its first line; candidates are looked at `every` so many seconds."""
     began = time.perf_counter()
     data = prepare(X, y)  # as the regressor does: sizes beyond the ordinary are brought into range
     search, taken = Search(data.X, data.y, config=config, seed=seed, sample_weight=data.weight), None
+    is_over, counted = threading.Event(), [(0.0, 0)]
+
+    def count() -> None:
+        while not is_over.wait(every):
+            counted.append((time.perf_counter() - began, search.candidates))
+
+    if every is not None:
+        threading.Thread(target=count, daemon=True).start()
     for progress in search.run():
         if taken is None and search._executor.on_cards:
             taken = time.perf_counter() - began
     seconds = time.perf_counter() - began
+    is_over.set()
+    if every is not None:
+        rates = [round((n - m) / (t - s) / 1e6, 2) for (s, m), (t, n) in itertools.pairwise(counted)]
+        show({"every": every, "millions_per_second": rates})
     found = {"seconds": seconds, "candidates": search.candidates, "reason": search.reason, "card_taken": taken}
     return found | {"per_second": search.candidates / seconds, "best": str(progress.best.expression)[:100]}
 
@@ -68,7 +82,7 @@ def rate(arguments: argparse.Namespace) -> None:
         for rows, columns in arguments.tables:
             X, y = noisy_table(rows, columns)
             config = SearchConfig(max_time=arguments.seconds, device=name, n_jobs=n_jobs, **arguments.settings)
-            found = searched(X, y, config)
+            found = searched(X, y, config, every=arguments.every)
             show(
                 {"rows": rows, "columns": columns, "device": device, "late": found["seconds"] - arguments.seconds}
                 | found
@@ -314,6 +328,7 @@ def main() -> None:
     of_tables = commands.add_parser("rate")
     of_tables.add_argument("--seconds", type=float, default=20, help="of each search, its end included")
     of_tables.add_argument("--tables", type=sizes, default=TABLES, help="rows x columns, such as 300x5,1000000x10")
+    of_tables.add_argument("--every", type=float, help="also the rate of each so many seconds")
     of_tables.set_defaults(run=rate)
     for name, run in (("solve", solve), ("hardest", hardest)):
         of_cases = commands.add_parser(name)
