@@ -128,6 +128,25 @@ def test_a_card_without_memory_for_two_generations_goes_on_with_one(monkeypatch:
 
 
 @needs_compiler
+@pytest.mark.parametrize(("free", "n"), [(3, 1), (5, 2), (20, 3)])  # the second has twice as many islands
+def test_one_more_takes_at_most_a_quarter_of_the_memory_that_is_free(
+    free: int, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest is for others on this card, looks in the middle among them."""
+    search = made(*waves(), device_generations=3, early_device_islands=0)
+    search._open_generation()
+    assert search._flights.start(search._state, (60,), search._clock)
+    (card,) = search._executor.cards
+    assert card.n_bytes > 24 * 3 * 500
+    monkeypatch.setattr(HostDriver, "free_bytes", lambda _: free * card.n_bytes)
+    while search._flights.have_room(search._state):
+        search._open_generation()
+        search._flights.start(search._state, (60,), search._clock)
+    assert len(search._flights.generations) == search._executor.most_generations == n
+    close(search)
+
+
+@needs_compiler
 def test_a_failure_brings_all_generations_down_with_one_line() -> None:
     search = on_the_way(2)
     for stage in (flight.generation._settled[0][0] for flight in search._flights._aloft):

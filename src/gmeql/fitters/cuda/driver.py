@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+MOST_MEMORY = 0.25
+"""Share of what is free on a device that a part of a search may take: others work there, too."""
 QUEUES = 9
 """Kernels that may run side by side."""
 PATIENT_QUEUES = (1, 2, 3, 4)

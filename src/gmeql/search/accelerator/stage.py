@@ -94,6 +94,11 @@ class Card:
         pointers = [self.driver.pointer(self.tried[name]) for name in ("keys", "counts")]
         return np.array([(*pointers, (1 << self.bits) - 1)], TRIED)
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the candidates of a step."""
+        return sum(int(array.nbytes) for array in self.candidates.values())
+
     def make_room(self, n: int, choice_bytes: int) -> None:
         """Arrays there for n candidates with choices of so many bytes each."""
         if n <= self.room[0] and choice_bytes <= self.room[1]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from gmeql.fitters.cuda.driver import AcceleratorError, Driver
+from gmeql.fitters.cuda.driver import MOST_MEMORY, AcceleratorError, Driver
 from gmeql.formula.nodes import Node
 from gmeql.network.families import FunctionSet
 from gmeql.search.deep.meeting import Reach, propose
@@ -23,8 +23,6 @@ from gmeql.search.lookers.pool import Ticket
 
 PLACE = 99
 """Number of the queues: none that islands use."""
-MOST_MEMORY = 0.25
-"""Share of what is free that may be taken."""
 _END = float("inf")
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gmeql.fitters.cuda.driver import AcceleratorError, Driver
+from gmeql.fitters.cuda.driver import MOST_MEMORY, AcceleratorError, Driver
 from gmeql.search.accelerator.advance import Enough, Generation, advance
 from gmeql.search.accelerator.cards import Claim, Preparation, required_cards, say_fallback
 from gmeql.search.accelerator.stage import Card, can_hold
@@ -129,6 +129,9 @@ class Executor:
         units = np.array([state.portfolio.unit(island) for island in islands])
         enough = self._enough(state, islands, give_up)
         try:
+            if place not in self.beside and place and not self._have_memory():
+                self.most_generations = place
+                return None
             self._teach(state)
             cards, tasks = self._cards_at(place), _tasks(state, islands)
             whole = WHOLE * self.config.device_offered
@@ -145,6 +148,12 @@ class Executor:
         """Make ready what a second generation needs, while nothing else is to be done."""
         with suppress(AcceleratorError):  # that is told when it sets out
             self._cards_at(1)
+
+    def _have_memory(self) -> bool:
+        """Whether cards have memory for one more generation."""
+        known = [self.cards, *self.beside.values()]
+        each = (max(places, key=lambda card: card.n_bytes) for places in zip(*known, strict=True))
+        return all(card.n_bytes <= MOST_MEMORY * card.driver.free_bytes() for card in each)
 
     def _cards_at(self, place: int) -> list[Card]:
         """The cards for generations at a place."""
