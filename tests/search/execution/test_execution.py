@@ -187,9 +187,11 @@ def test_accelerators_take_generations_where_time_is_the_budget(monkeypatch: pyt
     executor = Executor(SearchConfig(device="gpu", max_time=60))
     assert executor.takes_generations(state)
     generation = executor.start(state, state.islands, (8, 18), lambda: False)
-    assert generation is not None and executor.fetch(generation, 1.0) == 50 and executor.on_cards
+    assert generation is not None and executor.fetch(generation) == 50 and executor.on_cards
     executor.processor_rate = 60.0
-    executor.fetch(generation, 1.0)
+    executor.keep_if_faster(70, 1.0)
+    assert executor.on_cards
+    executor.keep_if_faster(50, 1.0)
     assert not executor.on_cards  # the processor is faster
     for config in (
         SearchConfig(device="gpu", max_candidates=100),
@@ -210,7 +212,7 @@ def test_a_generation_that_fails_gives_up_the_card_with_one_line(monkeypatch: py
     generation = executor.start(state, state.islands, (8, 18), lambda: False)
     assert generation is not None
     with pytest.warns(RuntimeWarning, match="the accelerator failed .gone."):
-        assert executor.fetch(generation, 1.0) == 0
+        assert executor.fetch(generation) == 0
     assert not executor.on_cards
     executor = Executor(SearchConfig(device="gpu", max_time=60))
     monkeypatch.setattr(execution, "Generation", failing)

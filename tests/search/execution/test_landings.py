@@ -40,7 +40,7 @@ def test_the_leading_islands_are_those_of_the_least_loss_that_is_seen() -> None:
             SimpleNamespace(number=k, own=rng.exponential(), inverted=rng.choice([0.0, np.inf])) for k in range(60)
         ]
         portfolio = Losses()
-        flight = flights.Flight(None, 0, islands, [], portfolio, None, None, (), 0.0)  # type: ignore[arg-type]
+        flight = flights.Flight(None, 0, islands, [], portfolio, None, None, (), 0.0, 0)  # type: ignore[arg-type]
         found = [island.number for island in flight.leading(n)]
         every = sorted(islands, key=lambda island: (max(island.own, island.inverted), island.number))
         assert found == [island.number for island in every[:n]]
@@ -93,4 +93,26 @@ def test_what_time_has_ended_does_not_go_on(is_late: bool, monkeypatch: pytest.M
     search._state.islands = []
     search._flights.land(search._state, search._clock, (60,))
     assert bool(search._flights.generations) == (not is_late)
+    close(search)
+
+
+@needs_compiler
+@pytest.mark.parametrize("faster", [0.9, 1.1])
+def test_the_processor_is_compared_with_all_that_cards_drew_meanwhile(faster: float) -> None:
+    """Not with one of the generations that share them."""
+    search = on_the_way(2)
+    state, aloft = search._state, list(search._flights._aloft)
+    while not all(flight.generation.drawn for flight in aloft):
+        pass
+    search._flights.stop()
+    while not all(flight.generation.is_over() for flight in aloft):
+        pass
+    drawn = [flight.generation.drawn for flight in aloft]
+    for flight in aloft:
+        flight.started -= 1000.0
+    search._executor.processor_rate = sum(drawn) / 1000.0 / faster
+    assert faster < 1 or max(drawn) < sum(drawn) / faster
+    state.islands = []
+    search._flights.land(state, search._clock, (60,))
+    assert search._executor.on_cards == (faster > 1)
     close(search)

@@ -101,7 +101,7 @@ class Executor:
         except AcceleratorError as error:
             self._fall_back(error)
             return 0
-        self._keep_if_faster(drawn, time.perf_counter() - started)
+        self.keep_if_faster(drawn, time.perf_counter() - started)
         return drawn
 
     def takes_generations(self, state: SearchState) -> bool:
@@ -161,17 +161,16 @@ class Executor:
             self.beside[place] = [card.beside(place) for card in self.cards]
         return self.beside[place] if place else self.cards
 
-    def fetch(self, generation: Generation, seconds: float) -> int:
-        """Let the islands of a generation, which took so many seconds, be what they have become; candidates drawn."""
+    def fetch(self, generation: Generation) -> int:
+        """Let the islands of a generation be what they have become; candidates drawn."""
         try:
-            drawn = generation.fetch()
+            return generation.fetch()
         except AcceleratorError as error:
             self._fall_back(error)
             return 0
-        self._keep_if_faster(drawn, seconds)
-        return drawn
 
-    def _keep_if_faster(self, drawn: int, seconds: float) -> None:
+    def keep_if_faster(self, drawn: int, seconds: float) -> None:
+        """Leave cards on which all that steps there drew fewer candidates in so many seconds than the processor does."""
         if drawn < self.processor_rate * seconds:
             self._leave_cards()  # the processor is faster here
             if self.preparation is not None:

@@ -43,6 +43,8 @@ class Flight:
     ages: Sequence[int]
     """Ages at which the worse half is closed."""
     started: float
+    drawn_before: int
+    """Candidates of the search."""
     counted: int = 0
     """Its candidates that the search has counted."""
 
@@ -138,7 +140,10 @@ class Flights:
         if generation is not None:
             # later rows change the portfolio, not what it refers to
             seen, now = copy.copy(state.portfolio), time.perf_counter()
-            self._aloft.append(Flight(generation, place, islands, before, seen, state.rows, clock, ages, now))
+            self.count(state)
+            self._aloft.append(
+                Flight(generation, place, islands, before, seen, state.rows, clock, ages, now, state.candidates)
+            )
         return generation is not None
 
     def is_one_over(self, seconds: float = 0.0) -> bool:
@@ -255,8 +260,10 @@ class Flights:
 
     def _fetch(self, flight: Flight, state: SearchState) -> None:
         self._aloft.remove(flight)
-        drawn = self._executor.fetch(flight.generation, time.perf_counter() - flight.started)
+        drawn = self._executor.fetch(flight.generation)
         state.candidates += max(drawn - flight.counted, 0)
+        self.count(state)
+        self._executor.keep_if_faster(state.candidates - flight.drawn_before, time.perf_counter() - flight.started)
         if state.islands is flight.islands:
             state.islands = self._still_open(flight, state)
 
