@@ -12,8 +12,9 @@ from deep_looks import ALL, EXTENT, REACH, grown, table, values_of_kept
 from host_cuda import HostDriver, needs_compiler
 from late_cuda import LateDriver
 
-from gmeql.formula.nodes import Node, calls
+from gmeql.formula.nodes import Node, Variable, calls
 from gmeql.network.families import FunctionSet
+from gmeql.search.deep import meeting
 from gmeql.search.deep.meeting import (
     BOTH_STEPS,
     DEEP,
@@ -70,6 +71,14 @@ def test_noise_and_nonsense_are_not_met() -> None:
     assert proposed(DirectTable(X[:10], X[:10, 0], np.ones(10))) == []
     flat = np.where(np.arange(60) < 55, 0.0, 1.0)  # constant on the few rows
     assert proposed(DirectTable(X, flat, np.ones(60))) == []
+
+
+def test_no_sums_of_two_where_sums_are_not_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the processor's method for them has it."""
+    monkeypatch.setattr(meeting, "summed", lambda *_: iter([Variable(0)]))
+    given = table(lambda a, b: 1.3 * a * b + 0.7 * np.exp(a), 2)
+    assert Variable(0) in proposed(given, FunctionSet(["mul", "exp", "div", "add"]))
+    assert Variable(0) not in proposed(given, FunctionSet(["mul", "exp", "div"]))
 
 
 def test_only_allowed_functions() -> None:

@@ -143,6 +143,8 @@ def propose(
             return
         seen, hits = looked_up(small, on_few_rows, shapes, goes_on, numbers)
         yield from verified(hits, seen, table, every, Effort(1.0, lambda: not goes_on()))
+    if not functions.allows({"add"}):
+        return
     passes = passes_of_target(table, functions)
     passes += passes_of_columns(table, functions) if reach.is_behind_columns else []
     if functions.allows({"div"}):  # what is kept is little beside the others
