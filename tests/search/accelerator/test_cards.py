@@ -33,6 +33,14 @@ def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Prepared:
     return driver
 
 
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What users are told of failures."""
+    words: list[str] = []
+    monkeypatch.setattr(cards, "say_fallback", lambda error: words.append(str(error)))
+    return words
+
+
 def test_every_kernel_is_compiled_before_it_is_needed(prepared: Prepared) -> None:
     (card,) = cards.required_cards()
     assert card.driver is prepared and set(prepared.names) == {"draw", "fit"}
@@ -44,23 +52,15 @@ def test_a_search_does_not_wait_for_its_accelerator(prepared: Prepared) -> None:
     assert [card.driver for card in preparation.ready()] == [prepared]
 
 
-def test_an_accelerator_that_fails_while_it_is_made_ready_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, prepared: Prepared
-) -> None:
-    said: list[str] = []
+def test_an_accelerator_that_fails_while_it_is_made_ready_is_left_alone(prepared: Prepared, said: list[str]) -> None:
     prepared.failure = "no memory"
-    monkeypatch.setattr(cards, "say_fallback", lambda error: said.append(str(error)))
     preparation = cards.Preparation()
     preparation.thread.join()
     assert preparation.ready() == [] and said == ["no memory"]
 
 
-def test_one_that_was_asked_for_and_has_no_room_is_gone_on_without(
-    monkeypatch: pytest.MonkeyPatch, prepared: Prepared
-) -> None:
-    said: list[str] = []
+def test_one_that_was_asked_for_and_has_no_room_is_gone_on_without(prepared: Prepared, said: list[str]) -> None:
     prepared.failure = "out of memory"
-    monkeypatch.setattr(cards, "say_fallback", lambda error: said.append(str(error)))
     assert cards.required_cards() == [] and said == ["out of memory"]
 
 

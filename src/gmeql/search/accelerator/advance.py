@@ -79,7 +79,7 @@ def _fetch(settled: Sequence[Settled], leading: Collection[int] | None = None) -
             continue
         whole = {row for row, place in zip(rows, places, strict=True) if not are_closed[row] or place in leading}
         stage.fetch(rows, whole)
-        for row in rows:
+        for row in whole:
             stage.islands[row].exhausted |= bool(are_closed[row])
 
 

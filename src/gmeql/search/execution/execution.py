@@ -129,7 +129,7 @@ class Executor:
         units = np.array([state.portfolio.unit(island) for island in islands])
         enough = self._enough(state, islands, give_up)
         try:
-            if place not in self.beside and place and not self._have_memory():
+            if place and place not in self.beside and not self._have_memory():
                 self.most_generations = place
                 return None
             self._teach(state)

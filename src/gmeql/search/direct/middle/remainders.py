@@ -10,9 +10,8 @@ that times the target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numba import boolean, float64, int64
